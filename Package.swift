@@ -1,0 +1,179 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+/// Products of other packages, by the names that the code uses.
+extension Target.Dependency {
+    static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
+    static let asn1 = product(name: "SwiftASN1", package: "swift-asn1")
+    static let configuration = product(name: "Configuration", package: "swift-configuration")
+    static let crypto = product(name: "Crypto", package: "swift-crypto")
+    static let cryptoExtras = product(name: "_CryptoExtras", package: "swift-crypto")
+    static let grdb = product(name: "GRDB", package: "GRDB.swift")
+    static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
+    static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
+    static let jwt = product(name: "JWTKit", package: "jwt-kit")
+    static let lifecycle = product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+    static let logging = product(name: "Logging", package: "swift-log")
+    static let metrics = product(name: "Metrics", package: "swift-metrics")
+    static let nioConcurrency = product(name: "NIOConcurrencyHelpers", package: "swift-nio")
+    static let nioCore = product(name: "NIOCore", package: "swift-nio")
+    static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
+    static let nioHTTP2 = product(name: "NIOHTTP2", package: "swift-nio-http2")
+    static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
+    static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
+    static let nioTLS = product(name: "NIOTLS", package: "swift-nio")
+    static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle")
+    static let x509 = product(name: "X509", package: "swift-certificates")
+}
+
+/// A library target of the product, with the house settings.
+func library(_ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil) -> Target {
+    .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: settings)
+}
+
+/// The tests of one target.
+func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .testTarget(
+        name: name + "Tests",
+        dependencies: [.byName(name: name), "TestSupport"] + dependencies,
+        swiftSettings: settings
+    )
+}
+
+let package = Package(
+    name: "sealward",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "sealward", targets: ["sealward"]),
+        .library(name: "AppTransportSecurity", targets: ["AppTransportSecurity", "TLSFacts", "Findings"]),
+        .library(name: "ATSClient", targets: ["ATSClient"]),
+        .library(name: "ATSLint", targets: ["ATSLint", "AppBundles"]),
+        .library(name: "AppAttest", targets: ["AppAttest"]),
+        .library(name: "DeviceCheckBits", targets: ["DeviceCheckBits", "AppleServices"]),
+        .library(name: "DeviceSimulator", targets: ["DeviceSimulator", "AppleSimulator"]),
+        .library(name: "TrustService", targets: ["TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite"]),
+    ],
+    traits: [
+        .trait(name: "Postgres", description: "The PostgreSQL store, for more than one node. Needs libpq.")
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
+    ],
+    targets: [
+        // Layer 0
+        library("TLSFacts"),
+        library("Findings"),
+        library("StrictCBOR"),
+
+        // Layer 1
+        library("AppTransportSecurity", ["TLSFacts", "Findings"]),
+        library("ATSLint", ["AppTransportSecurity", "Findings"]),
+        library("AppAttest", ["StrictCBOR", "Findings", .x509, .asn1, .crypto]),
+        library("DeviceCheckBits"),
+        library("TrustPolicy", ["Findings"]),
+
+        // Layer 2
+        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
+        library("AppBundles", ["AppTransportSecurity", "Findings", "CZlib"]),
+        library("TLSProbe", ["TLSFacts", .nioCore, .nioPosix, .crypto, .cryptoExtras, .x509, .asn1]),
+        library(
+            "ATSClient",
+            [
+                "AppTransportSecurity", "TLSFacts", "TLSProbe", .nioCore, .nioPosix, .nioConcurrency, .nioSSL, .nioTLS,
+                .nioHTTP1, .nioHTTP2, .httpTypes, .x509, .asn1, .lifecycle, .logging,
+            ]
+        ),
+        library("TrustStores", ["AppAttest", .crypto, .nioConcurrency]),
+        library("TrustStoresSQLite", ["TrustStores", "AppAttest", .grdb, .logging], resources: [.copy("Migrations")]),
+        .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        library(
+            "TrustStoresPostgres",
+            [
+                "TrustStores", "AppAttest", .nioConcurrency, .logging,
+                .target(name: "CLibpq", condition: .when(traits: ["Postgres"])),
+            ],
+            resources: [.copy("Migrations")]
+        ),
+        library("AppleServices", ["ATSClient", "AppAttest", "DeviceCheckBits", .jwt, .logging, .crypto]),
+
+        // Layer 3
+        library("ATSDiagnostics", ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]),
+        library(
+            "TrustService",
+            [
+                "TrustPolicy", "AppAttest", "DeviceCheckBits", "TrustStores", "AppleServices", "Findings", .hummingbird,
+                .jwt, .lifecycle, .logging, .metrics, .crypto, .nioConcurrency, .x509,
+            ],
+            resources: [.copy("Resources")]
+        ),
+        library("DeviceSimulator", [.asn1, .x509, .crypto]),
+        library(
+            "AppleSimulator",
+            ["DeviceSimulator", "DeviceCheckBits", .hummingbird, .jwt, .lifecycle, .logging, .nioConcurrency]
+        ),
+
+        // Layer 4
+        .executableTarget(
+            name: "sealward",
+            dependencies: [
+                "TLSFacts", "Findings", "AppTransportSecurity", "ATSLint", "AppAttest", "DeviceCheckBits",
+                "TrustPolicy",
+                "AppBundles", "TLSProbe", "ATSClient", "TrustStores", "TrustStoresSQLite", "AppleServices",
+                .target(name: "TrustStoresPostgres", condition: .when(traits: ["Postgres"])),
+                "ATSDiagnostics", "TrustService", "DeviceSimulator", "AppleSimulator",
+                .argumentParser, .configuration, .logging, .lifecycle, .unixSignals,
+            ],
+            swiftSettings: settings
+        ),
+
+        // Tests
+        .target(name: "TestSupport", path: "Tests/Support", swiftSettings: settings),
+        tests(of: "TLSFacts"),
+        tests(of: "Findings"),
+        tests(of: "StrictCBOR"),
+        tests(of: "AppTransportSecurity"),
+        tests(of: "ATSLint", ["AppBundles", "AppTransportSecurity", "Findings"]),
+        tests(of: "AppAttest", ["DeviceSimulator", .crypto, .x509, .asn1]),
+        tests(of: "DeviceCheckBits"),
+        tests(of: "TrustPolicy"),
+        tests(of: "AppBundles", ["AppTransportSecurity"]),
+        tests(of: "TLSProbe", ["TLSFacts", .crypto, .nioCore, .nioPosix]),
+        tests(of: "ATSClient", ["AppTransportSecurity", "TLSFacts", .httpTypes, .nioCore, .nioPosix]),
+        tests(of: "TrustStores", ["AppAttest", "DeviceSimulator", "TrustStoresSQLite", "TrustStoresPostgres"]),
+        tests(of: "AppleServices", ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits"]),
+        tests(of: "ATSDiagnostics", ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]),
+        tests(
+            of: "TrustService",
+            ["DeviceSimulator", "AppleSimulator", "TrustStores", "TrustStoresSQLite", "TrustStoresPostgres", .jwt]
+        ),
+        tests(of: "DeviceSimulator"),
+        tests(of: "AppleSimulator", ["DeviceSimulator", .jwt]),
+        .testTarget(
+            name: "CommandLineTests",
+            dependencies: ["TestSupport", "DeviceSimulator", "sealward"],
+            swiftSettings: settings
+        ),
+    ]
+)

@@ -1,0 +1,23 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// One reason for a decision or a verdict: a code for programs, a sentence for people, and the source of the rule.
+public struct Cause: Sendable, CustomStringConvertible {
+    public let code: Code
+    /// One sentence: what was found, and against which requirement.
+    public let message: String
+    public let citation: Citation?
+
+    public init(_ code: Code, _ message: String, citation: Citation? = nil) {
+        self.code = code
+        self.message = message
+        self.citation = citation
+    }
+
+    public var description: String { "\(code): \(message)" }
+}
+
+extension Cause: Equatable {
+    /// Equality is on the code: messages may change.
+    public static func == (left: Cause, right: Cause) -> Bool { left.code == right.code }
+}

@@ -1,0 +1,144 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import struct Foundation.Date
+
+/// What one certificate says, read without judging it: weak keys and broken hashes are described here, not refused.
+public struct CertificateFacts: Sendable, Equatable {
+    /// The whole certificate, DER.
+    public let der: [UInt8]
+    /// The subject and issuer as RFC 4514 text, for people.
+    public let subject: String
+    public let issuer: String
+    /// The DER of both names, for comparing.
+    public let subjectDER: [UInt8]
+    public let issuerDER: [UInt8]
+    /// The serial number, upper-case hexadecimal.
+    public let serialNumber: String
+    public let notBefore: Date
+    public let notAfter: Date
+    public let publicKey: PublicKeyFacts
+    public let signature: SignatureFacts
+    /// Common names of the subject, in order.
+    public let commonNames: [String]
+    /// Nil where the certificate has no subjectAltName extension.
+    public let alternativeNames: AlternativeNames?
+    /// Object identifiers in dotted form; nil where the extension is absent.
+    public let extendedKeyUsages: [String]?
+    /// Bits of keyUsage as in RFC 5280 4.2.1.3: bit 0 is digitalSignature, bit 5 is keyCertSign. Nil where absent.
+    public let keyUsage: Set<Int>?
+    /// basicConstraints cA; nil where the extension is absent.
+    public let isAuthority: Bool?
+    public let pathLengthConstraint: Int?
+    /// `http` addresses of the issuer's certificate (authority information access).
+    public let issuerAddresses: [String]
+    public let responderAddresses: [String]
+    public let subjectKeyIdentifier: [UInt8]?
+    public let authorityKeyIdentifier: [UInt8]?
+    /// The serialized SignedCertificateTimestampList of the certificate, TLS encoding; nil where absent.
+    public let embeddedTimestamps: [UInt8]?
+    /// Critical extensions that RFC 5280 path validation as done here does not process, dotted.
+    public let unknownCriticalExtensions: [String]
+
+    public init(
+        der: [UInt8],
+        subject: String,
+        issuer: String,
+        subjectDER: [UInt8],
+        issuerDER: [UInt8],
+        serialNumber: String,
+        notBefore: Date,
+        notAfter: Date,
+        publicKey: PublicKeyFacts,
+        signature: SignatureFacts,
+        commonNames: [String] = [],
+        alternativeNames: AlternativeNames? = nil,
+        extendedKeyUsages: [String]? = nil,
+        keyUsage: Set<Int>? = nil,
+        isAuthority: Bool? = nil,
+        pathLengthConstraint: Int? = nil,
+        issuerAddresses: [String] = [],
+        responderAddresses: [String] = [],
+        subjectKeyIdentifier: [UInt8]? = nil,
+        authorityKeyIdentifier: [UInt8]? = nil,
+        embeddedTimestamps: [UInt8]? = nil,
+        unknownCriticalExtensions: [String] = []
+    ) {
+        self.der = der
+        self.subject = subject
+        self.issuer = issuer
+        self.subjectDER = subjectDER
+        self.issuerDER = issuerDER
+        self.serialNumber = serialNumber
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+        self.publicKey = publicKey
+        self.signature = signature
+        self.commonNames = commonNames
+        self.alternativeNames = alternativeNames
+        self.extendedKeyUsages = extendedKeyUsages
+        self.keyUsage = keyUsage
+        self.isAuthority = isAuthority
+        self.pathLengthConstraint = pathLengthConstraint
+        self.issuerAddresses = issuerAddresses
+        self.responderAddresses = responderAddresses
+        self.subjectKeyIdentifier = subjectKeyIdentifier
+        self.authorityKeyIdentifier = authorityKeyIdentifier
+        self.embeddedTimestamps = embeddedTimestamps
+        self.unknownCriticalExtensions = unknownCriticalExtensions
+    }
+
+    /// Whether subject and issuer are the same name. It says nothing of the signature.
+    public var isSelfIssued: Bool { subjectDER == issuerDER }
+}
+
+/// The names of a subjectAltName extension.
+public struct AlternativeNames: Sendable, Equatable {
+    public let dnsNames: [String]
+    /// 4 or 16 bytes each.
+    public let addresses: [[UInt8]]
+
+    public init(dnsNames: [String], addresses: [[UInt8]]) {
+        self.dnsNames = dnsNames
+        self.addresses = addresses
+    }
+}
+
+/// The public key of a certificate.
+public struct PublicKeyFacts: Sendable, Equatable {
+    /// The family of the key and its size in bits.
+    public enum Kind: Sendable, Equatable {
+        case rsa(bits: Int)
+        /// `curve` is a name such as `P-256`, or the dotted object identifier of an unknown curve.
+        case ellipticCurve(curve: String, bits: Int)
+        /// Ed25519, DSA and others, by dotted object identifier.
+        case other(objectIdentifier: String)
+    }
+
+    public let kind: Kind
+    /// SHA-256 of the DER SubjectPublicKeyInfo, 32 bytes: what pins compare.
+    public let sha256: [UInt8]
+    /// The DER SubjectPublicKeyInfo.
+    public let der: [UInt8]
+
+    public init(kind: Kind, sha256: [UInt8], der: [UInt8]) {
+        self.kind = kind
+        self.sha256 = sha256
+        self.der = der
+    }
+}
+
+/// How a certificate was signed.
+public struct SignatureFacts: Sendable, Equatable {
+    /// The hash under the signature.
+    public enum Hash: String, Sendable { case md2, md4, md5, sha1, sha224, sha256, sha384, sha512, other }
+
+    /// The dotted object identifier of the signature algorithm.
+    public let algorithm: String
+    public let hash: Hash
+
+    public init(algorithm: String, hash: Hash) {
+        self.algorithm = algorithm
+        self.hash = hash
+    }
+}

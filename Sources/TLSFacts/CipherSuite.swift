@@ -1,0 +1,215 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// A TLS cipher suite by its number in the IANA registry.
+public struct CipherSuite: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    public let rawValue: UInt16
+
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// How the suite agrees on a key.
+    public enum KeyExchange: Sendable { case tls13, ecdheECDSA, ecdheRSA, rsa, dheRSA, other }
+
+    public var keyExchange: KeyExchange { CipherSuite.registry[self]?.keyExchange ?? .other }
+
+    /// Whether the key exchange is ephemeral, so that a stolen server key opens no recorded traffic.
+    public var hasForwardSecrecy: Bool {
+        switch keyExchange {
+        case .tls13, .ecdheECDSA, .ecdheRSA, .dheRSA: true
+        case .rsa, .other: false
+        }
+    }
+
+    /// The IANA name, for example `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`.
+    public var description: String {
+        CipherSuite.registry[self]?.name ?? "0x" + String(rawValue, radix: 16, uppercase: true)
+    }
+
+    /// The name that the `openssl` program uses, where it has one.
+    public var opensslName: String? { CipherSuite.registry[self]?.openssl }
+
+    struct Entry: Sendable {
+        let name: String
+        let openssl: String?
+        let keyExchange: KeyExchange
+    }
+}
+
+extension CipherSuite {
+    public static let aes128GCMSHA256 = CipherSuite(rawValue: 0x1301)
+    public static let aes256GCMSHA384 = CipherSuite(rawValue: 0x1302)
+    public static let chacha20Poly1305SHA256 = CipherSuite(rawValue: 0x1303)
+    public static let ecdheECDSAWithAES256GCMSHA384 = CipherSuite(rawValue: 0xC02C)
+    public static let ecdheECDSAWithAES128GCMSHA256 = CipherSuite(rawValue: 0xC02B)
+    public static let ecdheECDSAWithChaCha20Poly1305 = CipherSuite(rawValue: 0xCCA9)
+    public static let ecdheECDSAWithAES256CBCSHA384 = CipherSuite(rawValue: 0xC024)
+    public static let ecdheECDSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0xC023)
+    public static let ecdheECDSAWithAES256CBCSHA = CipherSuite(rawValue: 0xC00A)
+    public static let ecdheECDSAWithAES128CBCSHA = CipherSuite(rawValue: 0xC009)
+    public static let ecdheRSAWithAES256GCMSHA384 = CipherSuite(rawValue: 0xC030)
+    public static let ecdheRSAWithAES128GCMSHA256 = CipherSuite(rawValue: 0xC02F)
+    public static let ecdheRSAWithChaCha20Poly1305 = CipherSuite(rawValue: 0xCCA8)
+    public static let ecdheRSAWithAES256CBCSHA384 = CipherSuite(rawValue: 0xC028)
+    public static let ecdheRSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0xC027)
+    public static let ecdheRSAWithAES256CBCSHA = CipherSuite(rawValue: 0xC014)
+    public static let ecdheRSAWithAES128CBCSHA = CipherSuite(rawValue: 0xC013)
+    public static let rsaWithAES256GCMSHA384 = CipherSuite(rawValue: 0x009D)
+    public static let rsaWithAES128GCMSHA256 = CipherSuite(rawValue: 0x009C)
+    public static let rsaWithAES256CBCSHA256 = CipherSuite(rawValue: 0x003D)
+    public static let rsaWithAES128CBCSHA256 = CipherSuite(rawValue: 0x003C)
+    public static let rsaWithAES256CBCSHA = CipherSuite(rawValue: 0x0035)
+    public static let rsaWithAES128CBCSHA = CipherSuite(rawValue: 0x002F)
+    public static let ecdheECDSAWith3DESCBCSHA = CipherSuite(rawValue: 0xC008)
+    public static let ecdheRSAWith3DESCBCSHA = CipherSuite(rawValue: 0xC012)
+    public static let rsaWith3DESCBCSHA = CipherSuite(rawValue: 0x000A)
+    public static let dheRSAWithAES256GCMSHA384 = CipherSuite(rawValue: 0x009F)
+    public static let dheRSAWithAES128GCMSHA256 = CipherSuite(rawValue: 0x009E)
+    public static let dheRSAWithAES256CBCSHA256 = CipherSuite(rawValue: 0x006B)
+    public static let dheRSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0x0067)
+    public static let dheRSAWithAES256CBCSHA = CipherSuite(rawValue: 0x0039)
+    public static let dheRSAWithAES128CBCSHA = CipherSuite(rawValue: 0x0033)
+
+    /// Every suite that this package can name. Source: the IANA registry "TLS Cipher Suites", and `openssl ciphers -stdname`.
+    static let registry: [CipherSuite: Entry] = [
+        .aes128GCMSHA256: Entry(name: "TLS_AES_128_GCM_SHA256", openssl: "TLS_AES_128_GCM_SHA256", keyExchange: .tls13),
+        .aes256GCMSHA384: Entry(name: "TLS_AES_256_GCM_SHA384", openssl: "TLS_AES_256_GCM_SHA384", keyExchange: .tls13),
+        .chacha20Poly1305SHA256: Entry(
+            name: "TLS_CHACHA20_POLY1305_SHA256",
+            openssl: "TLS_CHACHA20_POLY1305_SHA256",
+            keyExchange: .tls13
+        ),
+        .ecdheECDSAWithAES256GCMSHA384: Entry(
+            name: "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+            openssl: "ECDHE-ECDSA-AES256-GCM-SHA384",
+            keyExchange: .ecdheECDSA
+        ),
+        .ecdheECDSAWithAES128GCMSHA256: Entry(
+            name: "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+            openssl: "ECDHE-ECDSA-AES128-GCM-SHA256",
+            keyExchange: .ecdheECDSA
+        ),
+        .ecdheECDSAWithChaCha20Poly1305: Entry(
+            name: "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+            openssl: "ECDHE-ECDSA-CHACHA20-POLY1305",
+            keyExchange: .ecdheECDSA
+        ),
+        .ecdheECDSAWithAES256CBCSHA384: Entry(
+            name: "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA384",
+            openssl: "ECDHE-ECDSA-AES256-SHA384",
+            keyExchange: .ecdheECDSA
+        ),
+        .ecdheECDSAWithAES128CBCSHA256: Entry(
+            name: "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
+            openssl: "ECDHE-ECDSA-AES128-SHA256",
+            keyExchange: .ecdheECDSA
+        ),
+        .ecdheECDSAWithAES256CBCSHA: Entry(
+            name: "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
+            openssl: "ECDHE-ECDSA-AES256-SHA",
+            keyExchange: .ecdheECDSA
+        ),
+        .ecdheECDSAWithAES128CBCSHA: Entry(
+            name: "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
+            openssl: "ECDHE-ECDSA-AES128-SHA",
+            keyExchange: .ecdheECDSA
+        ),
+        .ecdheRSAWithAES256GCMSHA384: Entry(
+            name: "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+            openssl: "ECDHE-RSA-AES256-GCM-SHA384",
+            keyExchange: .ecdheRSA
+        ),
+        .ecdheRSAWithAES128GCMSHA256: Entry(
+            name: "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+            openssl: "ECDHE-RSA-AES128-GCM-SHA256",
+            keyExchange: .ecdheRSA
+        ),
+        .ecdheRSAWithChaCha20Poly1305: Entry(
+            name: "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+            openssl: "ECDHE-RSA-CHACHA20-POLY1305",
+            keyExchange: .ecdheRSA
+        ),
+        .ecdheRSAWithAES256CBCSHA384: Entry(
+            name: "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA384",
+            openssl: "ECDHE-RSA-AES256-SHA384",
+            keyExchange: .ecdheRSA
+        ),
+        .ecdheRSAWithAES128CBCSHA256: Entry(
+            name: "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
+            openssl: "ECDHE-RSA-AES128-SHA256",
+            keyExchange: .ecdheRSA
+        ),
+        .ecdheRSAWithAES256CBCSHA: Entry(
+            name: "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
+            openssl: "ECDHE-RSA-AES256-SHA",
+            keyExchange: .ecdheRSA
+        ),
+        .ecdheRSAWithAES128CBCSHA: Entry(
+            name: "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
+            openssl: "ECDHE-RSA-AES128-SHA",
+            keyExchange: .ecdheRSA
+        ),
+        .rsaWithAES256GCMSHA384: Entry(
+            name: "TLS_RSA_WITH_AES_256_GCM_SHA384",
+            openssl: "AES256-GCM-SHA384",
+            keyExchange: .rsa
+        ),
+        .rsaWithAES128GCMSHA256: Entry(
+            name: "TLS_RSA_WITH_AES_128_GCM_SHA256",
+            openssl: "AES128-GCM-SHA256",
+            keyExchange: .rsa
+        ),
+        .rsaWithAES256CBCSHA256: Entry(
+            name: "TLS_RSA_WITH_AES_256_CBC_SHA256",
+            openssl: "AES256-SHA256",
+            keyExchange: .rsa
+        ),
+        .rsaWithAES128CBCSHA256: Entry(
+            name: "TLS_RSA_WITH_AES_128_CBC_SHA256",
+            openssl: "AES128-SHA256",
+            keyExchange: .rsa
+        ),
+        .rsaWithAES256CBCSHA: Entry(name: "TLS_RSA_WITH_AES_256_CBC_SHA", openssl: "AES256-SHA", keyExchange: .rsa),
+        .rsaWithAES128CBCSHA: Entry(name: "TLS_RSA_WITH_AES_128_CBC_SHA", openssl: "AES128-SHA", keyExchange: .rsa),
+        .ecdheECDSAWith3DESCBCSHA: Entry(
+            name: "TLS_ECDHE_ECDSA_WITH_3DES_EDE_CBC_SHA",
+            openssl: "ECDHE-ECDSA-DES-CBC3-SHA",
+            keyExchange: .ecdheECDSA
+        ),
+        .ecdheRSAWith3DESCBCSHA: Entry(
+            name: "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
+            openssl: "ECDHE-RSA-DES-CBC3-SHA",
+            keyExchange: .ecdheRSA
+        ),
+        .rsaWith3DESCBCSHA: Entry(name: "TLS_RSA_WITH_3DES_EDE_CBC_SHA", openssl: "DES-CBC3-SHA", keyExchange: .rsa),
+        .dheRSAWithAES256GCMSHA384: Entry(
+            name: "TLS_DHE_RSA_WITH_AES_256_GCM_SHA384",
+            openssl: "DHE-RSA-AES256-GCM-SHA384",
+            keyExchange: .dheRSA
+        ),
+        .dheRSAWithAES128GCMSHA256: Entry(
+            name: "TLS_DHE_RSA_WITH_AES_128_GCM_SHA256",
+            openssl: "DHE-RSA-AES128-GCM-SHA256",
+            keyExchange: .dheRSA
+        ),
+        .dheRSAWithAES256CBCSHA256: Entry(
+            name: "TLS_DHE_RSA_WITH_AES_256_CBC_SHA256",
+            openssl: "DHE-RSA-AES256-SHA256",
+            keyExchange: .dheRSA
+        ),
+        .dheRSAWithAES128CBCSHA256: Entry(
+            name: "TLS_DHE_RSA_WITH_AES_128_CBC_SHA256",
+            openssl: "DHE-RSA-AES128-SHA256",
+            keyExchange: .dheRSA
+        ),
+        .dheRSAWithAES256CBCSHA: Entry(
+            name: "TLS_DHE_RSA_WITH_AES_256_CBC_SHA",
+            openssl: "DHE-RSA-AES256-SHA",
+            keyExchange: .dheRSA
+        ),
+        .dheRSAWithAES128CBCSHA: Entry(
+            name: "TLS_DHE_RSA_WITH_AES_128_CBC_SHA",
+            openssl: "DHE-RSA-AES128-SHA",
+            keyExchange: .dheRSA
+        ),
+    ]
+}

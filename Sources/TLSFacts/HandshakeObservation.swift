@@ -1,0 +1,83 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// What one hello brought back: the facts of a server flight, or how the attempt ended without one.
+public enum HandshakeOutcome: Sendable, Equatable {
+    case negotiated(HandshakeObservation)
+    /// The server refused with a TLS alert: its level and description numbers (40 handshake_failure, 70 protocol_version).
+    case alert(level: UInt8, description: UInt8)
+    /// The server chose something that was not offered, or broke the protocol after a valid ServerHello began.
+    case protocolError(String)
+    case connection(ConnectionFailure)
+}
+
+/// How a connection ended before there was anything of TLS to read. Four different facts, never mixed.
+public enum ConnectionFailure: Sendable, Equatable {
+    case refused
+    case timeout
+    case reset
+    /// Closed by the server without an alert.
+    case closed
+    /// The bytes were not TLS; the first few, for the report.
+    case notTLS(prefix: [UInt8])
+    case unreachable(String)
+    case nameNotFound(String)
+}
+
+/// Whether the server proved that it holds the key of its leaf certificate.
+public enum KeyPossession: Sendable, Equatable {
+    case proven
+    /// The signature over the handshake does not verify.
+    case refuted
+    /// Nothing in the flight proves it; the reason, as a sentence.
+    case unproven(String)
+}
+
+/// The facts of one server flight.
+public struct HandshakeObservation: Sendable, Equatable {
+    public var version: TLSVersion
+    public var suite: CipherSuite
+    /// Nil with RSA key exchange.
+    public var group: NamedGroup?
+    public var signatureScheme: SignatureScheme?
+    /// As presented, leaf first, DER.
+    public var certificates: [[UInt8]]
+    public var keyPossession: KeyPossession
+    public var applicationProtocol: String?
+    /// DER OCSP response, if one was stapled.
+    public var stapledResponse: [UInt8]?
+    /// SignedCertificateTimestampList of the TLS extension.
+    public var timestamps: [UInt8]?
+    public var usesExtendedMasterSecret: Bool
+    /// The server sent a CertificateRequest.
+    public var requestsClientCertificate: Bool
+    public var usedHelloRetryRequest: Bool
+
+    public init(
+        version: TLSVersion,
+        suite: CipherSuite,
+        group: NamedGroup? = nil,
+        signatureScheme: SignatureScheme? = nil,
+        certificates: [[UInt8]] = [],
+        keyPossession: KeyPossession,
+        applicationProtocol: String? = nil,
+        stapledResponse: [UInt8]? = nil,
+        timestamps: [UInt8]? = nil,
+        usesExtendedMasterSecret: Bool = false,
+        requestsClientCertificate: Bool = false,
+        usedHelloRetryRequest: Bool = false
+    ) {
+        self.version = version
+        self.suite = suite
+        self.group = group
+        self.signatureScheme = signatureScheme
+        self.certificates = certificates
+        self.keyPossession = keyPossession
+        self.applicationProtocol = applicationProtocol
+        self.stapledResponse = stapledResponse
+        self.timestamps = timestamps
+        self.usesExtendedMasterSecret = usesExtendedMasterSecret
+        self.requestsClientCertificate = requestsClientCertificate
+        self.usedHelloRetryRequest = usedHelloRetryRequest
+    }
+}

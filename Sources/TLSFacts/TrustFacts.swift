@@ -1,0 +1,102 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a trust anchor comes from.
+public enum AnchorKind: String, Sendable {
+    /// A root that came with the system.
+    case system
+    /// A root that a user or an administrator installed (`--ca-file`).
+    case installed
+}
+
+/// The trust anchor at the end of a path.
+public struct AnchorFacts: Sendable, Equatable {
+    public let certificate: CertificateFacts
+    public let kind: AnchorKind
+    /// The store, for the report: `/etc/ssl/certs/ca-certificates.crt (Mozilla)` or the file that was named.
+    public let store: String
+
+    public init(certificate: CertificateFacts, kind: AnchorKind, store: String) {
+        self.certificate = certificate
+        self.kind = kind
+        self.store = store
+    }
+}
+
+/// What path building found out about a presented chain. No dates and no names are judged here.
+public struct ChainFacts: Sendable, Equatable {
+    /// How the search for a path to an anchor ended.
+    public enum Path: Sendable, Equatable {
+        /// Leaf first, the anchor not included; every signature on it verified.
+        case anchored([CertificateFacts], AnchorFacts)
+        /// The best partial path, leaf first: its last certificate has no issuer that is known here.
+        case unanchored([CertificateFacts])
+        /// A path by names exists, but the signature over the certificate at `index` does not verify.
+        case badSignature([CertificateFacts], index: Int)
+        /// A path by names exists, but a signature on it cannot be checked here (MD5, an unknown algorithm).
+        case unverifiable([CertificateFacts], AnchorFacts?, index: Int, String)
+    }
+
+    /// As presented by the server, leaf first; certificates that could not be parsed at all are left out and counted.
+    public let presented: [CertificateFacts]
+    public let unparsed: Int
+    public let path: Path
+    /// Intermediates that were fetched from caIssuers addresses, with their address.
+    public let fetched: [FetchedCertificate]
+    /// RFC 5280 violations on the path that are neither dates nor names, as sentences (not an authority, path too long,
+    /// name constraints, unknown critical extension).
+    public let violations: [String]
+
+    public init(
+        presented: [CertificateFacts],
+        unparsed: Int = 0,
+        path: Path,
+        fetched: [FetchedCertificate] = [],
+        violations: [String] = []
+    ) {
+        self.presented = presented
+        self.unparsed = unparsed
+        self.path = path
+        self.fetched = fetched
+        self.violations = violations
+    }
+
+    /// The certificates to judge, leaf first, without the anchor.
+    public var judged: [CertificateFacts] {
+        switch path {
+        case .anchored(let certificates, _), .unanchored(let certificates), .badSignature(let certificates, _),
+            .unverifiable(let certificates, _, _, _):
+            certificates
+        }
+    }
+
+    public var anchor: AnchorFacts? {
+        switch path {
+        case .anchored(_, let anchor): anchor
+        case .unverifiable(_, let anchor, _, _): anchor
+        case .unanchored, .badSignature: nil
+        }
+    }
+}
+
+/// An intermediate certificate that the server left out and that was fetched.
+public struct FetchedCertificate: Sendable, Equatable {
+    public let address: String
+    public let certificate: CertificateFacts
+
+    public init(address: String, certificate: CertificateFacts) {
+        self.address = address
+        self.certificate = certificate
+    }
+}
+
+/// Everything that is judged about one connection: the handshake and the chain it presented.
+public struct ConnectionFacts: Sendable, Equatable {
+    public let handshake: HandshakeObservation
+    public let chain: ChainFacts
+
+    public init(handshake: HandshakeObservation, chain: ChainFacts) {
+        self.handshake = handshake
+        self.chain = chain
+    }
+}

@@ -1,0 +1,18 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// The `sealward` command: one file for each subcommand, each argument -> library call -> renderer.
+@main
+struct Sealward: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sealward",
+        abstract: "The open trust stack between Apple apps and their servers.",
+        version: "0.1.0",
+        subcommands: [
+            ATSCommand.self, AttestCommand.self, ReceiptCommand.self, ServeCommand.self, SimulateCommand.self,
+            DemoCommand.self, DeviceCheckCommand.self, RampCommand.self,
+        ]
+    )
+}

@@ -1,0 +1,102 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Findings
+import Foundation
+
+/// How a command ends, whatever its format: the numbers are part of the contract.
+enum Outcome: Int32 {
+    /// Clean, PASS, accepted.
+    case clean = 0
+    /// Findings, FAIL, refused.
+    case findings = 1
+    /// It could not be determined or done.
+    case undetermined = 2
+
+    /// Ends the command with this status without printing anything more.
+    func exit() throws {
+        if self != .clean { throw ExitCode(rawValue) }
+    }
+}
+
+/// A fault that ends a command with status 2 and one sentence on standard error.
+struct CommandFault: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ sentence: String) { description = sentence }
+}
+
+/// The streams of a command: data on standard output or in a file, everything else on standard error.
+enum CommandIO {
+    /// Writes one line of words for people to standard error.
+    static func say(_ line: String) {
+        FileHandle.standardError.write(Data((line + "\n").utf8))
+    }
+
+    /// Writes data to `path`, or to standard output where no path is given.
+    static func write(_ text: String, to path: String?) throws {
+        let data = Data(text.utf8)
+        guard let path else { return FileHandle.standardOutput.write(data) }
+        do {
+            try data.write(to: URL(fileURLWithPath: path))
+        } catch {
+            throw CommandFault("\(path): cannot be written; choose another file with --output.")
+        }
+    }
+
+    /// Reads a whole file, or standard input for `-`.
+    ///
+    /// - Parameter limit: the most bytes that are read; a longer input is a fault and is never held in memory.
+    static func read(_ path: String, limit: Int = 64 << 20) throws -> [UInt8] {
+        let name = path == "-" ? "standard input" : path
+        var isFolder: ObjCBool = false
+        if path != "-" {
+            guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+                throw CommandFault("\(name): there is no such file.")
+            }
+            if isFolder.boolValue { throw CommandFault("\(name): is a folder; name a file.") }
+        }
+        guard let handle = path == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: path) else {
+            throw CommandFault("\(name): cannot be read; check its permissions.")
+        }
+        var bytes: [UInt8] = []
+        do {
+            while let part = try handle.read(upToCount: 1 << 16), !part.isEmpty {
+                bytes.append(contentsOf: part)
+                if bytes.count > limit {
+                    throw CommandFault("\(name): is larger than \(limit) bytes, the limit for this input.")
+                }
+            }
+        } catch let fault as CommandFault {
+            throw fault
+        } catch {
+            throw CommandFault("\(name): cannot be read (\(error)).")
+        }
+        return bytes
+    }
+
+    /// Whether colour may be used on standard output: a terminal, and neither `NO_COLOR` nor `TERM=dumb`.
+    static func mayColor(disabled: Bool) -> Bool {
+        let environment = ProcessInfo.processInfo.environment
+        return !disabled && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
+            && isatty(STDOUT_FILENO) == 1
+    }
+
+    /// Runs the body of a command and turns faults into one sentence and status 2.
+    static func run(_ body: () async throws -> Outcome) async throws {
+        let outcome: Outcome
+        do {
+            outcome = try await body()
+        } catch let exit as ExitCode {
+            throw exit
+        } catch let fault as CommandFault {
+            say("sealward: \(fault.description)")
+            outcome = .undetermined
+        } catch let malformed as MalformedInput {
+            say("sealward: \(malformed.description).")
+            outcome = .undetermined
+        }
+        try outcome.exit()
+    }
+}
