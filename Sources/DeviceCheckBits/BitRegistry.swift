@@ -1,0 +1,117 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// What one bit means to the team, and when it stops meaning it.
+public struct BitMeaning: Hashable, Sendable {
+    public let bit: DeviceBit
+    /// The name that requests use, for example `trialUsed`.
+    public let name: String
+    /// After how many months without a write the bit counts as clear again; nil for never.
+    ///
+    /// A device may change hands: Apple advises to use the month of the last write and to reset by a policy of one's own.
+    public let resetAfterMonths: Int?
+
+    public init(bit: DeviceBit, name: String, resetAfterMonths: Int? = nil) {
+        self.bit = bit
+        self.name = name
+        self.resetAfterMonths = resetAfterMonths
+    }
+}
+
+/// A list of meanings that cannot be a registry.
+public struct BitRegistryFault: Error, Sendable, Equatable, CustomStringConvertible {
+    /// Which entry of the list, counted from 0.
+    public let index: Int
+    /// The member that is wrong: `bit`, `name` or `resetAfterMonths`.
+    public let member: String
+    public let reason: String
+
+    public init(index: Int, member: String, reason: String) {
+        self.index = index
+        self.member = member
+        self.reason = reason
+    }
+
+    public var description: String { "bits[\(index)].\(member): \(reason)" }
+}
+
+/// The names of the bits of one team, with their reset rules.
+///
+/// Both bits belong to the whole team and share one month, so a registry is made once for all of its apps.
+public struct BitRegistry: Sendable, Equatable {
+    public let meanings: [BitMeaning]
+
+    /// - Throws: ``BitRegistryFault`` for a bit or a name that is used twice, a name that is not 1 to 64 letters, digits, `-`,
+    ///   `_` or `.`, or a reset after less than a month.
+    public init(_ meanings: [BitMeaning]) throws(BitRegistryFault) {
+        var bits: Set<DeviceBit> = []
+        var names: Set<String> = []
+        for (index, meaning) in meanings.enumerated() {
+            guard bits.insert(meaning.bit).inserted else {
+                throw BitRegistryFault(index: index, member: "bit", reason: "is named twice")
+            }
+            guard BitRegistry.isName(meaning.name) else {
+                throw BitRegistryFault(
+                    index: index,
+                    member: "name",
+                    reason: "must be 1 to 64 letters, digits, '-', '_' or '.'"
+                )
+            }
+            guard names.insert(meaning.name).inserted else {
+                throw BitRegistryFault(index: index, member: "name", reason: "is used twice")
+            }
+            guard meaning.resetAfterMonths ?? 1 >= 1 else {
+                throw BitRegistryFault(index: index, member: "resetAfterMonths", reason: "must be 1 or more")
+            }
+        }
+        self.meanings = meanings
+    }
+
+    /// The meaning with this name.
+    public subscript(name: String) -> BitMeaning? { meanings.first { $0.name == name } }
+
+    /// The bits that count in the month `now`: those whose reset is due count as clear.
+    ///
+    /// A month in the future (a wrong clock on either side) resets nothing.
+    public func effective(_ state: DeviceBitState, now: YearMonth) -> BitPair {
+        guard case .set(var bits, let lastUpdate) = state else { return .clear }
+        for meaning in meanings {
+            if let limit = meaning.resetAfterMonths, now.months(since: lastUpdate) >= limit {
+                bits[meaning.bit] = false
+            }
+        }
+        return bits
+    }
+
+    /// The bits by name, as they count in the month `now`, in the registry's order.
+    public func named(_ state: DeviceBitState, now: YearMonth) -> [(name: String, value: Bool)] {
+        let bits = effective(state, now: now)
+        return meanings.map { ($0.name, bits[$0.bit]) }
+    }
+
+    /// What to write so that the named bits get new values and the other keeps the value that counts.
+    ///
+    /// A write gives both bits a new month. Writing the value that counts, and not the value that Apple holds, keeps a bit whose
+    /// reset is due from coming back to life.
+    /// - Returns: nil where a name is not in the registry.
+    public func bits(changing changes: [String: Bool], of state: DeviceBitState, now: YearMonth) -> BitPair? {
+        var bits = effective(state, now: now)
+        for (name, value) in changes {
+            guard let meaning = self[name] else { return nil }
+            bits[meaning.bit] = value
+        }
+        return bits
+    }
+
+    private static func isName(_ name: String) -> Bool {
+        (1...64).contains(name.utf8.count)
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+    }
+}

@@ -1,0 +1,93 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+/// Reads Apple's answers to DeviceCheck requests.
+public enum DeviceCheckAnswer {
+    /// The two wordings of "nothing was ever set": the live one first, then the documented one. The status is 200 with both.
+    public static let neverSetTexts = ["failed to find bit state", "bit state not found"]
+
+    /// The largest answer that is read, in bytes.
+    public static let bodyLimit = 65_536
+
+    /// What a query's answer says.
+    ///
+    /// A bit must be a JSON boolean and the month must be there: a value that Apple does not document is not guessed at.
+    public static func query(
+        status: Int,
+        body: some Collection<UInt8>,
+        retryAfter: String? = nil
+    ) throws(DeviceCheckFault) -> DeviceBitState {
+        try expectSuccess(status, body, retryAfter)
+        if neverSetTexts.contains(plainText(body)) { return .neverSet }
+        guard let fields = try? JSONDecoder().decode([String: Member].self, from: Data(body)) else {
+            throw unusable("not-json", "neither JSON nor one of the texts for bits that were never set")
+        }
+        guard let bit0 = fields["bit0"], let bit1 = fields["bit1"] else {
+            throw unusable("bits-missing", "an object without both bits")
+        }
+        guard case .bool(let first) = bit0, case .bool(let second) = bit1 else {
+            throw unusable("bits-not-boolean", "bits that are not true or false")
+        }
+        guard let time = fields["last_update_time"] else {
+            throw unusable("time-missing", "bits without last_update_time")
+        }
+        guard case .string(let text) = time, let month = YearMonth(text) else {
+            throw unusable("time-malformed", "a last_update_time that is not YYYY-MM")
+        }
+        return .set(BitPair(bit0: first, bit1: second), lastUpdate: month)
+    }
+
+    /// Accepts the answer to an update or a validation: status 200, whatever its body.
+    public static func acknowledgement(
+        status: Int,
+        body: some Collection<UInt8>,
+        retryAfter: String? = nil
+    ) throws(DeviceCheckFault) {
+        try expectSuccess(status, body, retryAfter)
+    }
+
+    private static func expectSuccess(
+        _ status: Int,
+        _ body: some Collection<UInt8>,
+        _ retryAfter: String?
+    ) throws(DeviceCheckFault) {
+        guard body.count <= bodyLimit else { throw unusable("too-large", "more than 64 KiB") }
+        guard status == 200 else { throw DeviceCheckFault(status: status, body: body, retryAfter: retryAfter) }
+    }
+
+    /// A short answer as comparable text: lower case, no spaces or line ends around. Long or non-UTF-8 ones are empty.
+    static func plainText(_ body: some Collection<UInt8>) -> String {
+        guard body.count <= 512, let text = String(validating: body, as: UTF8.self) else { return "" }
+        return String(text.trimmingPrefix { $0.isWhitespace }.reversed().trimmingPrefix { $0.isWhitespace }.reversed())
+            .lowercased()
+    }
+
+    private static func unusable(_ detail: String, _ found: String) -> DeviceCheckFault {
+        DeviceCheckFault(
+            code: "devicecheck.answer.\(detail)",
+            reason: "Apple's answer holds \(found)",
+            status: 200,
+            advice: .later(seconds: nil)
+        )
+    }
+
+    /// A member's value, told apart by its JSON type.
+    private enum Member: Decodable {
+        case bool(Bool)
+        case string(String)
+        case other
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let flag = try? container.decode(Bool.self) {
+                self = .bool(flag)
+            } else if let text = try? container.decode(String.self) {
+                self = .string(text)
+            } else {
+                self = .other
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why DeviceCheck did not do what was asked, or why its answer cannot be used.
+///
+/// Match on ``code``; equality is on the code. Codes: `deviceToken.invalid`, `devicecheck.transaction.invalid`,
+/// `devicecheck.request.refused`, `devicecheck.authorization.refused`, `devicecheck.forbidden`, `devicecheck.throttled`,
+/// `devicecheck.unavailable`, `devicecheck.status.unknown`, `devicecheck.answer.too-large`, `devicecheck.answer.not-json`,
+/// `devicecheck.answer.bits-missing`, `devicecheck.answer.bits-not-boolean`, `devicecheck.answer.time-missing`,
+/// `devicecheck.answer.time-malformed`.
+public struct DeviceCheckFault: Error, Sendable, Equatable, CustomStringConvertible {
+    /// What the caller may do about it.
+    public enum Advice: Sendable, Equatable {
+        /// The same request will fail again.
+        case never
+        /// Make a new authorization, then try once more.
+        case renewAuthorization
+        /// Try later; after so many seconds where Apple said so.
+        case later(seconds: Int?)
+    }
+
+    public let code: String
+    /// One sentence without a full stop.
+    public let reason: String
+    /// The HTTP status of Apple's answer; nil where no answer was involved.
+    public let status: Int?
+    public let advice: Advice
+
+    public init(code: String, reason: String, status: Int? = nil, advice: Advice = .never) {
+        self.code = code
+        self.reason = reason
+        self.status = status
+        self.advice = advice
+    }
+
+    public static func == (left: DeviceCheckFault, right: DeviceCheckFault) -> Bool { left.code == right.code }
+
+    public var description: String { reason }
+
+    /// The token cannot be one, or Apple says that it is none.
+    public static let tokenInvalid = DeviceCheckFault(
+        code: "deviceToken.invalid",
+        reason: "the device token is empty, too long or not base64"
+    )
+
+    /// The transaction id is empty or longer than 128 bytes.
+    public static let transactionInvalid = DeviceCheckFault(
+        code: "devicecheck.transaction.invalid",
+        reason: "the transaction id must have 1 to 128 bytes"
+    )
+}
+
+extension DeviceCheckFault {
+    /// What an answer other than 200 means.
+    ///
+    /// Apple tells the kinds of 400 apart by text only. The texts here are those of its table and those seen live; they are
+    /// compared without regard to case, spaces around, or what follows. The table's numbers are confirmed by no public source
+    /// for every row, so an unknown status is never taken for success and never for a bad token.
+    public init(status: Int, body: some Collection<UInt8>, retryAfter: String? = nil) {
+        let text = DeviceCheckAnswer.plainText(body)
+        let seconds = retryAfter.flatMap(DeviceCheckFault.seconds)
+        switch status {
+        case 400 where text.contains("authorization"):
+            self.init(
+                code: "devicecheck.authorization.refused",
+                reason: "Apple could not read the authorization",
+                status: status,
+                advice: .renewAuthorization
+            )
+        case 400 where text.contains("device token"):
+            self.init(
+                code: "deviceToken.invalid",
+                reason: "Apple does not know the device token; is it of the other environment?",
+                status: status
+            )
+        case 400, 405:
+            self.init(
+                code: "devicecheck.request.refused",
+                reason: "Apple refused the request: \(text.isEmpty ? "no reason given" : text)",
+                status: status
+            )
+        case 401:
+            self.init(
+                code: "devicecheck.authorization.refused",
+                reason: "Apple refused the authorization: check team id, key id and key",
+                status: status,
+                advice: .renewAuthorization
+            )
+        case 403:
+            self.init(
+                code: "devicecheck.forbidden",
+                reason: "Apple forbids DeviceCheck to this key: is the service enabled for it?",
+                status: status
+            )
+        case 429:
+            self.init(
+                code: "devicecheck.throttled",
+                reason: "Apple asks for fewer requests",
+                status: status,
+                advice: .later(seconds: seconds)
+            )
+        case 500...599:
+            self.init(
+                code: "devicecheck.unavailable",
+                reason: "DeviceCheck is unavailable (\(status))",
+                status: status,
+                advice: .later(seconds: seconds)
+            )
+        default:
+            self.init(
+                code: "devicecheck.status.unknown",
+                reason: "Apple answered with the unexpected status \(status)",
+                status: status
+            )
+        }
+    }
+
+    /// A Retry-After in whole seconds, at most a day; the date form and anything else is nil.
+    static func seconds(_ text: String) -> Int? {
+        guard let seconds = Int(text), seconds >= 0 else { return nil }
+        return min(seconds, 86_400)
+    }
+}

@@ -1,0 +1,101 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+
+/// One request to DeviceCheck: where it goes and what it says.
+///
+/// Source: "Accessing and modifying per-device data", developer.apple.com/documentation/devicecheck.
+public struct DeviceCheckRequest: Sendable, Equatable {
+    /// What is asked.
+    public enum Operation: Sendable, Equatable {
+        case query
+        /// Both bits are always sent: what Apple does with an absent one is not documented.
+        case update(BitPair)
+        case validate
+    }
+
+    public let operation: Operation
+    /// The token as the device gave it: base64 text.
+    public let deviceToken: String
+    /// A name of this transaction, chosen by the server.
+    public let transactionId: String
+    /// The server's time; sent in whole milliseconds since 1970.
+    public let timestamp: Date
+
+    /// - Throws: ``DeviceCheckFault`` `deviceToken.invalid` where the token is empty, longer than ``tokenLimit``, or not
+    ///   base64; `devicecheck.transaction.invalid` where the transaction id is empty or longer than 128 bytes.
+    public init(
+        _ operation: Operation,
+        deviceToken: String,
+        transactionId: String,
+        timestamp: Date
+    ) throws(DeviceCheckFault) {
+        guard DeviceCheckRequest.isToken(deviceToken) else { throw .tokenInvalid }
+        guard !transactionId.isEmpty, transactionId.utf8.count <= 128 else { throw .transactionInvalid }
+        self.operation = operation
+        self.deviceToken = deviceToken
+        self.transactionId = transactionId
+        self.timestamp = timestamp
+    }
+
+    /// The path below the host, for example `/v1/query_two_bits`.
+    public var path: String {
+        switch operation {
+        case .query: "/v1/query_two_bits"
+        case .update: "/v1/update_two_bits"
+        case .validate: "/v1/validate_device_token"
+        }
+    }
+
+    /// The JSON body.
+    public var body: [UInt8] {
+        var wire = Wire(
+            device_token: deviceToken,
+            transaction_id: transactionId,
+            timestamp: Int64(clampedMilliseconds)
+        )
+        if case .update(let bits) = operation {
+            wire.bit0 = bits.bit0
+            wire.bit1 = bits.bit1
+        }
+        // Strings, an integer and booleans: encoding them cannot fail.
+        return (try? JSONEncoder().encode(wire)).map(Array.init) ?? []
+    }
+
+    private var clampedMilliseconds: Double {
+        let milliseconds = (timestamp.timeIntervalSince1970 * 1000).rounded(.down)
+        return milliseconds.isFinite ? min(max(milliseconds, 0), 9e15) : 0
+    }
+
+    private struct Wire: Encodable {
+        var device_token: String
+        var transaction_id: String
+        var timestamp: Int64
+        var bit0: Bool?
+        var bit1: Bool?
+    }
+
+    /// The longest device token that is sent on, in bytes: seen ones have about 2,800; the service reads bodies of 64 KiB at most.
+    public static let tokenLimit = 16_384
+
+    /// Whether a text can be a device token: standard base64, with padding or without, not empty and not beyond the limit.
+    public static func isToken(_ text: String) -> Bool {
+        let bytes = text.utf8
+        guard !bytes.isEmpty, bytes.count <= tokenLimit else { return false }
+        let content = bytes.prefix { $0 != UInt8(ascii: "=") }
+        let padding = bytes.dropFirst(content.count)
+        guard !content.isEmpty, padding.count <= 2, padding.allSatisfy({ $0 == UInt8(ascii: "=") }) else {
+            return false
+        }
+        guard content.count % 4 != 1, padding.isEmpty || bytes.count % 4 == 0 else { return false }
+        return content.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"):
+                true
+            default: false
+            }
+        }
+    }
+}

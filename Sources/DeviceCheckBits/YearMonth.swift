@@ -1,0 +1,61 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+
+/// A calendar month in UTC, written `YYYY-MM`: the only precision in which Apple says when a device's bits were last written.
+public struct YearMonth: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// The months since year 0, January.
+    private let ordinal: Int
+
+    /// The year, 0 to 9999.
+    public var year: Int { ordinal / 12 }
+
+    /// The month, 1 to 12.
+    public var month: Int { ordinal % 12 + 1 }
+
+    /// A month by its numbers, or nil where they name none.
+    public init?(year: Int, month: Int) {
+        guard (0...9999).contains(year), (1...12).contains(month) else { return nil }
+        ordinal = year * 12 + month - 1
+    }
+
+    /// Reads exactly `YYYY-MM`; anything else is nil.
+    public init?(_ text: String) {
+        let bytes = Array(text.utf8)
+        guard bytes.count == 7, bytes[4] == UInt8(ascii: "-") else { return nil }
+        var digits: [Int] = []
+        for (index, byte) in bytes.enumerated() where index != 4 {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+            digits.append(Int(byte - UInt8(ascii: "0")))
+        }
+        let year = digits[0] * 1000 + digits[1] * 100 + digits[2] * 10 + digits[3]
+        self.init(year: year, month: digits[4] * 10 + digits[5])
+    }
+
+    /// The month in UTC that holds `instant`. Instants outside the years 0 to 9999 give the nearest month.
+    public init(containing instant: Date) {
+        let clamped = min(max(instant.timeIntervalSince1970, -62_167_219_200), 253_402_300_799)
+        let days = Int((clamped / 86_400).rounded(.down))
+        // Days to civil date in the proleptic Gregorian calendar: eras of 400 years that begin in March.
+        let shifted = days + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let marchMonth = (5 * dayOfYear + 2) / 153
+        let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        ordinal = year * 12 + month - 1
+    }
+
+    /// How many months lie between `earlier` and this month; negative where `earlier` is later.
+    public func months(since earlier: YearMonth) -> Int { ordinal - earlier.ordinal }
+
+    public static func < (left: YearMonth, right: YearMonth) -> Bool { left.ordinal < right.ordinal }
+
+    public var description: String {
+        let years = String(year)
+        return String(repeating: "0", count: 4 - years.count) + years + (month < 10 ? "-0" : "-") + String(month)
+    }
+}
