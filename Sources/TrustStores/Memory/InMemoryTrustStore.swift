@@ -1,0 +1,164 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import Synchronization
+
+/// A store that forgets everything when the process ends: for tests, and as the plainest statement of what a store does.
+///
+/// It keeps every promise but durability.
+public final class InMemoryTrustStore: TrustStore {
+    private let state = Mutex(MemoryState())
+
+    public init() {}
+
+    private func locked<T>(_ body: (inout sending MemoryState) throws -> sending T) throws -> sending T {
+        try state.withLock { state in
+            guard !state.closed else { throw StoreFault.unavailable("the store is closed") }
+            return try body(&state)
+        }
+    }
+
+    public func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8] {
+        try locked { state in
+            let secret = state.secrets[name] ?? candidate
+            state.secrets[name] = secret
+            return secret
+        }
+    }
+
+    public func check() async throws { try locked { _ in } }
+
+    public func close() async { state.withLock { $0.closed = true } }
+
+    public func sweep(at instant: Date, keeping retention: Retention) async throws -> SweepReport {
+        try locked { $0.sweep(at: instant, keeping: retention) }
+    }
+
+    public func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
+        try locked { $0.spend(SpentName(challenge), at: instant) }
+    }
+
+    public func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
+        try locked { $0.spent[SpentName(challenge).bytes] != nil }
+    }
+
+    public func consume(_ token: SingleUseToken, at instant: Date) async throws -> SpendOutcome {
+        try locked { $0.spend(SpentName(token), at: instant) }
+    }
+
+    public func insert(
+        _ registration: KeyRegistration,
+        spending challenge: SpendableChallenge,
+        at instant: Date
+    ) async throws -> InsertOutcome {
+        try locked { $0.insert(registration, spending: challenge, at: instant) }
+    }
+
+    public func key(_ id: KeyIdentifier) async throws -> StoredKey? { try locked { $0.keys[id]?.key } }
+
+    public func advance(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome {
+        try locked { $0.advance(advance, at: instant) }
+    }
+
+    public func revoke(_ id: KeyIdentifier, code: String?, at instant: Date) async throws -> RevokeOutcome {
+        try locked { $0.revoke(id, code: code, at: instant) }
+    }
+
+    public func keyCount(ofUser user: String, app: String, since instant: Date) async throws -> Int {
+        try locked { state in
+            state.keys.values.count { $0.key.user == user && $0.key.app == app && $0.key.attestedAt >= instant }
+        }
+    }
+
+    public func leaseDueReceipts(
+        at instant: Date,
+        limit: Int,
+        for duration: Duration
+    ) async throws -> [ReceiptLease] {
+        try locked { $0.lease(at: instant, limit: limit, for: duration) }
+    }
+
+    public func complete(
+        _ lease: ReceiptLease,
+        with result: RefreshResult,
+        at instant: Date
+    ) async throws -> RefreshOutcome {
+        try locked { $0.complete(lease, with: result, at: instant) }
+    }
+
+    public func receipts(of id: KeyIdentifier, limit: Int) async throws -> [StoredReceipt] {
+        try locked { Array(($0.keys[id]?.receipts ?? []).reversed().prefix(max(0, limit))) }
+    }
+
+    public func riskMetrics(app: String, environment: String) async throws -> [RiskMetricCount] {
+        try locked { state in
+            var counts: [Int: Int] = [:]
+            for entry in state.keys.values where entry.key.app == app && entry.key.environment == environment {
+                if let metric = entry.key.riskMetric, entry.key.revokedAt == nil { counts[metric, default: 0] += 1 }
+            }
+            return counts.sorted { $0.key < $1.key }.map { RiskMetricCount(metric: $0.key, keys: $0.value) }
+        }
+    }
+
+    public func record(_ event: StoreEvent) async throws { try locked { $0.append(event) } }
+
+    public func history(of id: KeyIdentifier, limit: Int) async throws -> [StoreEvent] {
+        try locked { Array($0.events.filter { $0.keyId == id }.suffix(max(0, limit))) }
+    }
+
+    public func add(_ tallies: [SignalTally]) async throws {
+        try locked { state in
+            for tally in tallies where tally.count > 0 { state.tallies[TallyName(tally), default: 0] += tally.count }
+        }
+    }
+
+    public func tallies(app: String, from start: Date, to end: Date) async throws -> [SignalTally] {
+        try locked { state in
+            state.tallies.filter {
+                $0.key.app == app && $0.key.hour >= StoreTime.hour(start) && $0.key.hour < StoreTime.milliseconds(end)
+            }
+            .sorted { $0.key < $1.key }
+            .map {
+                SignalTally(
+                    app: app,
+                    hour: StoreTime.date($0.key.hour),
+                    kind: $0.key.kind,
+                    code: $0.key.code,
+                    count: $0.value
+                )
+            }
+        }
+    }
+
+    public func reserve(
+        _ claim: PromotionClaim,
+        for duration: Duration,
+        at instant: Date
+    ) async throws -> PromotionStanding {
+        try locked { $0.reserve(claim, for: duration, at: instant) }
+    }
+
+    public func note(_ note: String, on reservation: PromotionReservation) async throws -> Bool {
+        try locked { state in
+            guard let entry = state.promotions[reservation.claim], entry.answer == nil,
+                entry.fence == reservation.fence
+            else { return false }
+            state.promotions[reservation.claim]?.note = note
+            return true
+        }
+    }
+
+    public func answer(
+        _ reservation: PromotionReservation,
+        with answer: [UInt8],
+        at instant: Date
+    ) async throws -> [UInt8] {
+        try locked { state in
+            if let standing = state.promotions[reservation.claim]?.answer { return standing }
+            state.promotions[reservation.claim, default: .init()].answer = answer
+            state.promotions[reservation.claim]?.answeredAt = instant
+            return answer
+        }
+    }
+}

@@ -1,0 +1,77 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension MemoryState {
+    mutating func lease(at instant: Date, limit: Int, for duration: Duration) -> [ReceiptLease] {
+        let now = StoreTime.milliseconds(instant)
+        let due = keys.values
+            .filter { entry in entry.leasedUntil <= now && entry.nextRefresh.map { $0 <= now } ?? false }
+            .sorted { ($0.nextRefresh ?? 0, $0.key.id.base64) < ($1.nextRefresh ?? 0, $1.key.id.base64) }
+        var leases: [ReceiptLease] = []
+        for entry in due.prefix(max(0, limit)) {
+            guard let newest = entry.receipts.last else { continue }
+            let until = now + StoreTime.milliseconds(duration)
+            keys[entry.key.id]?.leasedUntil = until
+            keys[entry.key.id]?.fence += 1
+            leases.append(
+                ReceiptLease(
+                    key: entry.key,
+                    receipt: newest.receipt,
+                    failures: entry.failures,
+                    until: StoreTime.date(until),
+                    fence: entry.fence + 1
+                )
+            )
+        }
+        return leases
+    }
+
+    mutating func complete(_ lease: ReceiptLease, with result: RefreshResult, at instant: Date) -> RefreshOutcome {
+        guard var entry = keys[lease.keyId], entry.fence == lease.fence, entry.nextRefresh != nil,
+            let newest = entry.receipts.last
+        else { return .lost }
+        entry.leasedUntil = 0
+        // A new fence, so that one lease is completed once.
+        entry.fence += 1
+        let outcome: RefreshOutcome
+        switch result {
+        case .receipt(let record, let next):
+            entry.nextRefresh = StoreTime.milliseconds(next)
+            entry.failures = 0
+            outcome = record.standing(after: newest.receipt)
+            if outcome == .stored {
+                entry.receipts.append(
+                    StoredReceipt(
+                        keyId: lease.keyId,
+                        receipt: record,
+                        storedAt: StoreTime.date(StoreTime.milliseconds(instant))
+                    )
+                )
+                if let metric = record.riskMetric { entry.key = entry.key.measured(metric) }
+            }
+        case .later(let next, let code):
+            entry.nextRefresh = StoreTime.milliseconds(next)
+            entry.failures = code == nil ? 0 : entry.failures + 1
+            outcome = .rescheduled
+        case .stop:
+            entry.nextRefresh = nil
+            outcome = .rescheduled
+        }
+        keys[lease.keyId] = entry
+        if let event = result.event(for: lease, outcome: outcome, at: instant) { append(event) }
+        return outcome
+    }
+
+    mutating func reserve(_ claim: PromotionClaim, for duration: Duration, at instant: Date) -> PromotionStanding {
+        var entry = promotions[claim] ?? PromotionEntry()
+        if let answer = entry.answer { return .answered(answer) }
+        let now = StoreTime.milliseconds(instant)
+        if entry.leasedUntil > now { return .pending(until: StoreTime.date(entry.leasedUntil)) }
+        entry.fence += 1
+        entry.leasedUntil = now + StoreTime.milliseconds(duration)
+        promotions[claim] = entry
+        return .reserved(PromotionReservation(claim: claim, note: entry.note, fence: entry.fence))
+    }
+}

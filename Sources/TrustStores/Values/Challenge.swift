@@ -1,0 +1,59 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// What a challenge may be used for.
+public enum ChallengePurpose: UInt8, Sendable, CaseIterable {
+    case attest = 1
+    case assert = 2
+}
+
+/// Whom and what a challenge serves.
+///
+/// Where `keyId` or `user` is nil at issue, the challenge is not tied to a key or a user.
+public struct ChallengeBinding: Hashable, Sendable {
+    public var purpose: ChallengePurpose
+    /// The configured id of the app.
+    public var app: String
+    public var keyId: KeyIdentifier?
+    public var user: String?
+
+    public init(purpose: ChallengePurpose, app: String, keyId: KeyIdentifier? = nil, user: String? = nil) {
+        self.purpose = purpose
+        self.app = app
+        self.keyId = keyId
+        self.user = user
+    }
+}
+
+/// A challenge that the codec has read, found genuine, unexpired and bound to this use: all that is left is to spend it.
+///
+/// Only ``ChallengeCodec`` makes one, so a store can never be asked to remember bytes that nobody issued.
+public struct SpendableChallenge: Hashable, Sendable {
+    /// 16 random bytes that name the challenge.
+    public let id: [UInt8]
+    /// From this instant on the challenge is refused, so that nothing needs to be remembered after it.
+    public let expiresAt: Date
+
+    init(id: [UInt8], expiresAt: Date) {
+        self.id = id
+        self.expiresAt = expiresAt
+    }
+}
+
+/// Why a challenge is not accepted. The raw value is the code of the HTTP contract.
+public enum ChallengeRefusal: String, Sendable, CaseIterable {
+    /// Not issued by this store: random bytes, another store's challenge, or a damaged one.
+    case unknown = "challenge.unknown"
+    case expired = "challenge.expired"
+    /// Issued for another app, purpose, key or user.
+    case binding = "challenge.binding"
+    case used = "challenge.used"
+}
+
+/// What the codec says about bytes that claim to be a challenge.
+public enum ChallengeReading: Sendable, Equatable {
+    case valid(SpendableChallenge)
+    case refused(ChallengeRefusal)
+}

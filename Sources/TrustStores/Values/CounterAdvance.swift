@@ -1,0 +1,71 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// How strictly the order of assertions is taken.
+public enum CounterMode: String, Sendable, CaseIterable {
+    /// Apple's rule: each accepted counter is higher than the one before.
+    case strict
+    /// The signed challenge is the guard, because parallel requests may arrive out of order. Lower counters are accepted,
+    /// the same counter twice is not (as far back as 64 below the highest); the stored counter still only grows.
+    case challenge
+}
+
+/// One verified assertion that asks to be accepted.
+public struct CounterAdvance: Sendable, Equatable {
+    public var keyId: KeyIdentifier
+    /// The counter that the device signed, 1 or more.
+    public var counter: UInt32
+    public var mode: CounterMode
+    public var challenge: SpendableChallenge
+
+    public init(keyId: KeyIdentifier, counter: UInt32, mode: CounterMode, challenge: SpendableChallenge) {
+        self.keyId = keyId
+        self.counter = counter
+        self.mode = mode
+        self.challenge = challenge
+    }
+}
+
+/// What came of one assertion at the store.
+public enum AdvanceOutcome: Sendable, Equatable {
+    /// Accepted; `previous` is the highest counter before it, from which a caller sees gaps and late arrivals.
+    case advanced(previous: UInt32)
+    case refused(AdvanceRefusal)
+}
+
+/// Why an assertion is not accepted. The raw value is the code of the HTTP contract.
+public enum AdvanceRefusal: String, Sendable, CaseIterable {
+    case keyUnknown = "key.unknown"
+    case revoked = "key.revoked"
+    case replayed = "assert.counter.replayed"
+    case challengeUsed = "challenge.used"
+    case challengeExpired = "challenge.expired"
+}
+
+/// Which counters below the highest one have been accepted: one bit for each of the 64 last values.
+struct CounterWindow: Equatable, Sendable {
+    var highest: UInt32
+    /// Bit n stands for `highest - n`.
+    var seen: UInt64
+
+    /// The window after `counter`, or nil where that value was accepted before. Values further back than the window are
+    /// accepted, because nothing is known about them: the challenge is their guard.
+    func accepting(_ counter: UInt32) -> CounterWindow? {
+        if counter > highest {
+            let step = counter - highest
+            return CounterWindow(highest: counter, seen: step >= 64 ? 1 : seen << UInt64(step) | 1)
+        }
+        let back = highest - counter
+        if back >= 64 { return self }
+        let bit = UInt64(1) << UInt64(back)
+        return seen & bit == 0 ? CounterWindow(highest: highest, seen: seen | bit) : nil
+    }
+}
+
+extension CounterAdvance {
+    /// The window after this assertion, or nil where the mode refuses it.
+    func window(after window: CounterWindow) -> CounterWindow? {
+        if mode == .strict, counter <= window.highest { return nil }
+        return window.accepting(counter)
+    }
+}

@@ -1,0 +1,100 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A verified key on its way into a store.
+public struct KeyRegistration: Sendable, Equatable {
+    let id: KeyIdentifier
+    let publicKeyBytes: [UInt8]
+    let app: String
+    let identity: String
+    let environment: String
+    let simulated: Bool
+    let user: String?
+    let attestationDigest: [UInt8]
+    let validationCategory: Int?
+    let bundleVersion: String?
+    let osVersion: String?
+    let receipt: ReceiptRecord
+    /// When the receipt is to be refreshed first; nil for never.
+    let refreshAt: Date?
+
+    init(
+        id: KeyIdentifier,
+        publicKeyBytes: [UInt8],
+        app: String,
+        identity: String,
+        environment: String,
+        simulated: Bool,
+        user: String?,
+        attestationDigest: [UInt8],
+        validationCategory: Int?,
+        bundleVersion: String?,
+        osVersion: String?,
+        receipt: ReceiptRecord,
+        refreshAt: Date?
+    ) {
+        self.id = id
+        self.publicKeyBytes = publicKeyBytes
+        self.app = app
+        self.identity = identity
+        self.environment = environment
+        self.simulated = simulated
+        self.user = user
+        self.attestationDigest = attestationDigest
+        self.validationCategory = validationCategory
+        self.bundleVersion = bundleVersion
+        self.osVersion = osVersion
+        self.receipt = receipt
+        self.refreshAt = refreshAt
+    }
+
+    /// The key as it is before its first assertion.
+    func stored(at instant: Date) -> StoredKey {
+        StoredKey(
+            id: id,
+            publicKeyBytes: publicKeyBytes,
+            app: app,
+            identity: identity,
+            environment: environment,
+            simulated: simulated,
+            user: user,
+            attestationDigest: attestationDigest,
+            validationCategory: validationCategory,
+            bundleVersion: bundleVersion,
+            osVersion: osVersion,
+            attestedAt: StoreTime.date(StoreTime.milliseconds(instant)),
+            counter: 0,
+            largestGap: 0,
+            lastUsedAt: nil,
+            revokedAt: nil,
+            riskMetric: receipt.riskMetric
+        )
+    }
+
+    /// What a second object for the same key comes to: the first registration stands, whatever the second one says.
+    func outcome(against existing: StoredKey) -> InsertOutcome {
+        if existing.user != user { return .refused(.otherUser) }
+        if existing.app != app || existing.attestationDigest != attestationDigest { return .refused(.exists) }
+        return .existing(existing)
+    }
+}
+
+/// What came of storing a key.
+public enum InsertOutcome: Sendable, Equatable {
+    case inserted(StoredKey)
+    /// The byte-equal object of the same user was stored before: nothing changed, whatever became of the challenge.
+    case existing(StoredKey)
+    case refused(InsertRefusal)
+}
+
+/// Why a key is not stored. The raw value is the code of the HTTP contract.
+public enum InsertRefusal: String, Sendable, CaseIterable {
+    /// The key belongs to another user.
+    case otherUser = "key.other-user"
+    /// Another attestation object of the same key is stored.
+    case exists = "key.exists"
+    case challengeUsed = "challenge.used"
+    case challengeExpired = "challenge.expired"
+}

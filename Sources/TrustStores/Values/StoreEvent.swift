@@ -1,0 +1,65 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// One thing that happened to a key or an app, for operators.
+public struct StoreEvent: Sendable, Equatable {
+    public var at: Date
+    /// The configured id of the app.
+    public var app: String
+    public var keyId: KeyIdentifier?
+    /// What happened, one word: `attested`, `refused`, `revoked`, `receipt`, `signal`, ...
+    public var kind: String
+    /// Why: a code of the contract, where there is one.
+    public var code: String?
+    /// Evidence for the operator; at most 1024 characters are kept. Never a token, challenge, assertion or receipt.
+    public var detail: String?
+
+    public init(
+        at: Date,
+        app: String,
+        keyId: KeyIdentifier? = nil,
+        kind: String,
+        code: String? = nil,
+        detail: String? = nil
+    ) {
+        self.at = at
+        self.app = app
+        self.keyId = keyId
+        self.kind = kind
+        self.code = code
+        self.detail = detail
+    }
+}
+
+/// How often something was seen for an app within one hour, over all nodes.
+public struct SignalTally: Sendable, Equatable {
+    public var app: String
+    /// The start of the hour; any instant within it may be given.
+    public var hour: Date
+    /// What was counted: `attested`, `refused`, `unsupported`, `clientError`, ...
+    public var kind: String
+    /// A code from a fixed list; empty where there is none.
+    public var code: String
+    public var count: Int
+
+    public init(app: String, hour: Date, kind: String, code: String = "", count: Int = 1) {
+        self.app = app
+        self.hour = hour
+        self.kind = kind
+        self.code = code
+        self.count = count
+    }
+}
+
+/// How many keys of an app have one risk metric.
+public struct RiskMetricCount: Sendable, Equatable {
+    public let metric: Int
+    public let keys: Int
+
+    public init(metric: Int, keys: Int) {
+        self.metric = metric
+        self.keys = keys
+    }
+}

@@ -1,0 +1,33 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// The store could not do what was asked: it is down, slow, full, or newer than this program.
+///
+/// A fault says nothing about whether the verb took effect: the answer may have been lost after the commit. Every verb may be asked again.
+public struct StoreFault: Error, Sendable, Equatable, CustomStringConvertible {
+    /// `store.unavailable` (ask again), `store.newer` (this program is older than the file) or `store.damaged`.
+    public let code: String
+    /// One sentence for the operator; never shown to an app.
+    public let reason: String
+    /// How long to wait before asking again, where asking again may help.
+    public let retryAfter: Duration?
+
+    public init(code: String, reason: String, retryAfter: Duration? = nil) {
+        self.code = code
+        self.reason = reason
+        self.retryAfter = retryAfter
+    }
+
+    /// The store does not answer now; the same call may work soon.
+    public static func unavailable(_ reason: String, retryAfter: Duration = .seconds(1)) -> StoreFault {
+        StoreFault(code: "store.unavailable", reason: reason, retryAfter: retryAfter)
+    }
+
+    /// What was read cannot have been written by this program.
+    public static func damaged(_ reason: String) -> StoreFault { StoreFault(code: "store.damaged", reason: reason) }
+
+    public var description: String { "\(code): \(reason)" }
+
+    /// Equality is on the code: reasons may change.
+    public static func == (left: StoreFault, right: StoreFault) -> Bool { left.code == right.code }
+}

@@ -1,0 +1,72 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The words that stores themselves write into a key's history.
+public enum EventKind {
+    public static let attested = "attested"
+    public static let revoked = "revoked"
+    public static let receipt = "receipt"
+}
+
+extension StoredKey {
+    func advanced(to counter: UInt32, at instant: Date) -> StoredKey {
+        let gap = counter > self.counter ? counter - self.counter - 1 : 0
+        return copy(counter: counter, largestGap: max(largestGap, gap), lastUsedAt: instant)
+    }
+
+    func revoked(at instant: Date) -> StoredKey { copy(revokedAt: instant) }
+
+    func measured(_ metric: Int) -> StoredKey { copy(riskMetric: metric) }
+
+    private func copy(
+        counter: UInt32? = nil,
+        largestGap: UInt32? = nil,
+        lastUsedAt: Date? = nil,
+        revokedAt: Date? = nil,
+        riskMetric: Int? = nil
+    ) -> StoredKey {
+        StoredKey(
+            id: id,
+            publicKeyBytes: publicKeyBytes,
+            app: app,
+            identity: identity,
+            environment: environment,
+            simulated: simulated,
+            user: user,
+            attestationDigest: attestationDigest,
+            validationCategory: validationCategory,
+            bundleVersion: bundleVersion,
+            osVersion: osVersion,
+            attestedAt: attestedAt,
+            counter: counter ?? self.counter,
+            largestGap: largestGap ?? self.largestGap,
+            lastUsedAt: lastUsedAt.map { StoreTime.date(StoreTime.milliseconds($0)) } ?? self.lastUsedAt,
+            revokedAt: revokedAt.map { StoreTime.date(StoreTime.milliseconds($0)) } ?? self.revokedAt,
+            riskMetric: riskMetric ?? self.riskMetric
+        )
+    }
+}
+
+extension ReceiptRecord {
+    /// What a new receipt is beside the newest stored one: only a later creation time makes it newer.
+    func standing(after newest: ReceiptRecord) -> RefreshOutcome {
+        if bytes == newest.bytes { return .unchanged }
+        return StoreTime.milliseconds(createdAt) > StoreTime.milliseconds(newest.createdAt) ? .stored : .older
+    }
+}
+
+extension RefreshResult {
+    /// What goes into the key's history: new receipts, refused ones and failures, not the ordinary "nothing new".
+    func event(for lease: ReceiptLease, outcome: RefreshOutcome, at instant: Date) -> StoreEvent? {
+        let code: String? =
+            switch self {
+            case .receipt: outcome == .older ? "receipt.older" : nil
+            case .later(_, let code): code
+            case .stop(let code): code
+            }
+        if code == nil, outcome != .stored { return nil }
+        return StoreEvent(at: instant, app: lease.app, keyId: lease.keyId, kind: EventKind.receipt, code: code)
+    }
+}

@@ -1,0 +1,76 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// A verified key as a store gives it back.
+public struct StoredKey: Sendable, Equatable {
+    public let id: KeyIdentifier
+    /// The public key as X9.63 uncompressed point, 65 bytes.
+    public let publicKeyBytes: [UInt8]
+    /// The configured id of the app.
+    public let app: String
+    /// The identity that attested: `prefix.bundleId`.
+    public let identity: String
+    /// `production` or `development`.
+    public let environment: String
+    /// Whether a simulated root attested the key.
+    public let simulated: Bool
+    /// The user whom the app's server named when it fetched the challenge; nil where it named none.
+    public let user: String?
+    /// SHA-256 of the attestation object as sent, 32 bytes.
+    public let attestationDigest: [UInt8]
+    /// Absent up to iOS 26.
+    public let validationCategory: Int?
+    /// Absent up to iOS 26.
+    public let bundleVersion: String?
+    public let osVersion: String?
+    public let attestedAt: Date
+    /// The highest counter that was accepted; 0 before the first assertion.
+    public let counter: UInt32
+    /// The largest jump between two accepted counters, not counting the step of one.
+    public let largestGap: UInt32
+    /// The last accepted assertion.
+    public let lastUsedAt: Date?
+    public let revokedAt: Date?
+    /// The metric of the newest receipt that had one.
+    public let riskMetric: Int?
+
+    package init(
+        id: KeyIdentifier,
+        publicKeyBytes: [UInt8],
+        app: String,
+        identity: String,
+        environment: String,
+        simulated: Bool,
+        user: String?,
+        attestationDigest: [UInt8],
+        validationCategory: Int?,
+        bundleVersion: String?,
+        osVersion: String?,
+        attestedAt: Date,
+        counter: UInt32,
+        largestGap: UInt32,
+        lastUsedAt: Date?,
+        revokedAt: Date?,
+        riskMetric: Int?
+    ) {
+        self.id = id
+        self.publicKeyBytes = publicKeyBytes
+        self.app = app
+        self.identity = identity
+        self.environment = environment
+        self.simulated = simulated
+        self.user = user
+        self.attestationDigest = attestationDigest
+        self.validationCategory = validationCategory
+        self.bundleVersion = bundleVersion
+        self.osVersion = osVersion
+        self.attestedAt = attestedAt
+        self.counter = counter
+        self.largestGap = largestGap
+        self.lastUsedAt = lastUsedAt
+        self.revokedAt = revokedAt
+        self.riskMetric = riskMetric
+    }
+}

@@ -1,0 +1,106 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// A receipt whose signature and fields have been verified, as it is handed to a store.
+public struct ReceiptRecord: Sendable, Equatable {
+    /// The receipt as Apple sent it (CMS), 3 to 5 kB.
+    public var bytes: [UInt8]
+    /// Field 12: when Apple made it. A store keeps receipts in this order and refuses older ones.
+    public var createdAt: Date
+    /// Field 19: before this instant a refresh must not be asked. Absent in the receipt of an attestation.
+    public var notBefore: Date?
+    /// Field 21: after this instant the receipt cannot be exchanged.
+    public var expiresAt: Date
+    /// Field 17: about how many keys this device attested for this app in the last 30 days.
+    public var riskMetric: Int?
+
+    public init(bytes: [UInt8], createdAt: Date, notBefore: Date? = nil, expiresAt: Date, riskMetric: Int? = nil) {
+        self.bytes = bytes
+        self.createdAt = createdAt
+        self.notBefore = notBefore
+        self.expiresAt = expiresAt
+        self.riskMetric = riskMetric
+    }
+}
+
+/// One receipt of a key's history.
+public struct StoredReceipt: Sendable, Equatable {
+    public let keyId: KeyIdentifier
+    public let receipt: ReceiptRecord
+    /// When the store took it.
+    public let storedAt: Date
+
+    public init(keyId: KeyIdentifier, receipt: ReceiptRecord, storedAt: Date) {
+        self.keyId = keyId
+        self.receipt = receipt
+        self.storedAt = storedAt
+    }
+}
+
+/// The right to refresh one receipt until an instant: while it lasts, no other node is given the same one.
+public struct ReceiptLease: Sendable, Equatable {
+    public let keyId: KeyIdentifier
+    /// The configured id of the app.
+    public let app: String
+    /// `production` or `development`: which of Apple's hosts to ask.
+    public let environment: String
+    /// Whether a simulated root attested the key.
+    public let simulated: Bool
+    /// The newest receipt of the key.
+    public let receipt: ReceiptRecord
+    /// The key, as X9.63 uncompressed point (65 bytes), against which the new receipt is verified.
+    public let publicKeyBytes: [UInt8]
+    /// The identity that the receipt must name (`prefix.bundleId`).
+    public let identity: String
+    /// How many tries in a row have failed before this one.
+    public let failures: Int
+    /// When the lease ends by itself.
+    public let until: Date
+    /// Grows with each lease of this key: a holder whose lease ran out cannot complete a later one.
+    public let fence: Int64
+
+    init(
+        key: StoredKey,
+        receipt: ReceiptRecord,
+        failures: Int,
+        until: Date,
+        fence: Int64
+    ) {
+        keyId = key.id
+        app = key.app
+        environment = key.environment
+        simulated = key.simulated
+        self.receipt = receipt
+        publicKeyBytes = key.publicKeyBytes
+        identity = key.identity
+        self.failures = failures
+        self.until = until
+        self.fence = fence
+    }
+}
+
+/// What came of one try to refresh a receipt.
+public enum RefreshResult: Sendable, Equatable {
+    /// Apple answered with a new receipt, which was verified. Ask again at `next`.
+    case receipt(ReceiptRecord, next: Date)
+    /// Nothing new (304), or a failure that may heal. `code` is kept in the history; nil for 304.
+    case later(Date, code: String?)
+    /// It makes no sense to ask for this key again.
+    case stop(code: String)
+}
+
+/// What a store did with the result of a refresh.
+public enum RefreshOutcome: Sendable, Equatable {
+    /// The new receipt is the key's newest now.
+    case stored
+    /// The very receipt that is stored already; the next try is set.
+    case unchanged
+    /// The receipt is not newer than the stored one. It was not stored; the next try is set.
+    case older
+    /// No receipt came; the next try is set, or there will be none.
+    case rescheduled
+    /// The lease had run out and another node took over: nothing changed.
+    case lost
+}
