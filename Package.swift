@@ -162,7 +162,7 @@ let package = Package(
         tests(of: "TLSProbe", ["TLSFacts", .crypto, .nioCore, .nioPosix]),
         tests(of: "ATSClient", ["AppTransportSecurity", "TLSFacts", .httpTypes, .nioCore, .nioPosix]),
         tests(of: "TrustStores", ["AppAttest", "DeviceSimulator", "TrustStoresSQLite", "TrustStoresPostgres"]),
-        tests(of: "AppleServices", ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits"]),
+        tests(of: "AppleServices", ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", .jwt, .crypto]),
         tests(of: "ATSDiagnostics", ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]),
         tests(
             of: "TrustService",

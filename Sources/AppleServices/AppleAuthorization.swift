@@ -1,0 +1,97 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+import JWTKit
+
+/// A key that cannot authorize anything at Apple.
+public struct AppleAuthorizationFault: Error, Sendable, Equatable, CustomStringConvertible {
+    /// One sentence without a full stop; never any part of the key.
+    public let reason: String
+
+    public init(reason: String) { self.reason = reason }
+
+    public var description: String { reason }
+}
+
+/// Makes the ES256 tokens with which a team speaks to Apple, and keeps one for as long as Apple wants it kept.
+///
+/// Apple refuses a token that is older than an hour and asks not to make one for each request, so a token serves for
+/// ``Configuration/lifetime`` and is then made anew.
+public actor AppleAuthorization {
+    /// How long a token serves.
+    public struct Configuration: Sendable {
+        /// 40 minutes by default; Apple's notification service, whose tokens these are like, asks for 20 to 60.
+        public var lifetime: Duration
+
+        public init(lifetime: Duration = .seconds(2400)) { self.lifetime = lifetime }
+    }
+
+    public nonisolated let teamId: String
+    public nonisolated let keyId: String
+    private let keys: JWTKeyCollection
+    private let configuration: Configuration
+    private var current: (token: String, madeAt: Date)?
+
+    /// - Parameters:
+    ///   - teamId: The `iss` of the token: Apple's ten-character team id.
+    ///   - keyId: The `kid` of the token: the id of the key with DeviceCheck enabled.
+    ///   - privateKeyPEM: The contents of Apple's `.p8` file: a P-256 key as PKCS#8 in PEM.
+    /// - Throws: ``AppleAuthorizationFault`` where the text holds no P-256 private key, or an id is empty.
+    public init(
+        teamId: String,
+        keyId: String,
+        privateKeyPEM: String,
+        configuration: Configuration = Configuration()
+    ) async throws(AppleAuthorizationFault) {
+        guard !teamId.isEmpty else { throw AppleAuthorizationFault(reason: "the team id is empty") }
+        guard !keyId.isEmpty else { throw AppleAuthorizationFault(reason: "the key id is empty") }
+        let key: ES256PrivateKey
+        do {
+            key = try ES256PrivateKey(pem: privateKeyPEM)
+        } catch {
+            throw AppleAuthorizationFault(reason: "the key file holds no P-256 private key in PEM (Apple's .p8)")
+        }
+        self.teamId = teamId
+        self.keyId = keyId
+        self.configuration = configuration
+        keys = JWTKeyCollection()
+        await keys.add(ecdsa: key, kid: JWKIdentifier(string: keyId))
+    }
+
+    /// The token to use at `instant`: the current one while it is young enough, else a new one.
+    public func token(at instant: Date) async throws(AppleAuthorizationFault) -> String {
+        if let current {
+            let age = instant.timeIntervalSince(current.madeAt)
+            // A clock that was set back must not keep a token from the future in use.
+            if age >= 0, age < Double(configuration.lifetime.components.seconds) { return current.token }
+        }
+        return try await make(at: instant)
+    }
+
+    /// A token other than the one that Apple has just refused.
+    ///
+    /// Of many requests that were refused with the same token only the first makes a new one.
+    public func token(insteadOf refused: String, at instant: Date) async throws(AppleAuthorizationFault) -> String {
+        if let current, current.token != refused { return current.token }
+        return try await make(at: instant)
+    }
+
+    private func make(at instant: Date) async throws(AppleAuthorizationFault) -> String {
+        let seconds = Int(min(max(instant.timeIntervalSince1970, 0), 253_402_300_799))
+        do {
+            let token = try await keys.sign(Claims(iss: teamId, iat: seconds), kid: JWKIdentifier(string: keyId))
+            current = (token, instant)
+            return token
+        } catch {
+            throw AppleAuthorizationFault(reason: "the authorization could not be signed")
+        }
+    }
+
+    private struct Claims: JWTPayload {
+        let iss: String
+        let iat: Int
+
+        func verify(using algorithm: some JWTAlgorithm) {}
+    }
+}

@@ -1,0 +1,71 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where one of Apple's services lives: a scheme, a host, and a path that the calls are put below.
+public struct AppleEndpoint: Sendable, Equatable, CustomStringConvertible {
+    /// The address without a slash at its end.
+    public let baseURL: String
+
+    /// Takes `https://` with any host, and `http://` for a simulator on this machine only (127.0.0.0/8, `[::1]`, `localhost`).
+    ///
+    /// - Returns: nil for any other scheme, for user information, a query, a fragment, or characters that no address has.
+    public init?(_ text: String) {
+        let secure = text.hasPrefix("https://")
+        guard secure || text.hasPrefix("http://") else { return nil }
+        let rest = text.dropFirst(secure ? 8 : 7)
+        guard rest.utf8.count <= 1024, rest.utf8.allSatisfy(AppleEndpoint.isAllowed) else { return nil }
+        let authority = rest.prefix { $0 != "/" }
+        guard let host = AppleEndpoint.host(of: authority), secure || AppleEndpoint.isLoopback(host) else { return nil }
+        baseURL = String(text.reversed().drop { $0 == "/" }.reversed())
+    }
+
+    private init(trusted: String) { baseURL = trusted }
+
+    /// The address of a call, for example of `/v1/query_two_bits`.
+    public func url(_ path: String) -> String { baseURL + path }
+
+    public var description: String { baseURL }
+
+    /// Receipts of production apps.
+    public static let data = AppleEndpoint(trusted: "https://data.appattest.apple.com")
+    /// Receipts of apps in development.
+    public static let dataDevelopment = AppleEndpoint(trusted: "https://data-development.appattest.apple.com")
+    /// The bits of devices, production.
+    public static let deviceCheck = AppleEndpoint(trusted: "https://api.devicecheck.apple.com")
+    /// The bits of devices, development.
+    public static let deviceCheckDevelopment = AppleEndpoint(trusted: "https://api.development.devicecheck.apple.com")
+
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "-._~/:[]".utf8.contains(byte)
+        }
+    }
+
+    /// The host of `host`, `host:port` or `[v6]:port`; nil where the port is none.
+    private static func host(of authority: Substring) -> String? {
+        var host = authority
+        var port: Substring?
+        if authority.hasPrefix("[") {
+            guard let end = authority.firstIndex(of: "]") else { return nil }
+            host = authority[...end]
+            let tail = authority[authority.index(after: end)...]
+            guard tail.isEmpty || tail.hasPrefix(":") else { return nil }
+            port = tail.isEmpty ? nil : tail.dropFirst()
+        } else if let colon = authority.firstIndex(of: ":") {
+            host = authority[..<colon]
+            port = authority[authority.index(after: colon)...]
+            guard !host.contains("["), !host.contains("]") else { return nil }
+        }
+        if let port { guard let number = UInt16(port), number > 0 else { return nil } }
+        return host.isEmpty ? nil : host.lowercased()
+    }
+
+    private static func isLoopback(_ host: String) -> Bool {
+        if host == "localhost" || host == "[::1]" { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
+}

@@ -1,0 +1,76 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// One HTTP request to Apple.
+public struct AppleRequest: Sendable, Equatable {
+    /// Upper case, for example `POST`.
+    public var method: String
+    /// The whole address.
+    public var url: String
+    public var headers: [Header]
+    public var body: [UInt8]
+
+    /// A header field of a request.
+    public struct Header: Sendable, Equatable {
+        public let name: String
+        public let value: String
+
+        public init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    public init(method: String, url: String, headers: [Header], body: [UInt8]) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+    }
+}
+
+/// Apple's whole answer.
+public struct AppleAnswer: Sendable, Equatable {
+    public let status: Int
+    /// The fields by lower-case name; of a repeated field the first value.
+    public let headers: [String: String]
+    public let body: [UInt8]
+
+    public init(status: Int, headers: [String: String] = [:], body: [UInt8] = []) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+}
+
+/// Carries one request to Apple and one answer back: the only door of this target to the network.
+///
+/// A transport never follows a redirect (the authorization must not leave the configured host), and never returns a body beyond
+/// ``AppleTransportFault/bodyLimit`` bytes.
+public protocol AppleTransport: Sendable {
+    /// Sends the request and reads the whole answer, whatever its status.
+    ///
+    /// - Throws: ``AppleTransportFault`` where no whole answer came.
+    func send(_ request: AppleRequest) async throws -> AppleAnswer
+}
+
+/// No whole answer came from Apple.
+///
+/// Codes: `apple.unreachable`, `apple.untrusted`, `apple.answer.too-large`, `apple.timeout`.
+public struct AppleTransportFault: Error, Sendable, Equatable, CustomStringConvertible {
+    public let code: String
+    /// One sentence without a full stop.
+    public let reason: String
+
+    public init(code: String, reason: String) {
+        self.code = code
+        self.reason = reason
+    }
+
+    public static func == (left: AppleTransportFault, right: AppleTransportFault) -> Bool { left.code == right.code }
+
+    public var description: String { reason }
+
+    /// The most bytes that the body of an answer may have.
+    public static let bodyLimit = 65_536
+}
