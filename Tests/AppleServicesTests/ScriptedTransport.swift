@@ -64,6 +64,6 @@ struct Team {
     }
 }
 
-extension AppleAnswer: @retroactive CustomTestStringConvertible {
+extension AppleAnswer: CustomTestStringConvertible {
     public var testDescription: String { "\(status) with \(body.count) bytes" }
 }
