@@ -30,7 +30,7 @@ public struct AppleRequest: Sendable, Equatable {
 }
 
 /// Apple's whole answer.
-public struct AppleAnswer: Sendable, Equatable {
+public struct AppleAnswer: Sendable, Equatable, CustomStringConvertible {
     public let status: Int
     /// The fields by lower-case name; of a repeated field the first value.
     public let headers: [String: String]
@@ -41,6 +41,9 @@ public struct AppleAnswer: Sendable, Equatable {
         self.headers = headers
         self.body = body
     }
+
+    /// The status and the size: receipts and bits stay out of logs.
+    public var description: String { "\(status) with \(body.count) bytes" }
 }
 
 /// Carries one request to Apple and one answer back: the only door of this target to the network.

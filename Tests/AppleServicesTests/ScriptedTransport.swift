@@ -4,7 +4,6 @@
 import AppleServices
 import Crypto
 import Foundation
-import Testing
 
 /// A transport that gives prepared answers in order and keeps what was sent.
 actor ScriptedTransport: AppleTransport {
@@ -62,8 +61,4 @@ struct Team {
         let standard = text.replacing("-", with: "+").replacing("_", with: "/")
         return Data(base64Encoded: standard + String(repeating: "=", count: (4 - standard.count % 4) % 4))
     }
-}
-
-extension AppleAnswer: CustomTestStringConvertible {
-    public var testDescription: String { "\(status) with \(body.count) bytes" }
 }
