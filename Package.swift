@@ -97,7 +97,7 @@ let package = Package(
         // Layer 2
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         library("AppBundles", ["AppTransportSecurity", "Findings", "CZlib"]),
-        library("TLSProbe", ["TLSFacts", .nioCore, .nioPosix, .crypto, .cryptoExtras, .x509, .asn1]),
+        library("TLSProbe", ["TLSFacts", "Findings", .nioCore, .nioPosix, .crypto, .cryptoExtras, .x509, .asn1]),
         library(
             "ATSClient",
             [
@@ -159,7 +159,7 @@ let package = Package(
         tests(of: "DeviceCheckBits"),
         tests(of: "TrustPolicy"),
         tests(of: "AppBundles", ["AppTransportSecurity"]),
-        tests(of: "TLSProbe", ["TLSFacts", .crypto, .nioCore, .nioPosix]),
+        tests(of: "TLSProbe", ["TLSFacts", "Findings", .crypto, .nioCore, .nioPosix]),
         tests(of: "ATSClient", ["AppTransportSecurity", "TLSFacts", .httpTypes, .nioCore, .nioPosix]),
         tests(of: "TrustStores", ["AppAttest", "DeviceSimulator", "TrustStoresSQLite", "TrustStoresPostgres"]),
         tests(of: "AppleServices", ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", .jwt, .crypto]),

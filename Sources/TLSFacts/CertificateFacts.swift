@@ -39,6 +39,10 @@ public struct CertificateFacts: Sendable, Equatable {
     public let embeddedTimestamps: [UInt8]?
     /// Critical extensions that RFC 5280 path validation as done here does not process, dotted.
     public let unknownCriticalExtensions: [String]
+    /// Known extensions whose content could not be read, or that occur twice, dotted. Their facts above count as absent.
+    public let malformedExtensions: [String]
+    /// Whether the certificate limits the names below it.
+    public let hasNameConstraints: Bool
 
     public init(
         der: [UInt8],
@@ -62,7 +66,9 @@ public struct CertificateFacts: Sendable, Equatable {
         subjectKeyIdentifier: [UInt8]? = nil,
         authorityKeyIdentifier: [UInt8]? = nil,
         embeddedTimestamps: [UInt8]? = nil,
-        unknownCriticalExtensions: [String] = []
+        unknownCriticalExtensions: [String] = [],
+        malformedExtensions: [String] = [],
+        hasNameConstraints: Bool = false
     ) {
         self.der = der
         self.subject = subject
@@ -86,6 +92,8 @@ public struct CertificateFacts: Sendable, Equatable {
         self.authorityKeyIdentifier = authorityKeyIdentifier
         self.embeddedTimestamps = embeddedTimestamps
         self.unknownCriticalExtensions = unknownCriticalExtensions
+        self.malformedExtensions = malformedExtensions
+        self.hasNameConstraints = hasNameConstraints
     }
 
     /// Whether subject and issuer are the same name. It says nothing of the signature.

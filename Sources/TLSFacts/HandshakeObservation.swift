@@ -48,6 +48,8 @@ public struct HandshakeObservation: Sendable, Equatable {
     public var stapledResponse: [UInt8]?
     /// SignedCertificateTimestampList of the TLS extension.
     public var timestamps: [UInt8]?
+    /// SignedCertificateTimestampList out of the stapled OCSP response.
+    public var stapledTimestamps: [UInt8]?
     public var usesExtendedMasterSecret: Bool
     /// The server sent a CertificateRequest.
     public var requestsClientCertificate: Bool
@@ -63,6 +65,7 @@ public struct HandshakeObservation: Sendable, Equatable {
         applicationProtocol: String? = nil,
         stapledResponse: [UInt8]? = nil,
         timestamps: [UInt8]? = nil,
+        stapledTimestamps: [UInt8]? = nil,
         usesExtendedMasterSecret: Bool = false,
         requestsClientCertificate: Bool = false,
         usedHelloRetryRequest: Bool = false
@@ -76,6 +79,7 @@ public struct HandshakeObservation: Sendable, Equatable {
         self.applicationProtocol = applicationProtocol
         self.stapledResponse = stapledResponse
         self.timestamps = timestamps
+        self.stapledTimestamps = stapledTimestamps
         self.usesExtendedMasterSecret = usesExtendedMasterSecret
         self.requestsClientCertificate = requestsClientCertificate
         self.usedHelloRetryRequest = usedHelloRetryRequest

@@ -1,0 +1,133 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import SwiftASN1
+import TLSFacts
+
+/// The extensions of a certificate that matter to a TLS client (RFC 5280 section 4.2, RFC 6962 section 3.3).
+struct CertificateExtensions {
+    var alternativeNames: AlternativeNames?
+    var extendedKeyUsages: [String]?
+    var keyUsage: Set<Int>?
+    var isAuthority: Bool?
+    var pathLength: Int?
+    var issuerAddresses: [String] = []
+    var responderAddresses: [String] = []
+    var subjectKeyIdentifier: [UInt8]?
+    var authorityKeyIdentifier: [UInt8]?
+    var timestamps: [UInt8]?
+    var hasNameConstraints = false
+    var unknownCritical: [String] = []
+    var malformed: [String] = []
+
+    mutating func read(_ node: ASN1Node) throws(MalformedInput) {
+        var seen: Set<String> = []
+        var list = try DERReader(node, "extensions")
+        while let entry = list.next() {
+            var reader = try DERReader(entry, "extension")
+            let identifier = try reader.required("extnID").objectIdentifier("extnID")
+            let critical = reader.optional(.boolean).map { (try? $0.primitive("critical"))?.first != 0 } ?? false
+            let value = try reader.required("extnValue", .octetString).primitive("extnValue")
+            // RFC 5280 section 4.2: no extension occurs twice.
+            guard seen.insert(identifier).inserted else {
+                malformed.append(identifier)
+                continue
+            }
+            do {
+                let known = try take(identifier, value)
+                if !known, critical { unknownCritical.append(identifier) }
+            } catch {
+                malformed.append(identifier)
+            }
+        }
+    }
+
+    /// Reads one extension; false where it is none that path validation here understands.
+    private mutating func take(_ identifier: String, _ value: ArraySlice<UInt8>) throws(MalformedInput) -> Bool {
+        switch identifier {
+        case "2.5.29.17": alternativeNames = try Self.names(try DERReader.parse(value, "subjectAltName"))
+        case "2.5.29.37": extendedKeyUsages = try Self.usages(try DERReader.parse(value, "extKeyUsage"))
+        case "2.5.29.15": keyUsage = try Self.bits(try DERReader.parse(value, "keyUsage"))
+        case "2.5.29.19": try takeBasicConstraints(try DERReader.parse(value, "basicConstraints"))
+        case "2.5.29.30":
+            _ = try DERReader.parse(value, "nameConstraints")
+            hasNameConstraints = true
+        case "1.3.6.1.5.5.7.1.1": try takeInformationAccess(try DERReader.parse(value, "authorityInfoAccess"))
+        case "2.5.29.14":
+            subjectKeyIdentifier = Array(
+                try (try DERReader.parse(value, "subjectKeyIdentifier")).primitive("subjectKeyIdentifier")
+            )
+        case "2.5.29.35":
+            var reader = try DERReader(try DERReader.parse(value, "authorityKeyIdentifier"), "authorityKeyIdentifier")
+            authorityKeyIdentifier = try reader.optional(context: 0).map { node throws(MalformedInput) in
+                Array(try node.primitive("keyIdentifier"))
+            }
+        case "1.3.6.1.4.1.11129.2.4.2":
+            timestamps = Array(try (try DERReader.parse(value, "SCT list")).primitive("SCT list"))
+        // Certificate policies and their constraints: a TLS client asks for no particular policy.
+        case "2.5.29.32", "2.5.29.33", "2.5.29.36", "2.5.29.54": break
+        default: return false
+        }
+        return true
+    }
+
+    private static func names(_ node: ASN1Node) throws(MalformedInput) -> AlternativeNames {
+        var names: [String] = []
+        var addresses: [[UInt8]] = []
+        var reader = try DERReader(node, "subjectAltName")
+        while let name = reader.next() {
+            guard name.identifier.tagClass == .contextSpecific else { continue }
+            switch name.identifier.tagNumber {
+            case 2: names.append(String(decoding: try name.primitive("dNSName"), as: UTF8.self))
+            case 7: addresses.append(Array(try name.primitive("iPAddress")))
+            default: continue
+            }
+        }
+        return AlternativeNames(dnsNames: names, addresses: addresses.filter { $0.count == 4 || $0.count == 16 })
+    }
+
+    private static func usages(_ node: ASN1Node) throws(MalformedInput) -> [String] {
+        var usages: [String] = []
+        var reader = try DERReader(node, "extKeyUsage")
+        while let usage = reader.next() { usages.append(try usage.objectIdentifier("extKeyUsage")) }
+        return usages
+    }
+
+    private static func bits(_ node: ASN1Node) throws(MalformedInput) -> Set<Int> {
+        guard node.identifier == .bitString else { throw .certificate("keyUsage is not a bit string") }
+        var bits: Set<Int> = []
+        for (index, byte) in try node.primitive("keyUsage").dropFirst().prefix(2).enumerated() {
+            for bit in 0..<8 where byte & (0x80 >> bit) != 0 { bits.insert(index * 8 + bit) }
+        }
+        return bits
+    }
+
+    private mutating func takeBasicConstraints(_ node: ASN1Node) throws(MalformedInput) {
+        var reader = try DERReader(node, "basicConstraints")
+        let authority = try reader.optional(.boolean).map { node throws(MalformedInput) in
+            try node.primitive("cA").first != 0
+        }
+        isAuthority = authority ?? false
+        if let length = reader.optional(.integer) {
+            let bytes = try length.magnitude("pathLenConstraint")
+            pathLength = bytes.count > 2 ? Int(UInt16.max) : bytes.reduce(0) { $0 << 8 | Int($1) }
+        }
+    }
+
+    private mutating func takeInformationAccess(_ node: ASN1Node) throws(MalformedInput) {
+        var list = try DERReader(node, "authorityInfoAccess")
+        while let entry = list.next() {
+            var reader = try DERReader(entry, "accessDescription")
+            let method = try reader.required("accessMethod").objectIdentifier("accessMethod")
+            guard let location = reader.optional(context: 6) else { continue }
+            let address = String(decoding: try location.primitive("accessLocation"), as: UTF8.self)
+            guard address.lowercased().hasPrefix("http://") else { continue }
+            switch method {
+            case "1.3.6.1.5.5.7.48.2": issuerAddresses.append(address)
+            case "1.3.6.1.5.5.7.48.1": responderAddresses.append(address)
+            default: continue
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Findings
+import Foundation
+import SwiftASN1
+public import TLSFacts
+
+extension CertificateFacts {
+    /// Reads an X.509 certificate (RFC 5280 section 4.1) and describes it, however weak its key and its signature are.
+    ///
+    /// A known extension whose content is malformed does not make the certificate unreadable: it counts as absent and is
+    /// listed in ``CertificateFacts/malformedExtensions``.
+    /// - Parameter der: the whole certificate, at most 128 KiB.
+    /// - Throws: `malformed.certificate` where the bytes are not a DER certificate.
+    public init(decoding der: [UInt8]) throws(MalformedInput) {
+        let (frame, signed) = try SignedCertificate.open(der)
+        var reader = try DERReader(signed, "tbsCertificate")
+        _ = reader.optional(context: 0)
+        let serial = try reader.required("serialNumber", .integer).primitive("serialNumber")
+        _ = try reader.required("signature", .sequence)
+        let issuer = try DistinguishedName(try reader.required("issuer", .sequence), "issuer")
+        var validity = try DERReader(try reader.required("validity", .sequence), "validity")
+        let notBefore = try CertificateTime.date(try validity.required("notBefore"), "notBefore")
+        let notAfter = try CertificateTime.date(try validity.required("notAfter"), "notAfter")
+        let subject = try DistinguishedName(try reader.required("subject", .sequence), "subject")
+        let key = try PublicKeyFacts(try reader.required("subjectPublicKeyInfo", .sequence))
+        _ = reader.optional(context: 1)
+        _ = reader.optional(context: 2)
+        var extensions = CertificateExtensions()
+        if let tagged = reader.optional(context: 3) {
+            try extensions.read(try tagged.explicit("extensions"))
+        }
+        self.init(
+            der: der,
+            subject: subject.text,
+            issuer: issuer.text,
+            subjectDER: subject.der,
+            issuerDER: issuer.der,
+            serialNumber: Array(serial).hexadecimal,
+            notBefore: notBefore,
+            notAfter: notAfter,
+            publicKey: key,
+            signature: frame.algorithm.facts,
+            commonNames: subject.commonNames,
+            alternativeNames: extensions.alternativeNames,
+            extendedKeyUsages: extensions.extendedKeyUsages,
+            keyUsage: extensions.keyUsage,
+            isAuthority: extensions.isAuthority,
+            pathLengthConstraint: extensions.pathLength,
+            issuerAddresses: extensions.issuerAddresses,
+            responderAddresses: extensions.responderAddresses,
+            subjectKeyIdentifier: extensions.subjectKeyIdentifier,
+            authorityKeyIdentifier: extensions.authorityKeyIdentifier,
+            embeddedTimestamps: extensions.timestamps,
+            unknownCriticalExtensions: extensions.unknownCritical,
+            malformedExtensions: extensions.malformed,
+            hasNameConstraints: extensions.hasNameConstraints
+        )
+    }
+}

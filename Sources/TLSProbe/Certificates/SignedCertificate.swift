@@ -1,0 +1,115 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+import SwiftASN1
+package import TLSFacts
+
+/// The outer frame of a certificate (RFC 5280 section 4.1): what was signed, how, and the signature.
+package struct SignedCertificate: Sendable {
+    package let signedBytes: ArraySlice<UInt8>
+    package let algorithm: SignatureAlgorithm
+    package let signature: ArraySlice<UInt8>
+
+    package init(decoding der: [UInt8]) throws(MalformedInput) {
+        let (frame, _) = try SignedCertificate.open(der)
+        self = frame
+    }
+
+    /// The frame, and the node of the signed part.
+    static func open(_ der: [UInt8]) throws(MalformedInput) -> (SignedCertificate, ASN1Node) {
+        guard der.count <= SignedCertificate.maximumSize else {
+            throw .certificate("the certificate is larger than \(SignedCertificate.maximumSize) bytes")
+        }
+        var frame = try DERReader(try DERReader.parse(der[...], "certificate"), "certificate")
+        let signed = try frame.required("tbsCertificate", .sequence)
+        let algorithm = try SignatureAlgorithm(try frame.required("signatureAlgorithm", .sequence))
+        let signature = try frame.required("signature").bitStringBytes("signature")
+        let value = SignedCertificate(signedBytes: signed.encodedBytes, algorithm: algorithm, signature: signature)
+        return (value, signed)
+    }
+
+    private init(signedBytes: ArraySlice<UInt8>, algorithm: SignatureAlgorithm, signature: ArraySlice<UInt8>) {
+        self.signedBytes = signedBytes
+        self.algorithm = algorithm
+        self.signature = signature
+    }
+
+    /// Real certificates stay under 10 KiB; a megabyte of names still parses nowhere else either.
+    static let maximumSize = 128 * 1024
+}
+
+/// An AlgorithmIdentifier of a signature, and the parameters of RSASSA-PSS.
+package struct SignatureAlgorithm: Sendable, Equatable {
+    package enum Family: Sendable, Equatable {
+        case rsaPKCS1, rsaPSS(saltLength: Int, sameMaskHash: Bool), ecdsa, ed25519, other
+    }
+
+    package let objectIdentifier: String
+    package let hash: SignatureFacts.Hash
+    package let family: Family
+
+    package var facts: SignatureFacts { SignatureFacts(algorithm: objectIdentifier, hash: hash) }
+
+    init(_ node: ASN1Node) throws(MalformedInput) {
+        var reader = try DERReader(node, "signature algorithm")
+        let identifier = try reader.required("algorithm").objectIdentifier("signature algorithm")
+        objectIdentifier = identifier
+        if identifier == "1.2.840.113549.1.1.10" {
+            let parameters = try SignatureAlgorithm.pssParameters(reader.next())
+            hash = parameters.hash
+            family = .rsaPSS(saltLength: parameters.salt, sameMaskHash: parameters.same)
+        } else if let known = SignatureAlgorithm.known[identifier] {
+            (family, hash) = known
+        } else {
+            (family, hash) = (.other, .other)
+        }
+    }
+
+    /// RFC 4055 section 3.1; the defaults are SHA-1, MGF1 with SHA-1, and 20 bytes of salt.
+    private static func pssParameters(
+        _ node: ASN1Node?
+    ) throws(MalformedInput) -> (hash: SignatureFacts.Hash, salt: Int, same: Bool) {
+        guard let node else { return (.sha1, 20, true) }
+        var reader = try DERReader(node, "RSASSA-PSS parameters")
+        var hash = SignatureFacts.Hash.sha1
+        var maskHash = SignatureFacts.Hash.sha1
+        var salt = 20
+        if let tagged = reader.optional(context: 0) {
+            var algorithm = try DERReader(try tagged.explicit("hash"), "hash")
+            hash = hashes[try algorithm.required("algorithm").objectIdentifier("hash")] ?? .other
+        }
+        if let tagged = reader.optional(context: 1) {
+            var generator = try DERReader(try tagged.explicit("mask generator"), "mask generator")
+            _ = try generator.required("algorithm")
+            var algorithm = try DERReader(try generator.required("hash"), "hash of the mask generator")
+            maskHash = hashes[try algorithm.required("algorithm").objectIdentifier("hash")] ?? .other
+        }
+        if let tagged = reader.optional(context: 2) {
+            let bytes = try (try tagged.explicit("salt length")).magnitude("salt length")
+            guard bytes.count <= 2 else { throw .certificate("the salt of RSASSA-PSS is too long") }
+            salt = bytes.reduce(0) { $0 << 8 | Int($1) }
+        }
+        return (hash, salt, hash == maskHash)
+    }
+
+    static let hashes: [String: SignatureFacts.Hash] = [
+        "1.2.840.113549.2.2": .md2, "1.2.840.113549.2.4": .md4, "1.2.840.113549.2.5": .md5, "1.3.14.3.2.26": .sha1,
+        "2.16.840.1.101.3.4.2.4": .sha224, "2.16.840.1.101.3.4.2.1": .sha256, "2.16.840.1.101.3.4.2.2": .sha384,
+        "2.16.840.1.101.3.4.2.3": .sha512,
+    ]
+
+    /// RFC 3279, RFC 4055, RFC 5758 and RFC 8410.
+    private static let known: [String: (Family, SignatureFacts.Hash)] = [
+        "1.2.840.113549.1.1.2": (.rsaPKCS1, .md2), "1.2.840.113549.1.1.3": (.rsaPKCS1, .md4),
+        "1.2.840.113549.1.1.4": (.rsaPKCS1, .md5), "1.2.840.113549.1.1.5": (.rsaPKCS1, .sha1),
+        "1.3.14.3.2.29": (.rsaPKCS1, .sha1), "1.2.840.113549.1.1.14": (.rsaPKCS1, .sha224),
+        "1.2.840.113549.1.1.11": (.rsaPKCS1, .sha256), "1.2.840.113549.1.1.12": (.rsaPKCS1, .sha384),
+        "1.2.840.113549.1.1.13": (.rsaPKCS1, .sha512), "1.2.840.10045.4.1": (.ecdsa, .sha1),
+        "1.2.840.10045.4.3.1": (.ecdsa, .sha224), "1.2.840.10045.4.3.2": (.ecdsa, .sha256),
+        "1.2.840.10045.4.3.3": (.ecdsa, .sha384), "1.2.840.10045.4.3.4": (.ecdsa, .sha512),
+        // Ed25519 hashes with SHA-512 inside (RFC 8032).
+        "1.3.101.112": (.ed25519, .sha512), "1.2.840.10040.4.3": (.other, .sha1),
+        "2.16.840.1.101.3.4.3.1": (.other, .sha224), "2.16.840.1.101.3.4.3.2": (.other, .sha256),
+    ]
+}

@@ -1,0 +1,98 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+public import TLSFacts
+
+/// Builds the path from a presented chain to a root: in whatever order the server sent it, with duplicates, cross-signed
+/// certificates and gaps.
+///
+/// Dates and the server's name are not judged; of several complete paths the first in order is taken whose certificates are
+/// valid at the given instant, else the first.
+public struct ChainBuilder: Sendable {
+    /// Bounds of the search. A chain of the web has at most five certificates; the figures leave room for odd ones.
+    public struct Limits: Sendable {
+        /// Certificates on a path, the anchor not counted.
+        public var pathLength = 10
+        /// Signatures checked for one chain: cross-signed chains need under ten.
+        public var signatureChecks = 64
+        /// Presented certificates that are looked at; the rest are counted as unparsed.
+        public var presented = 32
+        /// Intermediates fetched for one chain.
+        public var fetches = 3
+
+        public init() {}
+    }
+
+    public let store: TrustStore
+    public let fetcher: (any IntermediateFetcher)?
+    public var limits: Limits
+
+    public init(store: TrustStore, fetcher: (any IntermediateFetcher)? = nil, limits: Limits = Limits()) {
+        self.store = store
+        self.fetcher = fetcher
+        self.limits = limits
+    }
+
+    /// - Parameters:
+    ///   - presented: DER certificates as the server sent them, leaf first.
+    ///   - instant: decides only between several complete paths.
+    ///   - allowingPrivateAddresses: whether an intermediate may be fetched from a private address; true only where the target
+    ///     itself has one.
+    public func build(
+        presented: [[UInt8]],
+        at instant: Date? = nil,
+        allowingPrivateAddresses: Bool = false
+    ) async -> ChainFacts {
+        let parsed = presented.prefix(limits.presented).map { try? CertificateFacts(decoding: $0) }
+        let certificates = parsed.compactMap { $0 }
+        let unparsed = presented.count - certificates.count
+        // Without a readable leaf there is nothing whose issuer could be looked for.
+        guard let leaf = parsed.first ?? nil else {
+            return ChainFacts(presented: certificates, unparsed: unparsed, path: .unanchored([]))
+        }
+        var fetched: [FetchedCertificate] = []
+        var tried: Set<String> = []
+        while true {
+            var search = PathSearch(
+                leaf: leaf,
+                others: certificates.dropFirst() + fetched.map(\.certificate),
+                store,
+                limits
+            )
+            let result = await search.run(preferringValidAt: instant)
+            guard case .unanchored(let partial) = result.path, let tip = partial.last,
+                let found = await fetch(above: tip, &tried, allowingPrivateAddresses)
+            else {
+                return ChainFacts(
+                    presented: certificates,
+                    unparsed: unparsed,
+                    path: result.path,
+                    fetched: fetched,
+                    violations: result.violations
+                )
+            }
+            fetched.append(found)
+        }
+    }
+
+    /// The issuer of `tip` from its caIssuers addresses; nil where there is none, or the bounds are reached.
+    private func fetch(
+        above tip: CertificateFacts,
+        _ tried: inout Set<String>,
+        _ allowingPrivateAddresses: Bool
+    ) async -> FetchedCertificate? {
+        guard let fetcher, !tip.isSelfIssued else { return nil }
+        let wanted = DistinguishedName.comparisonKey(tip.issuerDER)
+        for address in tip.issuerAddresses where tried.count < limits.fetches && tried.insert(address).inserted {
+            let bodies = await fetcher.certificates(at: address, allowingPrivateAddresses: allowingPrivateAddresses)
+            for der in bodies.prefix(8) {
+                guard let certificate = try? CertificateFacts(decoding: der), certificate.der != tip.der,
+                    DistinguishedName.comparisonKey(certificate.subjectDER) == wanted
+                else { continue }
+                return FetchedCertificate(address: address, certificate: certificate)
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,84 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import SwiftASN1
+import TLSFacts
+@_spi(DisableValidityCheck) import X509
+
+/// What RFC 5280 section 6.1 asks of a path, apart from signatures, dates and the name of the server.
+enum PathRules {
+    /// The violations of a path, as sentences; empty where it is in order.
+    ///
+    /// - Parameter path: leaf first, without the anchor.
+    static func violations(_ path: [CertificateFacts], _ anchor: AnchorFacts) async -> [String] {
+        var violations = ownViolations(path)
+        if violations.isEmpty { violations = await libraryViolations(path, anchor) }
+        return violations
+    }
+
+    /// The rules that hold for any certificate, also for one that swift-certificates does not read.
+    private static func ownViolations(_ path: [CertificateFacts]) -> [String] {
+        var violations: [String] = []
+        var intermediates = 0
+        for (index, certificate) in path.enumerated() {
+            let name = certificate.subject.isEmpty ? "certificate \(index)" : certificate.subject
+            for identifier in certificate.unknownCriticalExtensions {
+                violations.append("\(name) has the critical extension \(identifier), which is unknown here")
+            }
+            for identifier in certificate.malformedExtensions {
+                violations.append("The extension \(identifier) of \(name) is malformed or occurs twice")
+            }
+            guard index > 0 else { continue }
+            if certificate.isAuthority != true {
+                violations.append("\(name) issued a certificate but is not an authority (basicConstraints)")
+            } else if let usage = certificate.keyUsage, !usage.contains(5) {
+                violations.append("\(name) issued a certificate but its key usage does not allow that (keyCertSign)")
+            }
+            if let limit = certificate.pathLengthConstraint, intermediates > limit {
+                violations.append("\(name) allows \(limit) intermediates below it, and there are \(intermediates)")
+            }
+            // Self-issued certificates do not count (RFC 5280 section 4.2.1.9).
+            if !certificate.isSelfIssued { intermediates += 1 }
+        }
+        return violations
+    }
+
+    /// The verdict of the RFC 5280 policy of swift-certificates, for name constraints above all.
+    private static func libraryViolations(_ path: [CertificateFacts], _ anchor: AnchorFacts) async -> [String] {
+        let constrained = path.contains { $0.hasNameConstraints } || anchor.certificate.hasNameConstraints
+        guard let leaf = path.first else { return [] }
+        let parsed = path.map { try? Certificate(derEncoded: $0.der) }
+        guard let root = try? Certificate(derEncoded: anchor.certificate.der), !parsed.contains(nil) else {
+            return constrained
+                ? [
+                    "Name constraints above \(leaf.subject) cannot be checked: the path has a key too weak for the verifier"
+                ] : []
+        }
+        let certificates = parsed.compactMap { $0 }
+        guard let first = certificates.first else { return [] }
+        var verifier = Verifier(rootCertificates: CertificateStore([root])) { TransportPathPolicy() }
+        let result = await verifier.validate(leaf: first, intermediates: CertificateStore(certificates.dropFirst()))
+        guard case .couldNotValidate(let failures) = result else { return [] }
+        // Without a failure of the policy the verifier found no path: it compares names more strictly than RFC 5280 does,
+        // and knows fewer signature algorithms. Both were decided before.
+        if failures.isEmpty, constrained { return ["Name constraints above \(leaf.subject) could not be checked"] }
+        return failures.prefix(1).map { "The path breaks RFC 5280: \($0.policyFailureReason)" }
+    }
+}
+
+/// The RFC 5280 policy without dates; it knows the critical extensions that ``CertificateExtensions`` reads.
+private struct TransportPathPolicy: VerifierPolicy {
+    private let base = RFC5280Policy.withValidityCheckDisabled()
+
+    var verifyingCriticalExtensions: [ASN1ObjectIdentifier] {
+        base.verifyingCriticalExtensions + [
+            .X509ExtensionID.subjectAlternativeName, .X509ExtensionID.extendedKeyUsage, [2, 5, 29, 32], [2, 5, 29, 33],
+            [2, 5, 29, 36], [2, 5, 29, 54], [1, 3, 6, 1, 5, 5, 7, 1, 1],
+        ]
+    }
+
+    mutating func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) async -> PolicyEvaluationResult {
+        base.chainMeetsPolicyRequirements(chain: chain)
+    }
+}

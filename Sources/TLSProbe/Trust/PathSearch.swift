@@ -1,0 +1,174 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TLSFacts
+
+/// A depth-first search for a path to an anchor, roots before intermediates, within a budget.
+struct PathSearch {
+    struct Result {
+        let path: ChainFacts.Path
+        let violations: [String]
+    }
+
+    private struct Candidate {
+        let certificate: CertificateFacts
+        let subject: String
+        let issuer: String
+
+        init(_ certificate: CertificateFacts) {
+            self.certificate = certificate
+            subject = DistinguishedName.comparisonKey(certificate.subjectDER)
+            issuer = DistinguishedName.comparisonKey(certificate.issuerDER)
+        }
+    }
+
+    private struct Partial {
+        var certificates: [Candidate]
+        /// The first signature on the path that cannot be checked.
+        var unverifiable: (index: Int, reason: String)?
+    }
+
+    private struct Complete {
+        let path: Partial
+        let anchor: AnchorFacts
+        let violations: [String]
+        let isCurrent: Bool
+
+        /// Smaller is better.
+        var rank: Int {
+            (path.unverifiable == nil ? 0 : 4) + (violations.isEmpty ? 0 : 2) + (isCurrent ? 0 : 1)
+        }
+    }
+
+    private let leaf: Candidate
+    private let pool: [Candidate]
+    private let store: TrustStore
+    private let limits: ChainBuilder.Limits
+    private var checks = 0
+    private var best: Complete?
+    private var longest: [Candidate]
+    private var broken: (certificates: [Candidate], index: Int)?
+
+    init(
+        leaf: CertificateFacts,
+        others: some Collection<CertificateFacts>,
+        _ store: TrustStore,
+        _ limits: ChainBuilder.Limits
+    ) {
+        self.leaf = Candidate(leaf)
+        var seen: Set<[UInt8]> = [leaf.der]
+        pool = others.filter { seen.insert($0.der).inserted }.map(Candidate.init)
+        self.store = store
+        self.limits = limits
+        longest = [self.leaf]
+    }
+
+    mutating func run(preferringValidAt instant: Date?) async -> Result {
+        var open = [Partial(certificates: [leaf])]
+        while let partial = open.popLast(), checks < limits.signatureChecks {
+            guard let tip = partial.certificates.last else { continue }
+            if partial.certificates.count > longest.count { longest = partial.certificates }
+            if let anchor = store.anchor(equalTo: tip.certificate.der) {
+                await take(ended(partial, tip), anchor, instant)
+            } else {
+                for anchor in ordered(store.anchors(named: tip.issuer), for: tip, \.certificate) {
+                    guard let path = extended(partial, by: anchor.certificate) else { continue }
+                    await take(path, anchor, instant)
+                }
+            }
+            if let best, best.rank == 0 { break }
+            guard partial.certificates.count < limits.pathLength else { continue }
+            let issuers = pool.filter { candidate in
+                candidate.subject == tip.issuer
+                    && !partial.certificates.contains { $0.certificate.der == candidate.certificate.der }
+            }
+            for issuer in ordered(issuers, for: tip, \.certificate).reversed() {
+                guard var path = extended(partial, by: issuer.certificate) else { continue }
+                path.certificates.append(issuer)
+                open.append(path)
+            }
+        }
+        return result()
+    }
+
+    /// A path whose tip is itself a root: the root is not judged, unless it is the leaf.
+    private func ended(_ partial: Partial, _ tip: Candidate) -> Partial {
+        guard partial.certificates.count > 1 else { return partial }
+        var path = partial
+        path.certificates.removeLast()
+        if let unverifiable = path.unverifiable, unverifiable.index >= path.certificates.count {
+            path.unverifiable = nil
+        }
+        return path
+    }
+
+    /// Checks that `issuer` signed the tip; nil where it did not.
+    private mutating func extended(_ partial: Partial, by issuer: CertificateFacts) -> Partial? {
+        guard let tip = partial.certificates.last, checks < limits.signatureChecks else { return nil }
+        checks += 1
+        let index = partial.certificates.count - 1
+        switch tip.certificate.signatureVerdict(under: issuer.publicKey) {
+        case .valid: return partial
+        case .unverifiable(let reason):
+            var path = partial
+            if path.unverifiable == nil { path.unverifiable = (index, reason) }
+            return path
+        case .invalid:
+            // Another authority of the same name is no forgery: where both key identifiers are there and differ, it is none.
+            if let wanted = tip.certificate.authorityKeyIdentifier, let has = issuer.subjectKeyIdentifier, wanted != has
+            {
+                return nil
+            }
+            if broken == nil { broken = (partial.certificates, index) }
+            return nil
+        }
+    }
+
+    private mutating func take(_ path: Partial, _ anchor: AnchorFacts, _ instant: Date?) async {
+        let certificates = path.certificates.map(\.certificate)
+        let complete = Complete(
+            path: path,
+            anchor: anchor,
+            violations: await PathRules.violations(certificates, anchor),
+            isCurrent: instant.map { instant in
+                (certificates.dropFirst() + [anchor.certificate]).allSatisfy {
+                    $0.notBefore <= instant && instant <= $0.notAfter
+                }
+            } ?? true
+        )
+        if let best, best.rank <= complete.rank { return }
+        best = complete
+    }
+
+    private func result() -> Result {
+        if let best {
+            let certificates = best.path.certificates.map(\.certificate)
+            if let (index, reason) = best.path.unverifiable {
+                return Result(
+                    path: .unverifiable(certificates, best.anchor, index: index, reason),
+                    violations: best.violations
+                )
+            }
+            return Result(path: .anchored(certificates, best.anchor), violations: best.violations)
+        }
+        if let broken {
+            return Result(
+                path: .badSignature(broken.certificates.map(\.certificate), index: broken.index),
+                violations: []
+            )
+        }
+        return Result(path: .unanchored(longest.map(\.certificate)), violations: [])
+    }
+
+    /// Issuers whose key identifier is the wanted one first (RFC 5280 section 4.2.1.1), otherwise in their order.
+    private func ordered<Issuer>(
+        _ issuers: [Issuer],
+        for tip: Candidate,
+        _ certificate: (Issuer) -> CertificateFacts
+    ) -> [Issuer] {
+        guard issuers.count > 1, let wanted = tip.certificate.authorityKeyIdentifier else { return issuers }
+        return issuers.filter { certificate($0).subjectKeyIdentifier == wanted }
+            + issuers.filter { certificate($0).subjectKeyIdentifier != wanted }
+    }
+}

@@ -1,0 +1,118 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Findings
+import Foundation
+public import TLSFacts
+
+/// Roots that end a path, each with its kind and the store that it came from.
+///
+/// Loading splits the text and reads the names; a root is read in full only when a path reaches for it.
+public struct TrustStore: Sendable {
+    /// One root as it stands in its store.
+    public struct Anchor: Sendable, Equatable {
+        public let der: [UInt8]
+        public let kind: AnchorKind
+        public let store: String
+    }
+
+    /// Every root, in the order of loading, each once.
+    public private(set) var anchors: [Anchor] = []
+    private var indexByName: [String: [Int]] = [:]
+    private var indexByBytes: [[UInt8]: Int] = [:]
+
+    /// A store without roots: every chain ends unanchored.
+    public init() {}
+
+    /// - Parameters:
+    ///   - pem: PEM text with one or more certificates, or one DER certificate.
+    ///   - store: how reports name the store.
+    /// - Throws: `malformed.trust-store` where there is no certificate in it.
+    public init(pem: [UInt8], kind: AnchorKind, store: String) throws(MalformedInput) {
+        try add(pem: pem, kind: kind, store: store)
+    }
+
+    /// The roots of this Debian or Ubuntu system, which are Mozilla's, not Apple's.
+    /// - Throws: `malformed.trust-store` where the file is absent or has no certificate.
+    public static func system(path: String = TrustStore.systemPath) throws(MalformedInput) -> TrustStore {
+        try TrustStore(
+            pem: try read(path),
+            kind: .system,
+            store: path == systemPath ? "\(path) (Mozilla)" : path
+        )
+    }
+
+    /// Adds the roots of a file (`--ca-file`, `--roots`).
+    /// - Throws: `malformed.trust-store` where the file is absent or has no certificate.
+    public mutating func add(file path: String, kind: AnchorKind) throws(MalformedInput) {
+        try add(pem: try TrustStore.read(path), kind: kind, store: path)
+    }
+
+    /// Adds the roots of a PEM text or one DER certificate. A root that is there already keeps its first kind.
+    public mutating func add(pem: [UInt8], kind: AnchorKind, store: String) throws(MalformedInput) {
+        var blocks = PEMBlocks.decode(pem, labels: ["CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"])
+        if blocks.isEmpty, pem.first == 0x30 { blocks = [pem] }
+        var added = 0
+        for der in blocks {
+            guard let subject = TrustStore.subject(of: der) else { continue }
+            added += 1
+            guard indexByBytes[der] == nil else { continue }
+            indexByBytes[der] = anchors.count
+            indexByName[subject, default: []].append(anchors.count)
+            anchors.append(Anchor(der: der, kind: kind, store: store))
+        }
+        guard added > 0 else {
+            throw MalformedInput(code: "malformed.trust-store", place: store, reason: "there is no certificate in it")
+        }
+    }
+
+    /// The root with exactly these bytes.
+    func anchor(equalTo der: [UInt8]) -> AnchorFacts? {
+        indexByBytes[der].flatMap { facts(at: $0) }
+    }
+
+    /// The roots with a subject that compares as equal to the key of ``DistinguishedName/comparisonKey(_:)``.
+    func anchors(named key: String) -> [AnchorFacts] {
+        (indexByName[key] ?? []).compactMap { facts(at: $0) }
+    }
+
+    private func facts(at index: Int) -> AnchorFacts? {
+        let anchor = anchors[index]
+        guard let certificate = try? CertificateFacts(decoding: anchor.der) else { return nil }
+        return AnchorFacts(certificate: certificate, kind: anchor.kind, store: anchor.store)
+    }
+
+    /// The comparison key of the subject, without reading the rest of the certificate.
+    private static func subject(of der: [UInt8]) -> String? {
+        guard let (_, signed) = try? SignedCertificate.open(der), var reader = try? DERReader(signed, "tbsCertificate")
+        else { return nil }
+        _ = reader.optional(context: 0)
+        for member in ["serialNumber", "signature", "issuer", "validity"] where (try? reader.required(member)) == nil {
+            return nil
+        }
+        guard let node = reader.next(), let name = try? DistinguishedName(node, "subject") else { return nil }
+        return name.comparisonKey
+    }
+
+    private static func read(_ path: String) throws(MalformedInput) -> [UInt8] {
+        do {
+            let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
+            guard size <= maximumSize else {
+                throw MalformedInput(
+                    code: "malformed.trust-store",
+                    place: path,
+                    reason: "the file is larger than 64 MiB"
+                )
+            }
+            return Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+        } catch let fault as MalformedInput {
+            throw fault
+        } catch {
+            throw MalformedInput(code: "malformed.trust-store", place: path, reason: "the file cannot be read")
+        }
+    }
+
+    /// Where Debian's `ca-certificates` keeps all roots in one file.
+    public static let systemPath = "/etc/ssl/certs/ca-certificates.crt"
+    private static let maximumSize = 64 << 20
+}
