@@ -1,11 +1,80 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
+public import AppTransportSecurity
+public import ArgumentParser
+import Findings
+import Foundation
 
 struct ExplainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "What an app's dictionary says for each URL. No network."
+        abstract: "What an app's dictionary says for each URL. No network.",
+        discussion: """
+            Example:
+              sealward ats explain http://example.com/ https://192.168.1.10/ --os ios17
+
+            Without --info-plist or --ats-json the default dictionary {} is explained. Exit status: 0 nothing is blocked, 1 a URL is
+            blocked, 2 an input cannot be read, 64 usage.
+            """
     )
+
+    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
+
+    @Argument(help: "URLs as the app loads them.")
+    var urls: [String] = []
+
+    @OptionGroup var dictionary: DictionaryOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "Which API loads: urlsession, web, media, low-level, dotnet-managed, dotnet-cfnetwork, dotnet-nsurlsession.",
+            valueName: "ID"
+        )
+    )
+    var loader: Loader = .urlsession
+
+    @Option(help: "The form of the result: text or json.")
+    var format: Format = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func validate() throws {
+        if urls.isEmpty {
+            throw ValidationError("Name at least one URL, for example: sealward ats explain https://example.com/")
+        }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            let parsed = try urls.map { text in
+                do {
+                    return try LoadURL(text)
+                } catch let malformed as MalformedInput {
+                    throw ValidationError("\(malformed.description).")
+                }
+            }
+            let policy = ATSPolicy(dictionary: try dictionary.load(), profile: dictionary.os)
+            let decisions = parsed.map { policy.decide($0, loader: loader) }
+            switch format {
+            case .json:
+                try CommandIO.write(ExplainReport.json(decisions, policy).rendered() + "\n", to: shared.output)
+            case .text:
+                let colour = CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)
+                try CommandIO.write(ExplainReport.text(decisions, policy, loader, colour: colour), to: shared.output)
+            }
+            return decisions.contains { $0.verdict == .blocked } ? .findings : .clean
+        }
+    }
+}
+
+extension Loader: ExpressibleByArgument {}
+
+extension OSProfile: ExpressibleByArgument {
+    public init?(argument: String) {
+        guard let profile = OSProfile.named(argument) else { return nil }
+        self = profile
+    }
+
+    public var defaultValueDescription: String { id }
 }

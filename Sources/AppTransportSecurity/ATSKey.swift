@@ -1,0 +1,24 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// The keys of NSAppTransportSecurity, by their exact spelling.
+package enum ATSKey {
+    package static let arbitraryLoads = "NSAllowsArbitraryLoads"
+    package static let arbitraryLoadsForMedia = "NSAllowsArbitraryLoadsForMedia"
+    package static let arbitraryLoadsInWebContent = "NSAllowsArbitraryLoadsInWebContent"
+    package static let localNetworking = "NSAllowsLocalNetworking"
+    package static let exceptionDomains = "NSExceptionDomains"
+    package static let pinnedDomains = "NSPinnedDomains"
+    package static let requiresNIAP = "NSRequiresNIAPTLSPackageVersion"
+
+    package static let includesSubdomains = "NSIncludesSubdomains"
+    package static let insecureHTTPLoads = "NSExceptionAllowsInsecureHTTPLoads"
+    package static let minimumTLSVersion = "NSExceptionMinimumTLSVersion"
+    package static let forwardSecrecy = "NSExceptionRequiresForwardSecrecy"
+    package static let certificateTransparency = "NSRequiresCertificateTransparency"
+    package static let exceptionNIAP = "NSExceptionRequiresNIAPTLSPackageVersion"
+
+    package static let pinnedAuthorities = "NSPinnedCAIdentities"
+    package static let pinnedLeaves = "NSPinnedLeafIdentities"
+    package static let pin = "SPKI-SHA256-BASE64"
+}

@@ -1,0 +1,304 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import TLSFacts
+
+/// The policy of one app on one system: a dictionary and an OS profile.
+///
+///     let policy = ATSPolicy(dictionary: ATSDictionary(nil), profile: .standard)
+///     let decision = policy.decide(try LoadURL("http://example.com/"))
+///     decision.verdict        // .blocked
+///     decision.error?.code    // -1022
+///
+/// The order of the rules is that of Apple's published evaluator: Security 61901, SecProtocolConfiguration.m (`tls_required`,
+/// `transformed_options`).
+public struct ATSPolicy: Sendable {
+    public let dictionary: ATSDictionary
+    public let profile: OSProfile
+    private let lookup: ExceptionLookup
+
+    public init(dictionary: ATSDictionary, profile: OSProfile) {
+        self.dictionary = dictionary
+        self.profile = profile
+        lookup = ExceptionLookup(dictionary, profile)
+    }
+
+    /// Decides about one URL. No network, no clock: whether a server is good enough is for ``evaluate(_:_:host:at:logs:)``.
+    public func decide(_ url: LoadURL, loader: Loader = .urlsession) -> URLDecision {
+        let isLocal = LocalHosts.contains(url, profile.localRule.value)
+        let local = isLocal || LocalHosts.contains(url, .namesAndDirectAddresses)
+        guard loader.isCovered else { return uncovered(url, loader, isLocal: local) }
+        let match = lookup.match(url)
+        let ruling = match.map(exception) ?? general(isLocal: isLocal, loader: loader)
+        let requirements = requirements(for: url, entry: match?.entry, tlsRequired: ruling.tlsRequired)
+        var because: [Cause] = []
+        let blocked = !url.isSecure && ruling.tlsRequired
+        if blocked {
+            because.append(
+                Cause(
+                    "ats.cleartext.blocked",
+                    "\(url.scheme)://\(url.bracketedHost) is cleartext, and the policy requires TLS for this host.",
+                    citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21")
+                )
+            )
+        }
+        because.append(ruling.cause)
+        because += notes(url, match: match, requirements: requirements, isLocal: isLocal)
+        return URLDecision(
+            url: url,
+            isLocal: local,
+            applies: true,
+            rule: ruling.rule,
+            tlsRequired: ruling.tlsRequired,
+            requirements: requirements,
+            verdict: blocked ? .blocked : (url.isSecure ? .dependsOnServer : .allowed),
+            error: blocked ? .requiresSecureConnection : nil,
+            because: because
+        )
+    }
+
+    // MARK: - Whether TLS is required
+
+    private struct Ruling {
+        let rule: DecidingRule
+        let tlsRequired: Bool
+        let cause: Cause
+    }
+
+    /// Step 1: an entry decides alone; global keys do not count.
+    private func exception(_ match: ExceptionLookup.Match) -> Ruling {
+        let key = "NSExceptionDomains.\(match.key)"
+        let required = !match.entry.allowsInsecureHTTPLoads
+        let sentence = required ? "requires TLS" : "permits insecure loads"
+        return Ruling(
+            rule: DecidingRule(match.isBuiltIn ? .builtIn : .exception, key: key),
+            tlsRequired: required,
+            cause: Cause(
+                match.isBuiltIn ? "ats.rule.built-in" : "ats.rule.exception",
+                match.isBuiltIn
+                    ? "The system's own entry for \(match.key) \(sentence); global keys do not count for this host."
+                    : "The entry \(key) decides and \(sentence); global keys do not count for this host.",
+                citation: .security("SecProtocolConfiguration.m, tls_required")
+            )
+        )
+    }
+
+    /// Steps 2 to 6, in the evaluator's order.
+    private func general(isLocal: Bool, loader: Loader) -> Ruling {
+        func ruling(_ source: DecidingRule.Source, _ key: String?, required: Bool, _ code: Code, _ message: String)
+            -> Ruling
+        {
+            Ruling(
+                rule: DecidingRule(source, key: key),
+                tlsRequired: required,
+                cause: Cause(code, message, citation: .security("SecProtocolConfiguration.m, tls_required"))
+            )
+        }
+        let arbitrary = dictionary.arbitraryLoads.value == true
+        if profile.obeysOnlyArbitraryLoads.value {
+            return arbitrary
+                ? ruling(
+                    .global,
+                    ATSKey.arbitraryLoads,
+                    required: false,
+                    "ats.rule.arbitrary-loads",
+                    "NSAllowsArbitraryLoads is YES."
+                )
+                : ruling(.default, nil, required: true, "ats.rule.default", "No key says otherwise: TLS is required.")
+        }
+        // Step 2: local hosts, unless NSAllowsLocalNetworking is NO.
+        if isLocal, dictionary.localNetworking.value != false {
+            let key = dictionary.localNetworking.isPresent ? ATSKey.localNetworking : nil
+            return ruling(
+                .local,
+                key,
+                required: false,
+                "ats.rule.local",
+                "The host is local, and local hosts need no TLS."
+            )
+        }
+        // Step 3 and 4: the keys for one loader.
+        if dictionary.arbitraryLoadsForMedia.value == true, loader == .media {
+            return ruling(
+                .global,
+                ATSKey.arbitraryLoadsForMedia,
+                required: false,
+                "ats.rule.media",
+                "NSAllowsArbitraryLoadsForMedia is YES, and AVFoundation loads this URL."
+            )
+        }
+        if dictionary.arbitraryLoadsInWebContent.value == true, loader == .web {
+            return ruling(
+                .global,
+                ATSKey.arbitraryLoadsInWebContent,
+                required: false,
+                "ats.rule.web-content",
+                "NSAllowsArbitraryLoadsInWebContent is YES, and a web view loads this URL."
+            )
+        }
+        // Steps 5 and 6: NSAllowsArbitraryLoads counts only where none of its three siblings is present.
+        let siblings = [
+            (ATSKey.localNetworking, dictionary.localNetworking),
+            (ATSKey.arbitraryLoadsForMedia, dictionary.arbitraryLoadsForMedia),
+            (ATSKey.arbitraryLoadsInWebContent, dictionary.arbitraryLoadsInWebContent),
+        ]
+        if let sibling = siblings.first(where: { $0.1.isPresent })?.0 {
+            if arbitrary {
+                return ruling(
+                    .global,
+                    sibling,
+                    required: true,
+                    "ats.rule.arbitrary-loads-ignored",
+                    "NSAllowsArbitraryLoads is YES but does not count, because \(sibling) is present, whatever its value."
+                )
+            }
+            return ruling(
+                .default,
+                nil,
+                required: true,
+                "ats.rule.default",
+                "No key permits this host: TLS is required."
+            )
+        }
+        if arbitrary {
+            return ruling(
+                .global,
+                ATSKey.arbitraryLoads,
+                required: false,
+                "ats.rule.arbitrary-loads",
+                "NSAllowsArbitraryLoads is YES."
+            )
+        }
+        return ruling(.default, nil, required: true, "ats.rule.default", "No key says otherwise: TLS is required.")
+    }
+
+    // MARK: - What TLS must be like
+
+    /// Source: `transformed_options`. Without an entry and without a need for TLS, nothing is set.
+    private func requirements(for url: LoadURL, entry: ExceptionEntry?, tlsRequired: Bool) -> TransportRequirements {
+        let pins = profile.readsPins.value ? PinSet(dictionary.pinnedDomains, host: url.host) : nil
+        let hardening = entry?.hardening ?? dictionary.hardening
+        let isHardened = profile.readsHardening.value && (hardening?.hardens ?? false)
+        guard tlsRequired || entry != nil else {
+            return TransportRequirements(
+                minimumTLS: isHardened ? .tls12 : nil,
+                suitePolicy: .system,
+                serverTrust: .default,
+                delegateMayAccept: true,
+                pins: pins,
+                isHardened: isHardened,
+                profile: profile
+            )
+        }
+        let insecure = entry?.allowsInsecureHTTPLoads ?? false
+        let forwardSecrecy = entry?.requiresForwardSecrecy ?? true
+        let suitePolicy: TransportRequirements.SuitePolicy = forwardSecrecy ? .ats : (insecure ? .system : .atsPlusRSA)
+        let minimum = minimumVersion(entry)
+        return TransportRequirements(
+            minimumTLS: isHardened ? max(minimum, .tls12) : minimum,
+            suitePolicy: suitePolicy,
+            serverTrust: insecure ? .default : .ats,
+            delegateMayAccept: insecure,
+            judgesKeySize: forwardSecrecy || !profile.forwardSecrecyOffDropsKeySize.value,
+            pins: pins,
+            isHardened: isHardened,
+            entryRequiresTransparency: (entry?.requiresCertificateTransparency ?? false)
+                && profile.readsTransparencyKey.value,
+            profile: profile
+        )
+    }
+
+    private func minimumVersion(_ entry: ExceptionEntry?) -> TLSVersion {
+        switch entry?.minimumTLSVersion {
+        case .tls10: .tls10
+        case .tls11: .tls11
+        case .tls13 where profile.supportsTLS13.value: .tls13
+        case .tls12, .tls13, nil: .tls12
+        }
+    }
+
+    // MARK: - Notes
+
+    private func uncovered(_ url: LoadURL, _ loader: Loader, isLocal: Bool) -> URLDecision {
+        URLDecision(
+            url: url,
+            isLocal: isLocal,
+            applies: false,
+            rule: DecidingRule(.notCovered),
+            tlsRequired: false,
+            requirements: TransportRequirements(
+                minimumTLS: nil,
+                suitePolicy: .system,
+                serverTrust: .default,
+                delegateMayAccept: true,
+                profile: profile
+            ),
+            verdict: .allowed,
+            error: nil,
+            because: [
+                Cause(
+                    "ats.rule.not-covered",
+                    "Loads by \(loader.rawValue) do not go through CFNetwork, so ATS does not apply: the app must see to its own security.",
+                    citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21")
+                )
+            ]
+        )
+    }
+
+    private func notes(
+        _ url: LoadURL,
+        match: ExceptionLookup.Match?,
+        requirements: TransportRequirements,
+        isLocal: Bool
+    ) -> [Cause] {
+        var notes: [Cause] = []
+        if let match, match.depth > 1 {
+            notes.append(
+                Cause(
+                    "ats.note.subdomain-depth",
+                    "\(url.host) is \(match.depth) labels below \(match.key): Apple's documentation says that subdomains go one label "
+                        + "deep, its published evaluator goes to any depth, and that is followed here.",
+                    citation: .apple("NSIncludesSubdomains", read: "2026-11-21")
+                )
+            )
+        }
+        if isLocal, let address = url.literalAddress, LocalHosts.isUnverified(address),
+            profile.localRule.value == .namesAndDirectAddresses
+        {
+            notes.append(
+                Cause(
+                    "ats.note.local-range-unverified",
+                    "That addresses of this private range count as local since iOS 17 and macOS 14 is known from field reports only.",
+                    citation: .security("SecProtocolConfigurationTest.m")
+                )
+            )
+        }
+        if let entry = match?.entry {
+            if entry.minimumTLSVersion == .tls10 || entry.minimumTLSVersion == .tls11, profile.supportsTLS13.value {
+                notes.append(
+                    Cause(
+                        "ats.note.old-tls-disputed",
+                        "Apple's security guide says that exceptions for TLS 1.0 and 1.1 are no longer honoured on iOS 26; its published "
+                            + "macOS 26 evaluator honours them, and that is followed here.",
+                        citation: .security("SecProtocolConfiguration.m")
+                    )
+                )
+            }
+            if entry.minimumTLSVersion == .tls13, !profile.supportsTLS13.value {
+                notes.append(
+                    Cause(
+                        "ats.note.tls13-unknown",
+                        "\(profile.name) does not know TLSv1.3: the minimum stays TLSv1.2.",
+                        citation: nil
+                    )
+                )
+            }
+        }
+        let prefix = match.map { "NSExceptionDomains.\($0.key)" }
+        notes += dictionary.remarks.filter { remark in
+            !remark.message.contains("NSExceptionDomains.") || prefix.map { remark.message.contains($0 + ".") } ?? false
+        }
+        return notes
+    }
+}

@@ -1,0 +1,99 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+public import TLSFacts
+
+/// What trust evaluation asks of certificates, as data: one value for ATS, one for plain trust, in each OS profile.
+public struct CertificateRules: Sendable {
+    /// A ceiling on the validity of the leaf.
+    public struct Ceiling: Sendable {
+        /// The anchors for which it holds.
+        public let anchors: Set<AnchorKind>
+        /// Leaves whose notBefore is at or after this instant.
+        public let issuedFrom: Date
+        /// The most days from notBefore to notAfter.
+        public let days: Int
+        /// Seconds that a certificate may be longer.
+        public let slack: TimeInterval
+    }
+
+    /// When a leaf must have the serverAuth purpose.
+    public struct PurposeRule: Sendable {
+        public let anchors: Set<AnchorKind>
+        public let issuedFrom: Date
+    }
+
+    /// Nil where the size is not judged.
+    public let minimumRSABits: Int?
+    public let minimumCurveBits: Int?
+    public let forbiddenHashes: Set<SignatureFacts.Hash>
+    /// Whether the name must stand in subjectAltName; otherwise a common name will do where there is none.
+    public let requiresAlternativeName: Bool
+    public let purposeRules: [PurposeRule]
+    public let ceilings: [Ceiling]
+}
+
+extension CertificateRules {
+    /// Systems before iOS 13 and macOS 10.15, outside ATS: path, dates and name, and nothing about strength.
+    static let plainUntil2019 = CertificateRules(
+        minimumRSABits: nil,
+        minimumCurveBits: nil,
+        forbiddenHashes: [.md2, .md4],
+        requiresAlternativeName: false,
+        purposeRules: [],
+        ceilings: []
+    )
+
+    /// ATS on those systems. Source: SecPolicy.c, SecPolicyCreateAppleAppTransportSecurity.
+    static let transportSecurityUntil2019 = CertificateRules(
+        minimumRSABits: 2048,
+        minimumCurveBits: 256,
+        forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
+        requiresAlternativeName: false,
+        purposeRules: [],
+        ceilings: []
+    )
+
+    /// Systems from iOS 13 and macOS 10.15 on, outside ATS. Source: SecPolicy.c, SecPolicyCreateSSL; HT210176, HT211025.
+    static let plainSince2019 = CertificateRules(
+        minimumRSABits: 2048,
+        minimumCurveBits: 256,
+        forbiddenHashes: [.md2, .md4, .md5, .sha1],
+        requiresAlternativeName: true,
+        purposeRules: [PurposeRule(anchors: [.system], issuedFrom: .distantPast)],
+        ceilings: modernCeilings
+    )
+
+    /// ATS on those systems: SHA-224 is refused too.
+    static let transportSecuritySince2019 = CertificateRules(
+        minimumRSABits: 2048,
+        minimumCurveBits: 256,
+        forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
+        requiresAlternativeName: true,
+        purposeRules: [PurposeRule(anchors: [.system], issuedFrom: .distantPast)],
+        ceilings: modernCeilings
+    )
+
+    /// The rules as the documents state them today, for every anchor.
+    static let documented = CertificateRules(
+        minimumRSABits: 2048,
+        minimumCurveBits: 256,
+        forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
+        requiresAlternativeName: true,
+        purposeRules: [PurposeRule(anchors: [.system, .installed], issuedFrom: july2019)],
+        ceilings: modernCeilings
+    )
+
+    /// 825 days for all, 398 for the roots that come with the system. Source: HT210176, HT211025, SecPolicyServer.c.
+    private static let modernCeilings = [
+        Ceiling(anchors: [.system], issuedFrom: september2020, days: 398, slack: 0),
+        Ceiling(anchors: [.system], issuedFrom: march2018, days: 825, slack: 3600),
+        Ceiling(anchors: [.installed], issuedFrom: july2019, days: 825, slack: 3600),
+    ]
+
+    /// 2018-03-01, 2019-07-01 and 2020-09-01 at 00:00 UTC.
+    private static let march2018 = Date(timeIntervalSince1970: 1_519_862_400)
+    private static let july2019 = Date(timeIntervalSince1970: 1_561_939_200)
+    private static let september2020 = Date(timeIntervalSince1970: 1_598_918_400)
+}

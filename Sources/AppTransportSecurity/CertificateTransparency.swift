@@ -1,0 +1,149 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Findings
+import Foundation
+import TLSFacts
+
+/// One signed certificate timestamp, RFC 6962 3.2: the log that gave it, and when.
+public struct SignedTimestamp: Sendable, Hashable {
+    /// SHA-256 of the log's key, 32 bytes.
+    public let logID: [UInt8]
+    /// Milliseconds since 1970.
+    public let milliseconds: UInt64
+}
+
+extension SignedTimestamp {
+    /// Reads a SignedCertificateTimestampList. Nil where the bytes are no such list; entries of other versions are left out.
+    package static func list(_ bytes: [UInt8]) -> [SignedTimestamp]? {
+        guard bytes.count >= 2, bytes.count <= 1 << 16, Int(bytes[0]) << 8 | Int(bytes[1]) == bytes.count - 2 else {
+            return nil
+        }
+        var timestamps: [SignedTimestamp] = []
+        var offset = 2
+        while offset < bytes.count {
+            guard offset + 2 <= bytes.count else { return nil }
+            let length = Int(bytes[offset]) << 8 | Int(bytes[offset + 1])
+            offset += 2
+            guard offset + length <= bytes.count else { return nil }
+            let entry = bytes[offset..<(offset + length)]
+            offset += length
+            guard entry.first == 0 else { continue }
+            guard length >= 41 else { return nil }
+            let identifier = Array(entry.dropFirst().prefix(32))
+            let time = entry.dropFirst(33).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            timestamps.append(SignedTimestamp(logID: identifier, milliseconds: time))
+        }
+        return timestamps
+    }
+}
+
+/// The known logs, as the JSON that browsers publish (`log_list.json`, version 3) lists them.
+public struct CTLogList: Sendable {
+    /// A log by its id: whether it may be used now, and who runs it.
+    struct Log: Sendable {
+        let isCurrent: Bool
+        let wasOnceQualified: Bool
+        let operatorName: String
+    }
+
+    let logs: [[UInt8]: Log]
+
+    public var count: Int { logs.count }
+
+    /// Reads a log list.
+    ///
+    /// - Throws: ``MalformedInput`` with code `malformed.ct-log-list` where there are no operators with logs in it.
+    public init(json bytes: [UInt8]) throws(MalformedInput) {
+        let document = try PropertyListValue(json: bytes)
+        guard case .array(let operators)? = document.members?["operators"] else {
+            throw MalformedInput(code: "malformed.ct-log-list", reason: "the log list has no member 'operators'")
+        }
+        var logs: [[UInt8]: Log] = [:]
+        for entry in operators {
+            let operatorName = if case .string(let name)? = entry.members?["name"] { name } else { "unnamed" }
+            for key in ["logs", "tiled_logs"] {
+                guard case .array(let list)? = entry.members?[key] else { continue }
+                for log in list {
+                    guard case .string(let text)? = log.members?["log_id"], let identifier = Data(base64Encoded: text)
+                    else { continue }
+                    let states = Set((log.members?["state"]?.members ?? [:]).keys)
+                    logs[[UInt8](identifier)] = Log(
+                        isCurrent: !states.isDisjoint(with: ["usable", "qualified", "readonly"]),
+                        wasOnceQualified: states.isDisjoint(with: ["pending", "rejected"]),
+                        operatorName: operatorName
+                    )
+                }
+            }
+        }
+        guard !logs.isEmpty else {
+            throw MalformedInput(code: "malformed.ct-log-list", reason: "the log list names no log")
+        }
+        self.logs = logs
+    }
+}
+
+/// The rule of Certificate Transparency. Source: Security 61901, CertificateTransparency.m.
+enum TransparencyEvaluation {
+    static func judge(
+        _ requirements: TransportRequirements,
+        _ facts: ConnectionFacts,
+        at instant: Date,
+        logs: CTLogList?
+    ) -> (causes: [Cause], notes: [Cause]) {
+        guard let leaf = facts.chain.judged.first else { return ([], []) }
+        let isRequired =
+            requirements.entryRequiresTransparency
+            || (requirements.profile.requiresTransparency.value && facts.chain.anchor?.kind == .system
+                && leaf.notBefore >= october2018 && instant <= leaf.notAfter)
+        guard isRequired else { return ([], []) }
+        let embedded = leaf.embeddedTimestamps.flatMap(SignedTimestamp.list) ?? []
+        let delivered = facts.handshake.timestamps.flatMap(SignedTimestamp.list) ?? []
+        let counted =
+            "\(embedded.count) signed certificate timestamps in the certificate, \(delivered.count) in the handshake"
+        let citation = requirements.profile.requiresTransparency.citation
+        guard let logs else {
+            let sentence =
+                "Certificate Transparency is required here: \(counted). Without --ct-log-list nothing is judged."
+            return ([], [Cause("ats.note.ct-not-judged", sentence, citation: citation)])
+        }
+        if complies(leaf, embedded: Set(embedded), delivered: Set(delivered), logs) { return ([], []) }
+        return ([Cause("ats.ct.missing", "Too few timestamps of known logs: \(counted).", citation: citation)], [])
+    }
+
+    private static func complies(
+        _ leaf: CertificateFacts,
+        embedded: Set<SignedTimestamp>,
+        delivered: Set<SignedTimestamp>,
+        _ logs: CTLogList
+    ) -> Bool {
+        func current(_ timestamps: Set<SignedTimestamp>) -> Set<[UInt8]> {
+            Set(timestamps.map(\.logID).filter { logs.logs[$0]?.isCurrent ?? false })
+        }
+        let once = Set(embedded.map(\.logID).filter { logs.logs[$0]?.wasOnceQualified ?? false })
+        if !current(embedded).isEmpty, once.count >= embeddedNeeded(leaf) { return true }
+        return !current(delivered).isEmpty && current(embedded.union(delivered)).count >= 2
+    }
+
+    /// How many embedded timestamps a certificate needs, by the day of its issue and its lifetime.
+    private static func embeddedNeeded(_ leaf: CertificateFacts) -> Int {
+        let days = leaf.notAfter.timeIntervalSince(leaf.notBefore) / 86400
+        if leaf.notBefore < april2021 {
+            switch days {
+            case ..<456: return 2
+            case ...822: return 3
+            case ...1187: return 4
+            default: return 5
+            }
+        }
+        switch days {
+        case ...180: return 2
+        case ...825: return 3
+        default: return 4
+        }
+    }
+
+    /// 2018-10-16 and 2021-04-21 at 00:00 UTC.
+    private static let october2018 = Date(timeIntervalSince1970: 1_539_648_000)
+    private static let april2021 = Date(timeIntervalSince1970: 1_618_963_200)
+}

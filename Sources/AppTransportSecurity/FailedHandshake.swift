@@ -1,0 +1,137 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Findings
+public import TLSFacts
+
+/// What a hello that brought no handshake back means for a load.
+public struct FailedHandshakeVerdict: Sendable {
+    /// False where nothing of TLS was learned: the result is then undetermined, not a failure.
+    public let isDetermined: Bool
+    public let causes: [Cause]
+    public let error: URLLoadError
+
+    public init(isDetermined: Bool, causes: [Cause], error: URLLoadError) {
+        self.isDetermined = isDetermined
+        self.causes = causes
+        self.error = error
+    }
+}
+
+/// Judges a failed hello.
+///
+/// - Parameters:
+///   - requirements: what was asked of the server.
+///   - outcome: how the attempt ended; a negotiated outcome is not judged here and counts as a failed handshake.
+///   - host: the host of the URL.
+///   - widest: what the same server negotiates when everything is offered: it tells which requirement stood in the way.
+public func evaluate(
+    _ requirements: TransportRequirements,
+    failed outcome: HandshakeOutcome,
+    host: String,
+    widest: HandshakeObservation? = nil
+) -> FailedHandshakeVerdict {
+    switch outcome {
+    case .connection(let failure):
+        return FailedHandshakeVerdict(
+            isDetermined: false,
+            causes: [Cause(ConnectionCauses.code(failure), ConnectionCauses.sentence(failure, host: host))],
+            error: .connection(failure)
+        )
+    case .alert(_, let description):
+        let streamCode =
+            description == 70 && requirements.effectiveMinimum == .tls13
+            ? -9800 : URLLoadError.streamCode(ofAlert: description)
+        if description == 116 || description == 42, widest?.requestsClientCertificate == true {
+            return FailedHandshakeVerdict(
+                isDetermined: true,
+                causes: [Cause("ats.tls.client-certificate-required", "The server demands a client certificate.")],
+                error: .clientCertificateRequired(host: host)
+            )
+        }
+        let fallback = Cause(
+            description == 70 ? "ats.tls.version-too-low" : "ats.tls.handshake-failed",
+            "The server refuses the handshake with alert \(description) (\(ConnectionCauses.alertName(description)))."
+        )
+        let causes = inferred(requirements, widest) ?? [fallback]
+        return FailedHandshakeVerdict(isDetermined: true, causes: causes, error: .secureConnectionFailed(streamCode))
+    case .protocolError(let reason):
+        let causes = inferred(requirements, widest) ?? [Cause("ats.tls.handshake-failed", reason)]
+        let code =
+            causes.first?.code == "ats.tls.version-too-low" && requirements.effectiveMinimum == .tls13 ? -9800 : -9801
+        return FailedHandshakeVerdict(isDetermined: true, causes: causes, error: .secureConnectionFailed(code))
+    case .negotiated:
+        return FailedHandshakeVerdict(
+            isDetermined: true,
+            causes: [Cause("ats.tls.handshake-failed", "The handshake did not complete.")],
+            error: .secureConnectionFailed(-9801)
+        )
+    }
+}
+
+/// The requirement that stood in the way, known from what the server negotiates when more is offered.
+private func inferred(_ requirements: TransportRequirements, _ widest: HandshakeObservation?) -> [Cause]? {
+    guard let widest else { return nil }
+    let causes = [
+        HandshakeEvaluation.versionCause(requirements, widest.version),
+        HandshakeEvaluation.suiteCause(requirements, widest.suite),
+    ].compactMap(\.self)
+    return causes.isEmpty ? nil : causes
+}
+
+/// Codes and sentences for connections that ended before TLS.
+package enum ConnectionCauses {
+    package static func code(_ failure: ConnectionFailure) -> Code {
+        switch failure {
+        case .refused, .unreachable: "ats.net.refused"
+        case .timeout: "ats.net.timeout"
+        case .reset: "ats.net.reset"
+        case .closed: "ats.net.closed"
+        case .notTLS: "ats.net.not-tls"
+        case .nameNotFound: "ats.net.dns"
+        }
+    }
+
+    package static func sentence(_ failure: ConnectionFailure, host: String) -> String {
+        switch failure {
+        case .refused: "\(host) refuses the connection: nothing listens on this port."
+        case .unreachable(let reason): "\(host) cannot be reached: \(reason)."
+        case .timeout: "\(host) did not answer in time; that says nothing about what it supports."
+        case .reset: "\(host) reset the connection before it answered the hello."
+        case .closed: "\(host) closed the connection without an answer to the hello."
+        case .notTLS(let prefix):
+            "\(host) answers with something that is not TLS"
+                + (prefix.starts(with: Array("HTTP/".utf8)) ? ": plain HTTP on this port." : ".")
+        case .nameNotFound(let name): "The name \(name) cannot be resolved."
+        }
+    }
+
+    static func alertName(_ description: UInt8) -> String {
+        switch description {
+        case 0: "close_notify"
+        case 10: "unexpected_message"
+        case 20: "bad_record_mac"
+        case 40: "handshake_failure"
+        case 42: "bad_certificate"
+        case 43: "unsupported_certificate"
+        case 44: "certificate_revoked"
+        case 45: "certificate_expired"
+        case 46: "certificate_unknown"
+        case 47: "illegal_parameter"
+        case 48: "unknown_ca"
+        case 49: "access_denied"
+        case 50: "decode_error"
+        case 51: "decrypt_error"
+        case 70: "protocol_version"
+        case 71: "insufficient_security"
+        case 80: "internal_error"
+        case 86: "inappropriate_fallback"
+        case 90: "user_canceled"
+        case 109: "missing_extension"
+        case 112: "unrecognized_name"
+        case 116: "certificate_required"
+        case 120: "no_application_protocol"
+        default: "number \(description)"
+        }
+    }
+}

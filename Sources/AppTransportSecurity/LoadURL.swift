@@ -1,0 +1,119 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Findings
+import Foundation
+
+/// A URL that an app loads, taken apart once: scheme, host and port are what the policy looks at.
+public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
+    /// `http` or `https`; `ws` and `wss` keep their names.
+    public let scheme: String
+    /// Lower case, without brackets around an IPv6 literal, in its ASCII form.
+    public let host: String
+    /// Nil where the URL names none.
+    public let port: Int?
+    /// Path and query as they go into a request, at least `/`.
+    public let pathAndQuery: String
+    /// The whole URL as given, with `https://` put before a bare host.
+    public let text: String
+    /// Set where the host is an address and not a name.
+    public let literalAddress: IPAddress?
+
+    /// Takes a URL apart. A text without a scheme is read as `https`.
+    ///
+    /// - Throws: ``MalformedInput`` with code `malformed.url` for other schemes, for a missing or impossible host, a port
+    ///   outside 1 to 65535, control characters, and texts over 8,192 bytes.
+    public init(_ text: String) throws(MalformedInput) {
+        func malformed(_ reason: String) -> MalformedInput {
+            let shown = String(
+                String.UnicodeScalarView(text.unicodeScalars.prefix(80).filter { $0.value > 0x1F && $0.value != 0x7F })
+            )
+            return MalformedInput(code: "malformed.url", place: shown, reason: reason)
+        }
+        guard text.utf8.count <= 8192 else { throw malformed("the URL is longer than 8192 bytes") }
+        guard !text.unicodeScalars.contains(where: { $0.value <= 0x20 || $0.value == 0x7F }) else {
+            throw malformed("the URL holds a space or a control character")
+        }
+        let full = text.contains("://") ? text : "https://" + text
+        guard let separator = full.range(of: "://") else { throw malformed("the URL has no scheme") }
+        let scheme = full[..<separator.lowerBound].lowercased()
+        guard LoadURL.defaultPorts[scheme] != nil else {
+            throw malformed(
+                "the scheme is \(scheme.isEmpty ? "missing" : "'\(scheme)'"); http, https, ws and wss are what ATS decides about"
+            )
+        }
+        let rest = full[separator.upperBound...]
+        let end = rest.firstIndex { "/?#".contains($0) } ?? rest.endIndex
+        var authority = rest[..<end]
+        if let at = authority.lastIndex(of: "@") { authority = authority[authority.index(after: at)...] }
+
+        var portText: Substring?
+        let name: Substring
+        if authority.hasPrefix("[") {
+            guard let close = authority.firstIndex(of: "]") else {
+                throw malformed("the address has no closing bracket")
+            }
+            name = authority[authority.index(after: authority.startIndex)..<close]
+            let behind = authority[authority.index(after: close)...]
+            guard behind.isEmpty || behind.hasPrefix(":") else {
+                throw malformed("a colon and a port must follow the bracket")
+            }
+            if !behind.isEmpty { portText = behind.dropFirst() }
+            guard IPAddress(name) != nil, name.contains(":") else {
+                throw malformed("'\(name)' is not an IPv6 address")
+            }
+        } else {
+            let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            name = parts.first ?? ""
+            if parts.count == 2 { portText = parts.last }
+        }
+        if let portText, !portText.isEmpty {
+            guard portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(portText),
+                (1...65535).contains(number)
+            else { throw malformed("'\(portText)' is not a port from 1 to 65535") }
+            port = number
+        } else {
+            port = nil
+        }
+        guard let host = LoadURL.ascii(String(name)) else { throw malformed("'\(name)' is not a host name") }
+        self.host = host
+        self.scheme = scheme
+        self.text = full
+        literalAddress = IPAddress(host)
+        let target = rest[end...].prefix { $0 != "#" }
+        pathAndQuery = target.hasPrefix("/") ? String(target) : "/" + target
+    }
+
+    /// The port that is connected to: the one given, or the scheme's own.
+    public var effectivePort: Int { port ?? LoadURL.defaultPorts[scheme] ?? 443 }
+
+    /// Whether the scheme carries TLS.
+    public var isSecure: Bool { scheme == "https" || scheme == "wss" }
+
+    /// The host as it stands in a URL: an IPv6 address in brackets.
+    public var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
+
+    public var description: String { text }
+
+    private static let defaultPorts = ["http": 80, "https": 443, "ws": 80, "wss": 443]
+
+    /// The lower-case ASCII form of a host; names of other scripts go through IDNA.
+    private static func ascii(_ name: String) -> String? {
+        var host = name.lowercased()
+        if !host.utf8.allSatisfy({ $0 < 0x80 }) {
+            guard let encoded = URL(string: "https://\(host)/")?.host(percentEncoded: true), !encoded.contains("%")
+            else { return nil }
+            host = encoded.lowercased()
+        }
+        let isPlain = host.utf8.allSatisfy { byte in
+            (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F
+                || byte == 0x3A
+        }
+        let labels = host.split(separator: ".", omittingEmptySubsequences: false)
+        let emptyLabels = labels.dropLast().contains { $0.isEmpty }
+        guard isPlain, !host.isEmpty, host != ".", host.utf8.count <= 254, !emptyLabels,
+            labels.allSatisfy({ $0.utf8.count <= 63 })
+        else { return nil }
+        return host
+    }
+}

@@ -1,0 +1,115 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+
+/// One entry of NSPinnedDomains. Source: Security 61901, SecPolicy.c (`parseNSPinnedDomains`).
+public struct PinnedDomain: Sendable, Equatable {
+    /// Lower case, without a trailing dot: pins match whatever the case.
+    public let domain: String
+    public let includesSubdomains: Bool
+    /// Nil where the key is absent. An empty list fails every chain.
+    public let authorities: [[UInt8]]?
+    public let leaves: [[UInt8]]?
+
+    /// Whether this entry speaks for a host: the same name, or exactly one label below it where subdomains are included.
+    public func covers(_ host: String) -> Bool {
+        let host = PinnedDomain.normalized(host)
+        if host == domain { return true }
+        guard includesSubdomains, host.hasSuffix("." + domain) else { return false }
+        return !host.dropLast(domain.utf8.count + 1).contains(".")
+    }
+
+    private static func normalized(_ host: String) -> String {
+        let lower = host.lowercased()
+        return lower.hasSuffix(".") ? String(lower.dropLast()) : lower
+    }
+
+    static func all(in value: PropertyListValue?, _ remarks: inout Remarks) -> [PinnedDomain] {
+        guard let value else { return [] }
+        guard let members = value.members else {
+            remarks.add(
+                "ats.dictionary.wrong-type",
+                "NSPinnedDomains is \(value.kind), not a dictionary: nothing is pinned."
+            )
+            return []
+        }
+        var domains: [PinnedDomain] = []
+        for name in members.keys.sorted() {
+            guard let entry = members[name]?.members else {
+                remarks.add(
+                    "ats.dictionary.wrong-type",
+                    "NSPinnedDomains.\(name) is no dictionary: this entry is dropped."
+                )
+                continue
+            }
+            let authorities = pins(entry[ATSKey.pinnedAuthorities], name, ATSKey.pinnedAuthorities, &remarks)
+            let leaves = pins(entry[ATSKey.pinnedLeaves], name, ATSKey.pinnedLeaves, &remarks)
+            let includesSubdomains = entry[ATSKey.includesSubdomains] == .boolean(true)
+            if authorities == nil, leaves == nil {
+                remarks.add("ats.dictionary.bad-value", "NSPinnedDomains.\(name) names no identities: it pins nothing.")
+            }
+            domains.append(
+                PinnedDomain(
+                    domain: normalized(name),
+                    includesSubdomains: includesSubdomains,
+                    authorities: authorities,
+                    leaves: leaves
+                )
+            )
+        }
+        return domains
+    }
+
+    private static func pins(_ value: PropertyListValue?, _ name: String, _ key: String, _ remarks: inout Remarks)
+        -> [[UInt8]]?
+    {
+        guard let value else { return nil }
+        guard case .array(let elements) = value else {
+            remarks.add(
+                "ats.dictionary.wrong-type",
+                "NSPinnedDomains.\(name).\(key) is \(value.kind), not an array: it is skipped."
+            )
+            return nil
+        }
+        var pins: [[UInt8]] = []
+        for (index, element) in elements.enumerated() {
+            guard case .string(let text)? = element.members?[ATSKey.pin], let hash = Data(base64Encoded: text) else {
+                remarks.add(
+                    "ats.dictionary.bad-value",
+                    "NSPinnedDomains.\(name).\(key)[\(index)] holds no base64 under \(ATSKey.pin): it is skipped."
+                )
+                continue
+            }
+            if hash.count != 32 {
+                remarks.add(
+                    "ats.dictionary.bad-value",
+                    "NSPinnedDomains.\(name).\(key)[\(index)] is \(hash.count) bytes, not 32: it matches nothing."
+                )
+            }
+            pins.append([UInt8](hash))
+        }
+        if pins.isEmpty {
+            remarks.add("ats.pins.empty", "NSPinnedDomains.\(name).\(key) holds no usable pin: every chain is refused.")
+        }
+        return pins
+    }
+}
+
+/// The pins that hold for one host: the union of all entries that cover it.
+public struct PinSet: Sendable, Equatable {
+    /// SHA-256 of SubjectPublicKeyInfo, 32 bytes each; nil where nothing is pinned there.
+    public let authorities: Set<[UInt8]>?
+    public let leaves: Set<[UInt8]>?
+
+    /// Nil where no entry with identities covers the host.
+    public init?(_ domains: [PinnedDomain], host: String) {
+        let covering = domains.filter { $0.covers(host) }
+        let authorities = covering.compactMap(\.authorities)
+        let leaves = covering.compactMap(\.leaves)
+        guard !authorities.isEmpty || !leaves.isEmpty else { return nil }
+        self.authorities = authorities.isEmpty ? nil : Set(authorities.joined())
+        self.leaves = leaves.isEmpty ? nil : Set(leaves.joined())
+    }
+}

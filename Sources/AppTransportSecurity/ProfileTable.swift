@@ -1,0 +1,234 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import TLSFacts
+
+/// The releases, each as the changes that it made to the one before. Every value carries its citation.
+enum ProfileTable {
+    struct Release: Sendable {
+        let number: ReleaseNumber
+        let change: @Sendable (inout OSProfile) -> Void
+    }
+
+    static let iOS = releases([
+        ("9", { _ in }), ("10", newGlobalKeys), ("11", { _ in }), ("12", { _ in }), ("12.2", tls13),
+        ("13", certificateRules2019),
+        ("14", pinning), ("14.5", suites2021), ("15", { _ in }), ("16", { _ in }), ("17", addressRule),
+        ("18", { _ in }),
+        ("26", { _ in }), ("26.4", hardening), ("27", { _ in }),
+    ])
+
+    static let macOS = releases([
+        ("10.11", { _ in }), ("10.12", newGlobalKeys), ("10.13", { _ in }), ("10.14", tls13),
+        ("10.15", certificateRules2019),
+        ("11", pinning), ("11.3", suites2021), ("12", { _ in }), ("13", { _ in }), ("14", addressRule),
+        ("15", { _ in }),
+        ("26", { _ in }), ("26.4", hardening), ("27", { _ in }),
+    ])
+
+    static func releases(of family: String, _ name: String, _ releases: [Release]) -> [OSProfile] {
+        var profile = first
+        return releases.map { release in
+            release.change(&profile)
+            profile.id = family + release.number.text
+            profile.name = (profile.id == "macos10.11" ? "OS X" : name) + " " + release.number.text
+            return profile
+        }
+    }
+
+    private static func releases(_ list: [(String, @Sendable (inout OSProfile) -> Void)]) -> [Release] {
+        list.compactMap { text, change in ReleaseNumber(text).map { Release(number: $0, change: change) } }
+    }
+
+    // MARK: - The first systems
+
+    private static let first = OSProfile(
+        id: "ios9",
+        name: "iOS 9",
+        obeysOnlyArbitraryLoads: Cited(true, .apple("NSAppTransportSecurity, versioning", read: "2026-11-21")),
+        localRule: Cited(.nothing, .apple("NSAllowsLocalNetworking", read: "2026-11-21")),
+        readsAddressKeys: Cited(false, .apple("NSExceptionDomains", read: "2026-11-21")),
+        supportsTLS13: Cited(false, .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21")),
+        forwardSecretSuites: Cited(SuiteLists.first, .security("SecProtocolInternal.h, ATSv1")),
+        rsaSuites: Cited(
+            SuiteLists.rsaSix,
+            .apple("Cocoa Keys: NSExceptionRequiresForwardSecrecy", read: "2026-11-21")
+        ),
+        unrestrictedSuites: Cited(
+            SuiteLists.first + SuiteLists.rsaSix + SuiteLists.tripleDES,
+            .security("SecProtocolInternal.h")
+        ),
+        transportSecurityRules: Cited(.transportSecurityUntil2019, .security("SecPolicy.c")),
+        plainRules: Cited(
+            .plainUntil2019,
+            .apple("HT210176: what iOS 13 and macOS 10.15 began to ask", read: "2026-11-21")
+        ),
+        forwardSecrecyOffDropsKeySize: Cited(true, .apple("NSExceptionRequiresForwardSecrecy", read: "2026-11-21")),
+        readsPins: Cited(false, .apple("NSPinnedDomains", read: "2026-11-21")),
+        readsHardening: Cited(false, .apple("NSRequiresNIAPTLSPackageVersion", read: "2026-11-21")),
+        readsTransparencyKey: Cited(false, .apple("NSRequiresCertificateTransparency", read: "2026-11-21")),
+        requiresTransparency: Cited(false, .security("CertificateTransparency.m")),
+        builtInExceptions: Cited([:], .security("SecProtocolConfiguration.m")),
+        disagreements: [
+            Cause(
+                "ats.note.dhe-before-2019",
+                "Whether DHE_RSA suites are offered without forward secrecy before macOS 10.15 is not settled; six RSA suites are assumed.",
+                citation: .security("SecProtocolInternal.h")
+            )
+        ]
+    )
+
+    // MARK: - What each release changed
+
+    private static let newGlobalKeys: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.obeysOnlyArbitraryLoads = Cited(false, .apple("NSAppTransportSecurity, versioning", read: "2026-11-21"))
+        profile.localRule = Cited(.namesAndAddresses, .apple("NSAllowsLocalNetworking", read: "2026-11-21"))
+        profile.readsTransparencyKey = Cited(
+            true,
+            .apple("Cocoa Keys: NSRequiresCertificateTransparency", read: "2026-11-21")
+        )
+    }
+
+    private static let tls13: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.supportsTLS13 = Cited(true, .apple("NSExceptionMinimumTLSVersion: TLSv1.3", read: "2026-11-21"))
+    }
+
+    private static let certificateRules2019: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.transportSecurityRules = Cited(
+            .transportSecuritySince2019,
+            .apple("HT210176 and HT211025", read: "2026-11-21")
+        )
+        profile.plainRules = Cited(.plainSince2019, .apple("HT210176 and HT211025", read: "2026-11-21"))
+        profile.forwardSecrecyOffDropsKeySize = Cited(false, .security("SecPolicy.c, SecPolicyCreateSSL_internal"))
+        profile.requiresTransparency = Cited(true, .security("CertificateTransparency.m"))
+        profile.readsTransparencyKey = Cited(false, .apple("NSRequiresCertificateTransparency", read: "2026-11-21"))
+        profile.forwardSecretSuites = Cited(SuiteLists.withChaCha, .security("60157.80.4: SecProtocolInternal.h"))
+        profile.unrestrictedSuites = Cited(
+            SuiteLists.withChaCha + SuiteLists.rsaSix + SuiteLists.tripleDES,
+            .security("60157.80.4: SecProtocolInternal.h")
+        )
+        profile.builtInExceptions = Cited(BuiltInExceptions.all, .security("SecProtocolConfiguration.m"))
+        profile.disagreements = [
+            Cause(
+                "ats.note.triple-des-unverified",
+                "The list that the system offers where ATS restricts nothing is not published; 3DES is assumed to be in it.",
+                citation: .security("SecProtocolInternal.h")
+            )
+        ]
+    }
+
+    private static let pinning: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.readsPins = Cited(true, .apple("NSPinnedDomains", read: "2026-11-21"))
+    }
+
+    private static let suites2021: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.forwardSecretSuites = Cited(SuiteLists.current, .security("SecProtocolInternal.h, ats group"))
+        profile.rsaSuites = Cited(SuiteLists.rsaFour, .security("SecProtocolInternal.h, ats compatibility group"))
+        profile.unrestrictedSuites = Cited(
+            SuiteLists.current + SuiteLists.rsaFour + SuiteLists.tripleDES,
+            .security("SecProtocolInternal.h")
+        )
+    }
+
+    private static let addressRule: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.localRule = Cited(
+            .namesAndDirectAddresses,
+            .apple("iOS 17 release notes, 101967030", read: "2026-11-21")
+        )
+        profile.readsAddressKeys = Cited(true, .apple("NSExceptionDomains", read: "2026-11-21"))
+    }
+
+    private static let hardening: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.readsHardening = Cited(true, .apple("NSRequiresNIAPTLSPackageVersion", read: "2026-11-21"))
+    }
+
+    /// The documents' suites and versions, with the certificate rules as documented today.
+    static let published: OSProfile = {
+        var profile = releases(of: "macos", "macOS", macOS).first { $0.id == "macos26" } ?? first
+        profile.id = "published"
+        profile.name = "the published documents"
+        profile.forwardSecretSuites = Cited(
+            SuiteLists.published,
+            .apple("Preventing Insecure Network Connections", read: "2026-11-21")
+        )
+        profile.rsaSuites = Cited(
+            SuiteLists.rsaSix,
+            .apple("Cocoa Keys: NSExceptionRequiresForwardSecrecy", read: "2026-11-21")
+        )
+        profile.unrestrictedSuites = Cited(
+            SuiteLists.withChaCha + SuiteLists.rsaSix + SuiteLists.tripleDES,
+            .apple("Cocoa Keys", read: "2026-11-21")
+        )
+        profile.transportSecurityRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
+        profile.plainRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
+        profile.builtInExceptions = Cited([:], .apple("NSExceptionDomains", read: "2026-11-21"))
+        return profile
+    }()
+}
+
+/// The suite lists of the eras, in the client's order.
+enum SuiteLists {
+    /// Eleven: what the documents print.
+    static let published = first.filter { $0 != .ecdheRSAWithAES256CBCSHA }
+
+    /// Twelve: iOS 9 to 12. The documents leave ECDHE_RSA_WITH_AES_256_CBC_SHA out.
+    static let first: [CipherSuite] = [
+        .ecdheECDSAWithAES256GCMSHA384, .ecdheECDSAWithAES128GCMSHA256, .ecdheECDSAWithAES256CBCSHA384,
+        .ecdheECDSAWithAES128CBCSHA256, .ecdheECDSAWithAES256CBCSHA, .ecdheECDSAWithAES128CBCSHA,
+        .ecdheRSAWithAES256GCMSHA384, .ecdheRSAWithAES128GCMSHA256, .ecdheRSAWithAES256CBCSHA384,
+        .ecdheRSAWithAES128CBCSHA256, .ecdheRSAWithAES256CBCSHA, .ecdheRSAWithAES128CBCSHA,
+    ]
+
+    /// The twelve and ChaCha20: the first published evaluator.
+    static let withChaCha: [CipherSuite] = [
+        .ecdheECDSAWithAES256GCMSHA384, .ecdheECDSAWithAES128GCMSHA256, .ecdheECDSAWithChaCha20Poly1305,
+        .ecdheRSAWithAES256GCMSHA384, .ecdheRSAWithAES128GCMSHA256, .ecdheRSAWithChaCha20Poly1305,
+        .ecdheECDSAWithAES256CBCSHA384, .ecdheECDSAWithAES128CBCSHA256, .ecdheECDSAWithAES256CBCSHA,
+        .ecdheECDSAWithAES128CBCSHA,
+        .ecdheRSAWithAES256CBCSHA384, .ecdheRSAWithAES128CBCSHA256, .ecdheRSAWithAES256CBCSHA,
+        .ecdheRSAWithAES128CBCSHA,
+    ]
+
+    /// Ten: the CBC suites with SHA-256 and SHA-384 are gone.
+    static let current: [CipherSuite] = [
+        .ecdheECDSAWithAES256GCMSHA384, .ecdheECDSAWithAES128GCMSHA256, .ecdheECDSAWithChaCha20Poly1305,
+        .ecdheRSAWithAES256GCMSHA384, .ecdheRSAWithAES128GCMSHA256, .ecdheRSAWithChaCha20Poly1305,
+        .ecdheECDSAWithAES256CBCSHA, .ecdheECDSAWithAES128CBCSHA, .ecdheRSAWithAES256CBCSHA, .ecdheRSAWithAES128CBCSHA,
+    ]
+
+    static let rsaSix: [CipherSuite] = [
+        .rsaWithAES256GCMSHA384, .rsaWithAES128GCMSHA256, .rsaWithAES256CBCSHA256, .rsaWithAES256CBCSHA,
+        .rsaWithAES128CBCSHA256, .rsaWithAES128CBCSHA,
+    ]
+
+    static let rsaFour: [CipherSuite] = [
+        .rsaWithAES256GCMSHA384, .rsaWithAES128GCMSHA256, .rsaWithAES256CBCSHA, .rsaWithAES128CBCSHA,
+    ]
+
+    static let tripleDES: [CipherSuite] = [.ecdheECDSAWith3DESCBCSHA, .ecdheRSAWith3DESCBCSHA, .rsaWith3DESCBCSHA]
+
+    /// What hardening (FCP_v2.1) leaves of TLS 1.2: ECDHE with AES-GCM.
+    static let hardened: Set<CipherSuite> = [
+        .ecdheECDSAWithAES256GCMSHA384, .ecdheECDSAWithAES128GCMSHA256, .ecdheRSAWithAES256GCMSHA384,
+        .ecdheRSAWithAES128GCMSHA256,
+    ]
+}
+
+/// The entries that the system registers for Apple's own hosts.
+enum BuiltInExceptions {
+    static let all: [String: ExceptionEntry] = [
+        "apple.com": entry(.tls12), "setup.icloud.com": entry(.tls12), "ls.apple.com": entry(.tls10),
+        "gs.apple.com": entry(.tls10),
+        "geo.apple.com": entry(.tls10), "is.autonavi.com": entry(.tls10), "apple-mapkit.com": entry(.tls10),
+    ]
+
+    private static func entry(_ version: TLSVersionName) -> ExceptionEntry {
+        ExceptionEntry(
+            includesSubdomains: true,
+            allowsInsecureHTTPLoads: true,
+            minimumTLSVersion: version,
+            requiresForwardSecrecy: false
+        )
+    }
+}

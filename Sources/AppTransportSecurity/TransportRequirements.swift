@@ -1,0 +1,89 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import TLSFacts
+
+/// What one connection to one host must meet: the output of the policy and the input of ``evaluate(_:_:host:at:logs:)``.
+public struct TransportRequirements: Sendable {
+    public enum SuitePolicy: String, Sendable {
+        /// The forward-secret suites of ATS.
+        case ats
+        /// Those and the RSA key exchange.
+        case atsPlusRSA = "ats+rsa"
+        /// Whatever the system offers.
+        case system
+    }
+
+    public enum ServerTrust: String, Sendable {
+        /// Trust evaluation with the additional rules of ATS.
+        case ats
+        /// Plain trust evaluation.
+        case `default`
+    }
+
+    /// The minimum that ATS sets; nil where it sets none.
+    public let minimumTLS: TLSVersion?
+    public let suitePolicy: SuitePolicy
+    public let serverTrust: ServerTrust
+    /// Whether app code may accept a certificate that trust evaluation refused.
+    public let delegateMayAccept: Bool
+    /// Whether key sizes are judged even if the rules name sizes: off where forward secrecy is off on old systems.
+    public let judgesKeySize: Bool
+    public let pins: PinSet?
+    /// NIAP hardening: fewer suites, no SHA-1 signatures, extended master secret required.
+    public let isHardened: Bool
+    /// Whether signed certificate timestamps are required of this host by an entry of the dictionary.
+    public let entryRequiresTransparency: Bool
+    public let profile: OSProfile
+
+    public init(
+        minimumTLS: TLSVersion?,
+        suitePolicy: SuitePolicy,
+        serverTrust: ServerTrust,
+        delegateMayAccept: Bool,
+        judgesKeySize: Bool = true,
+        pins: PinSet? = nil,
+        isHardened: Bool = false,
+        entryRequiresTransparency: Bool = false,
+        profile: OSProfile
+    ) {
+        self.minimumTLS = minimumTLS
+        self.suitePolicy = suitePolicy
+        self.serverTrust = serverTrust
+        self.delegateMayAccept = delegateMayAccept
+        self.judgesKeySize = judgesKeySize
+        self.pins = pins
+        self.isHardened = isHardened
+        self.entryRequiresTransparency = entryRequiresTransparency
+        self.profile = profile
+    }
+
+    /// The oldest version that may be negotiated: ATS's minimum, or the system's own, TLS 1.0.
+    public var effectiveMinimum: TLSVersion { minimumTLS ?? .tls10 }
+
+    public var maximum: TLSVersion { profile.maximumVersion }
+
+    /// What a hello offers, TLS 1.3 suites first; suites that no allowed version can use are left out.
+    public var suites: [CipherSuite] {
+        let older: [CipherSuite]
+        switch suitePolicy {
+        case .ats: older = profile.forwardSecretSuites.value
+        case .atsPlusRSA: older = profile.forwardSecretSuites.value + profile.rsaSuites.value
+        case .system: older = profile.unrestrictedSuites.value
+        }
+        let kept = isHardened ? older.filter(SuiteLists.hardened.contains) : older
+        return profile.tls13Suites + (effectiveMinimum < .tls13 ? kept : [])
+    }
+
+    public var groups: [NamedGroup] { profile.groups }
+
+    public var signatureSchemes: [SignatureScheme] {
+        isHardened
+            ? profile.signatureSchemes.filter { $0 != .rsaPKCS1SHA1 && $0 != .ecdsaSHA1 } : profile.signatureSchemes
+    }
+
+    /// The rules that certificates are judged by.
+    public var certificateRules: Cited<CertificateRules> {
+        serverTrust == .ats ? profile.transportSecurityRules : profile.plainRules
+    }
+}

@@ -1,0 +1,25 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Findings
+
+/// The judgement about one connection.
+public struct TransportVerdict: Sendable {
+    public let passed: Bool
+    /// Every failed requirement, first cause first; empty where all are met.
+    public let causes: [Cause]
+    /// What is worth knowing and fails nothing.
+    public let notes: [Cause]
+    /// What an app would get; nil where all is met.
+    public let error: URLLoadError?
+    /// Whether only trust evaluation failed, so that app code may accept the certificate where the dictionary permits it.
+    public let onlyTrustFailed: Bool
+
+    public init(passed: Bool, causes: [Cause], notes: [Cause], error: URLLoadError?, onlyTrustFailed: Bool) {
+        self.passed = passed
+        self.causes = causes
+        self.notes = notes
+        self.error = error
+        self.onlyTrustFailed = onlyTrustFailed
+    }
+}

@@ -1,0 +1,313 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import TLSFacts
+
+/// Judges the chain: anchor, dates, name, strength, validity, purpose, pins. Each failure has its own reason.
+struct TrustEvaluation {
+    let requirements: TransportRequirements
+    let facts: ConnectionFacts
+    let host: String
+    let instant: Date
+
+    private var rules: CertificateRules { requirements.certificateRules.value }
+    private var citation: Citation { requirements.certificateRules.citation }
+    private var judged: [CertificateFacts] { facts.chain.judged }
+
+    /// Every failed requirement in a fixed order: path, dates, name, key size, hash, validity, purpose.
+    func causes() -> [Cause] {
+        guard let leaf = judged.first else {
+            return [
+                Cause(
+                    "ats.trust.unknown-root",
+                    "The server presented no certificate that can be read.",
+                    citation: citation
+                )
+            ]
+        }
+        return pathCauses(leaf) + dateCauses() + nameCauses(leaf) + keyCauses() + hashCauses() + validityCauses(leaf)
+            + purposeCauses(leaf)
+    }
+
+    /// Pins hold whatever the dictionary permits.
+    func pinCauses() -> [Cause] {
+        guard let pins = requirements.pins, let leaf = judged.first else { return [] }
+        var causes: [Cause] = []
+        if let leaves = pins.leaves, !leaves.contains(leaf.publicKey.sha256) {
+            causes.append(
+                Cause(
+                    "ats.trust.pin-mismatch",
+                    leaves.isEmpty
+                        ? "NSPinnedLeafIdentities holds no usable pin for \(host), so every leaf is refused."
+                        : "The leaf's public key is none of the \(leaves.count) that NSPinnedLeafIdentities pins for \(host).",
+                    citation: .security("SecPolicy.c, SecPolicyCheckLeafSPKISHA256")
+                )
+            )
+        }
+        if let authorities = pins.authorities {
+            let above = judged.dropFirst() + (facts.chain.anchor.map { [$0.certificate] } ?? [])
+            if !above.contains(where: { authorities.contains($0.publicKey.sha256) }) {
+                causes.append(
+                    Cause(
+                        "ats.trust.pin-mismatch",
+                        authorities.isEmpty
+                            ? "NSPinnedCAIdentities holds no usable pin for \(host), so every chain is refused."
+                            : "No certificate above the leaf has a public key that NSPinnedCAIdentities pins for \(host).",
+                        citation: .security("SecPolicy.c, SecPolicyCheckCAspkiSHA256")
+                    )
+                )
+            }
+        }
+        return causes
+    }
+
+    func notes() -> [Cause] {
+        facts.chain.fetched.map { fetched in
+            Cause(
+                "ats.note.intermediate-fetched",
+                "The server left out the intermediate \(fetched.certificate.subject); it was fetched from \(fetched.address), as Apple's "
+                    + "trust evaluation does."
+            )
+        }
+    }
+
+    // MARK: - Path
+
+    private func pathCauses(_ leaf: CertificateFacts) -> [Cause] {
+        var causes: [Cause] = []
+        switch facts.chain.path {
+        case .anchored: break
+        case .unanchored(let path): causes += unanchored(path, leaf)
+        case .badSignature(let path, let index):
+            let subject = path.indices.contains(index) ? path[index].subject : leaf.subject
+            causes.append(
+                Cause("ats.trust.unknown-root", "The signature over \(subject) does not verify.", citation: citation)
+            )
+        case .unverifiable(let path, _, let index, let reason):
+            let certificate = path.indices.contains(index) ? path[index] : leaf
+            // A forbidden hash has a cause of its own; then the path needs none.
+            if !rules.forbiddenHashes.contains(certificate.signature.hash) {
+                causes.append(
+                    Cause(
+                        "ats.trust.unknown-root",
+                        "The signature over \(certificate.subject) cannot be checked: \(reason).",
+                        citation: citation
+                    )
+                )
+            }
+        }
+        causes += facts.chain.violations.map { Cause("ats.trust.wrong-key-usage", $0, citation: citation) }
+        return causes
+    }
+
+    private func unanchored(_ path: [CertificateFacts], _ leaf: CertificateFacts) -> [Cause] {
+        if leaf.isSelfIssued {
+            return [
+                Cause(
+                    "ats.trust.self-signed",
+                    "The certificate \(leaf.subject) is self-signed and not installed as a root.",
+                    citation: citation
+                )
+            ]
+        }
+        let top = path.last ?? leaf
+        let unknown = Cause(
+            "ats.trust.unknown-root",
+            top.isSelfIssued
+                ? "The chain ends in \(top.subject), a root that is in no store that was given."
+                : "The chain ends in \(top.subject), issued by \(top.issuer), which is in no store that was given.",
+            citation: citation
+        )
+        guard path.count == 1 else { return [unknown] }
+        let missing = Cause(
+            "ats.trust.missing-intermediate",
+            "The server sends its leaf alone, and no known root issued it: the intermediate \(leaf.issuer) is missing.",
+            citation: citation
+        )
+        // A certificate that says where its issuer can be fetched has an intermediate that belongs into the server's chain.
+        return leaf.issuerAddresses.isEmpty ? [unknown, missing] : [missing, unknown]
+    }
+
+    // MARK: - Dates and name
+
+    private func dateCauses() -> [Cause] {
+        var causes: [Cause] = []
+        let chain = judged + (facts.chain.anchor.map { [$0.certificate] } ?? [])
+        for certificate in chain where instant > certificate.notAfter {
+            causes.append(
+                Cause(
+                    "ats.trust.expired",
+                    "\(certificate.subject) expired on \(day(certificate.notAfter)).",
+                    citation: citation
+                )
+            )
+        }
+        for certificate in chain where instant < certificate.notBefore {
+            causes.append(
+                Cause(
+                    "ats.trust.not-yet-valid",
+                    "\(certificate.subject) is not valid before \(day(certificate.notBefore)).",
+                    citation: citation
+                )
+            )
+        }
+        return causes
+    }
+
+    private func nameCauses(_ leaf: CertificateFacts) -> [Cause] {
+        switch NameMatch.judge(leaf, host: host, mayUseCommonName: !rules.requiresAlternativeName) {
+        case .matches: return []
+        case .onlyCommonName:
+            return [
+                Cause(
+                    "ats.trust.no-subject-alternative-name",
+                    "The certificate names \(host) only as common name; a subject alternative name is required.",
+                    citation: citation
+                )
+            ]
+        case .noNames:
+            return [
+                Cause(
+                    "ats.trust.no-subject-alternative-name",
+                    "The certificate has no subject alternative name.",
+                    citation: citation
+                ),
+                Cause("ats.trust.wrong-host", "The certificate does not name \(host).", citation: citation),
+            ]
+        case .otherNames(let names):
+            let shown =
+                names.prefix(5).joined(separator: ", ") + (names.count > 5 ? ", and \(names.count - 5) more" : "")
+            return [
+                Cause("ats.trust.wrong-host", "The certificate is for \(shown), not for \(host).", citation: citation)
+            ]
+        }
+    }
+
+    // MARK: - Strength
+
+    private func keyCauses() -> [Cause] {
+        guard requirements.judgesKeySize || requirements.serverTrust == .default else { return [] }
+        return judged.compactMap { certificate in
+            switch certificate.publicKey.kind {
+            case .rsa(let bits):
+                guard let least = rules.minimumRSABits, bits < least else { return nil }
+                return Cause(
+                    "ats.trust.weak-key",
+                    "\(certificate.subject) has an RSA key of \(bits) bits; \(least) is the least.",
+                    citation: citation
+                )
+            case .ellipticCurve(let curve, let bits):
+                guard let least = rules.minimumCurveBits, bits < least else { return nil }
+                return Cause(
+                    "ats.trust.weak-key",
+                    "\(certificate.subject) has an elliptic-curve key of \(bits) bits (\(curve)); \(least) is the least.",
+                    citation: citation
+                )
+            case .other(let identifier):
+                guard rules.minimumRSABits != nil else { return nil }
+                return Cause(
+                    "ats.trust.weak-key",
+                    "\(certificate.subject) has a key of the kind \(identifier), which is neither RSA nor an elliptic curve of TLS.",
+                    citation: citation
+                )
+            }
+        }
+    }
+
+    private func hashCauses() -> [Cause] {
+        judged.compactMap { certificate in
+            guard rules.forbiddenHashes.contains(certificate.signature.hash) else { return nil }
+            return Cause(
+                "ats.trust.weak-signature",
+                "\(certificate.subject) is signed with \(certificate.signature.hash.rawValue.uppercased()); SHA-256 is the least.",
+                citation: citation
+            )
+        }
+    }
+
+    private func validityCauses(_ leaf: CertificateFacts) -> [Cause] {
+        guard let anchor = facts.chain.anchor else { return [] }
+        let length = leaf.notAfter.timeIntervalSince(leaf.notBefore)
+        let broken = rules.ceilings
+            .filter { $0.anchors.contains(anchor.kind) && leaf.notBefore >= $0.issuedFrom }
+            .filter { length > Double($0.days) * 86400 + $0.slack }
+            .min { $0.days < $1.days }
+        guard let broken else { return [] }
+        return [
+            Cause(
+                "ats.trust.validity-too-long",
+                "The certificate is valid for \(Int((length / 86400).rounded(.up))) days; \(broken.days) is the most.",
+                citation: citation
+            )
+        ]
+    }
+
+    private func purposeCauses(_ leaf: CertificateFacts) -> [Cause] {
+        guard let anchor = facts.chain.anchor else { return [] }
+        let needsPurpose = rules.purposeRules.contains {
+            $0.anchors.contains(anchor.kind) && leaf.notBefore >= $0.issuedFrom
+        }
+        let purposes = leaf.extendedKeyUsages
+        if needsPurpose, purposes == nil {
+            return [
+                Cause(
+                    "ats.trust.wrong-key-usage",
+                    "The certificate has no extended key usage; serverAuth is required.",
+                    citation: citation
+                )
+            ]
+        }
+        var causes: [Cause] = []
+        if let purposes, !purposes.contains(where: { TrustEvaluation.serverPurposes.contains($0) }) {
+            causes.append(
+                Cause(
+                    "ats.trust.wrong-key-usage",
+                    "The certificate's extended key usage does not include serverAuth.",
+                    citation: citation
+                )
+            )
+        }
+        for authority in judged.dropFirst() {
+            if let purposes = authority.extendedKeyUsages,
+                !purposes.contains(where: { TrustEvaluation.serverPurposes.contains($0) })
+            {
+                causes.append(
+                    Cause(
+                        "ats.trust.wrong-key-usage",
+                        "The intermediate \(authority.subject) may not issue server certificates by its extended key usage.",
+                        citation: citation
+                    )
+                )
+            }
+        }
+        return causes
+    }
+
+    /// serverAuth, anyExtendedKeyUsage, and the two server-gated-cryptography purposes of old.
+    private static let serverPurposes: Set<String> = [
+        "1.3.6.1.5.5.7.3.1", "2.5.29.37.0", "1.3.6.1.4.1.311.10.3.3", "2.16.840.1.113730.4.1",
+    ]
+
+    // MARK: - Error
+
+    /// The NSURLError of a trust failure. Source: facts gathered from real nscurl output and Security, base/SecBase.h.
+    func error(for cause: Cause?) -> URLLoadError? {
+        guard let cause else { return nil }
+        if requirements.serverTrust == .ats || cause.code == "ats.trust.pin-mismatch" {
+            return .secureConnectionFailed(-9802)
+        }
+        switch cause.code {
+        case "ats.trust.expired": return .certificate(-1201, -9814, host: host)
+        case "ats.trust.not-yet-valid": return .certificate(-1204, -9815, host: host)
+        case "ats.trust.unknown-root", "ats.trust.missing-intermediate": return .certificate(-1203, -9812, host: host)
+        case "ats.trust.self-signed": return .certificate(-1202, -9813, host: host)
+        case "ats.trust.wrong-host", "ats.trust.no-subject-alternative-name":
+            return .certificate(-1202, -9843, host: host)
+        default: return .certificate(-1202, -9807, host: host)
+        }
+    }
+
+    private func day(_ date: Date) -> String { date.formatted(.iso8601) }
+}

@@ -1,0 +1,100 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import TLSFacts
+
+/// The error that an app would get from URLSession for a load.
+public struct URLLoadError: Error, Sendable, Equatable {
+    /// `NSURLErrorDomain`.
+    public let domain: String
+    /// The NSURLError code, negative.
+    public let code: Int
+    /// The code of kCFStreamErrorDomainSSL, where TLS failed.
+    public let streamCode: Int?
+    /// The localized description.
+    public let message: String
+
+    public init(code: Int, streamCode: Int? = nil, message: String) {
+        domain = "NSURLErrorDomain"
+        self.code = code
+        self.streamCode = streamCode
+        self.message = message
+    }
+}
+
+extension URLLoadError {
+    /// NSURLErrorAppTransportSecurityRequiresSecureConnection: cleartext where the policy asks for TLS.
+    public static let requiresSecureConnection = URLLoadError(
+        code: -1022,
+        message:
+            "The resource could not be loaded because the App Transport Security policy requires the use of a secure connection."
+    )
+
+    /// NSURLErrorSecureConnectionFailed with a stream code, which says more.
+    public static func secureConnectionFailed(_ streamCode: Int) -> URLLoadError {
+        URLLoadError(
+            code: -1200,
+            streamCode: streamCode,
+            message: "An SSL error has occurred and a secure connection to the server cannot be made."
+        )
+    }
+
+    /// A certificate that plain trust evaluation refuses.
+    public static func certificate(_ code: Int, _ streamCode: Int, host: String) -> URLLoadError {
+        URLLoadError(
+            code: code,
+            streamCode: streamCode,
+            message:
+                "The certificate for this server is invalid. You might be connecting to a server that is pretending to be "
+                + "“\(host)” which could put your confidential information at risk."
+        )
+    }
+
+    /// NSURLErrorClientCertificateRequired.
+    public static func clientCertificateRequired(host: String) -> URLLoadError {
+        URLLoadError(code: -1206, streamCode: nil, message: "The server “\(host)” requires a client certificate.")
+    }
+
+    /// NSURLErrorHTTPTooManyRedirects.
+    public static let tooManyRedirects = URLLoadError(code: -1007, message: "too many HTTP redirects")
+
+    /// The error of a connection that ended before TLS.
+    public static func connection(_ failure: ConnectionFailure) -> URLLoadError {
+        switch failure {
+        case .refused, .unreachable: URLLoadError(code: -1004, message: "Could not connect to the server.")
+        case .timeout: URLLoadError(code: -1001, message: "The request timed out.")
+        case .reset: URLLoadError(code: -1005, message: "The network connection was lost.")
+        case .closed: secureConnectionFailed(-9816)
+        case .notTLS: secureConnectionFailed(-9800)
+        case .nameNotFound:
+            URLLoadError(code: -1003, message: "A server with the specified hostname could not be found.")
+        }
+    }
+
+    /// The stream code that a received alert becomes. Source: Security, base/SecBase.h.
+    static func streamCode(ofAlert description: UInt8) -> Int {
+        switch description {
+        case 0: -9805
+        case 10: -9819
+        case 20: -9820
+        case 22: -9822
+        case 40: -9824
+        case 42: -9825
+        case 43: -9826
+        case 44: -9827
+        case 45: -9828
+        case 46: -9829
+        case 47: -9830
+        case 48: -9831
+        case 49: -9832
+        case 50: -9833
+        case 51: -9834
+        case 70: -9836
+        case 71: -9837
+        case 80: -9838
+        case 90: -9839
+        case 100: -9840
+        default: -9800
+        }
+    }
+}

@@ -1,0 +1,57 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import ArgumentParser
+import Findings
+import Foundation
+
+/// Which dictionary, and on which system.
+struct DictionaryOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The app's Info.plist, XML or binary; - is standard input.", valueName: "PATH"))
+    var infoPlist: String?
+
+    @Option(help: ArgumentHelp("The NSAppTransportSecurity dictionary itself, as JSON.", valueName: "PATH"))
+    var atsJson: String?
+
+    @Option(help: ArgumentHelp("The system: ios9 ... ios27, macos10.11 ... macos27, published.", valueName: "ID"))
+    var os: OSProfile = .standard
+
+    func validate() throws {
+        if infoPlist != nil, atsJson != nil { throw ValidationError("Give --info-plist or --ats-json, not both.") }
+    }
+
+    /// The value of NSAppTransportSecurity; nil where none was given or the plist has none.
+    func value() throws -> PropertyListValue? {
+        if let atsJson {
+            return try PropertyListFile.named(atsJson) {
+                try PropertyListValue(json: CommandIO.read(atsJson, limit: 4 << 20))
+            }
+        }
+        guard let infoPlist else { return nil }
+        let document = try PropertyListFile.read(infoPlist)
+        guard let members = document.members else {
+            throw CommandFault("\(infoPlist): holds \(document.kind), not the dictionary that an Info.plist is.")
+        }
+        return members["NSAppTransportSecurity"]
+    }
+
+    func load() throws -> ATSDictionary { ATSDictionary(try value()) }
+}
+
+/// Property lists of either form, as values.
+enum PropertyListFile {
+    static func read(_ path: String) throws -> PropertyListValue {
+        let bytes = try CommandIO.read(path, limit: 16 << 20)
+        return try named(path) { try PropertyListValue(propertyList: bytes) }
+    }
+
+    /// Puts the name of the file before what is wrong with it.
+    static func named<Value>(_ path: String, _ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch let malformed as MalformedInput {
+            throw CommandFault("\(path == "-" ? "standard input" : path): \(malformed.description).")
+        }
+    }
+}

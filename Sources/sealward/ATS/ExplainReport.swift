@@ -1,0 +1,132 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import TLSFacts
+
+/// Renders decisions as `sealward.ats-explain/1` and as text.
+enum ExplainReport {
+    static func json(_ decisions: [URLDecision], _ policy: ATSPolicy) -> JSONValue {
+        [
+            "schema": "sealward.ats-explain/1",
+            "os": .string(policy.profile.id),
+            "decisions": .array(decisions.map { json($0, policy) }),
+        ]
+    }
+
+    private static func json(_ decision: URLDecision, _ policy: ATSPolicy) -> JSONValue {
+        var members: [JSONValue.Member] = [
+            .init("url", .string(decision.url.text)),
+            .init("host", .string(decision.url.host)),
+            .init("scheme", .string(decision.url.scheme)),
+            .init("local", .bool(decision.isLocal)),
+            .init("applies", .bool(decision.applies)),
+            .init("rule", ["source": .string(decision.rule.source.rawValue), "key": .optional(decision.rule.key)]),
+            .init("tlsRequired", .bool(decision.tlsRequired)),
+            .init("minimumTLS", .optional(decision.requirements.minimumTLS?.description)),
+            .init("cipherSuites", .string(decision.requirements.suitePolicy.rawValue)),
+            .init("serverTrust", .string(decision.requirements.serverTrust.rawValue)),
+            .init("pinned", .bool(decision.requirements.pins != nil)),
+            .init("hardened", .bool(decision.requirements.isHardened)),
+            .init("delegateMayAccept", .bool(decision.requirements.delegateMayAccept)),
+            .init("verdict", .string(decision.verdict.rawValue)),
+            .init("error", decision.error.map(json) ?? .null),
+            .init("because", .array(decision.because.map(json))),
+        ]
+        if policy.profile.id != OSProfile.standard.id {
+            members.append(.init("differsFromDefault", .array(differences(decision, policy).map(JSONValue.string))))
+        }
+        return .object(members)
+    }
+
+    static func json(_ error: URLLoadError) -> JSONValue {
+        [
+            "domain": .string(error.domain), "code": .integer(error.code), "streamCode": .optional(error.streamCode),
+            "message": .string(error.message),
+        ]
+    }
+
+    static func json(_ cause: Cause) -> JSONValue {
+        [
+            "code": .string(cause.code.rawValue), "message": .string(cause.message),
+            "citation": .optional(cause.citation?.description),
+        ]
+    }
+
+    // MARK: - Text
+
+    static func text(_ decisions: [URLDecision], _ policy: ATSPolicy, _ loader: Loader, colour: Bool) -> String {
+        var lines: [String] = []
+        for decision in decisions {
+            let word =
+                decision.verdict == .blocked
+                ? "BLOCKED" : (decision.verdict == .allowed ? "ALLOWED" : "DEPENDS ON SERVER")
+            lines.append(
+                "\(painted(word, decision.verdict, colour))  \(decision.url.text)  (\(policy.profile.name), \(loader.rawValue))"
+            )
+            if let error = decision.error {
+                lines.append("    error     \(error.domain) \(error.code): \(error.message)")
+            }
+            lines.append("    rule      \(decision.rule.source.rawValue)" + (decision.rule.key.map { ": \($0)" } ?? ""))
+            if decision.applies { lines.append("    needs     \(needs(decision))") }
+            for cause in decision.because { lines.append("    because   \(cause.message) [\(cause.code)]") }
+            for difference in differences(decision, policy) {
+                lines.append("    differs   from \(OSProfile.standard.name): \(difference)")
+            }
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func needs(_ decision: URLDecision) -> String {
+        let requirements = decision.requirements
+        var parts = [decision.tlsRequired ? "TLS" : "cleartext is permitted"]
+        if let minimum = requirements.minimumTLS { parts.append("\(minimum) or later") }
+        switch requirements.suitePolicy {
+        case .ats: parts.append("forward secrecy (\(requirements.suites.count) suites)")
+        case .atsPlusRSA: parts.append("forward secrecy or RSA key exchange (\(requirements.suites.count) suites)")
+        case .system: parts.append("any suite of the system")
+        }
+        parts.append(requirements.serverTrust == .ats ? "certificates that ATS accepts" : "plain trust evaluation")
+        if requirements.pins != nil { parts.append("a pinned key") }
+        if requirements.isHardened { parts.append("NIAP hardening") }
+        return parts.joined(separator: ", ")
+    }
+
+    private static func painted(_ word: String, _ verdict: URLDecision.Verdict, _ colour: Bool) -> String {
+        guard colour else { return word }
+        let number = verdict == .blocked ? 31 : (verdict == .allowed ? 32 : 33)
+        return "\u{1B}[1;\(number)m\(word)\u{1B}[0m"
+    }
+
+    /// What would be another way on the default system.
+    private static func differences(_ decision: URLDecision, _ policy: ATSPolicy) -> [String] {
+        guard policy.profile.id != OSProfile.standard.id, decision.applies else { return [] }
+        let other = ATSPolicy(dictionary: policy.dictionary, profile: .standard).decide(decision.url)
+        var differences: [String] = []
+        func compare(_ what: String, _ here: String, _ there: String) {
+            if here != there { differences.append("\(what) is \(here) here and \(there) there") }
+        }
+        compare("the verdict", decision.verdict.rawValue, other.verdict.rawValue)
+        compare(
+            "the rule",
+            decision.rule.key ?? decision.rule.source.rawValue,
+            other.rule.key ?? other.rule.source.rawValue
+        )
+        compare(
+            "the minimum version",
+            decision.requirements.minimumTLS?.description ?? "unset",
+            other.requirements.minimumTLS?.description ?? "unset"
+        )
+        compare("the newest version", decision.requirements.maximum.description, other.requirements.maximum.description)
+        let missing = other.requirements.suites.filter { !decision.requirements.suites.contains($0) }
+        let added = decision.requirements.suites.filter { !other.requirements.suites.contains($0) }
+        if !added.isEmpty {
+            differences.append("offered here only: " + added.map(\.description).joined(separator: ", "))
+        }
+        if !missing.isEmpty {
+            differences.append("offered there only: " + missing.map(\.description).joined(separator: ", "))
+        }
+        return differences
+    }
+}
