@@ -1,0 +1,120 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Findings
+import FoundationEssentials
+
+/// An assertion that was made by the key, for the app, later than the last one.
+public struct VerifiedAssertion: Sendable {
+    /// The counter to be committed by the store: it was greater than the previous one when this was judged, and the store must
+    /// compare again when it writes, because two requests may be judged at the same time.
+    public let counter: UInt32
+    /// What the device said about the app; nil before iOS 27.
+    public let extensions: AttestationExtensions?
+
+    fileprivate init(counter: UInt32, extensions: AttestationExtensions?) {
+        self.counter = counter
+        self.extensions = extensions
+    }
+}
+
+/// The judgement of an assertion.
+public enum AssertionVerdict: Sendable {
+    case accepted(VerifiedAssertion)
+    case refused(Refusal)
+}
+
+/// Verifies assertions of one app's keys. The environment is that of the stored key: an assertion carries none.
+///
+///     let verifier = AssertionVerifier(app: app)
+///     let verdict = verifier.verify(bytes, publicKey: stored.publicKey, clientDataHash: .init(hashing: body), previousCounter: stored.counter)
+public struct AssertionVerifier: Sendable {
+    private let app: AppIdentity
+    private let policy: AttestationPolicy
+
+    /// - Parameter policy: only the categories and versions of it concern assertions.
+    public init(app: AppIdentity, policy: AttestationPolicy = AttestationPolicy()) {
+        self.app = app
+        self.policy = policy
+    }
+
+    /// Reads and judges an assertion. Bytes that are no assertion are a refusal with a `malformed.` code.
+    ///
+    /// - Parameters:
+    ///   - publicKey: the key that was attested.
+    ///   - clientDataHash: what the app handed to `generateAssertion`, rebuilt from the bytes of the request as they arrived.
+    ///   - previousCounter: the counter that is stored for the key, 0 before the first assertion.
+    public func verify(
+        _ assertion: some Collection<UInt8>,
+        publicKey: AttestationPublicKey,
+        clientDataHash: ClientDataHash,
+        previousCounter: UInt32
+    ) -> AssertionVerdict {
+        do throws(Refusal) {
+            let object: AssertionObject
+            do { object = try AssertionObject(decoding: assertion) } catch { throw Refusal(error) }
+            return .accepted(try judge(object, publicKey, clientDataHash, previousCounter))
+        } catch {
+            return .refused(error)
+        }
+    }
+
+    /// Apple's steps ("Validating apps that connect to your server", the assertion list, read 2026-11-21). The challenge inside the
+    /// client data, Apple's step 6, belongs to whoever issued it.
+    private func judge(
+        _ object: AssertionObject,
+        _ publicKey: AttestationPublicKey,
+        _ clientDataHash: ClientDataHash,
+        _ previousCounter: UInt32
+    ) throws(Refusal) -> VerifiedAssertion {
+        let data = object.authenticatorData
+
+        // Steps 1 and 2: the nonce is the hash of the authenticator data and the client data hash.
+        var hasher = SHA256()
+        hasher.update(data: data.bytes)
+        hasher.update(data: clientDataHash.bytes)
+        let nonce = Array(hasher.finalize())
+
+        // Step 3: the key signed the nonce, which ECDSA hashes once more. Before the counter is looked at, so that nobody without the
+        // key learns anything about it.
+        guard let signature = try? P256.Signing.ECDSASignature(derRepresentation: object.signature),
+            publicKey.key.isValidSignature(signature, for: nonce)
+        else {
+            throw Refusal(.assertSignatureInvalid, step: 3, "the key did not sign this client data")
+        }
+
+        // Step 4: the app.
+        guard data.relyingPartyIDHash.elementsEqual(app.relyingPartyIDHash) else {
+            throw Refusal(.assertAppIDMismatch, step: 4, "the assertion is for another app")
+        }
+
+        // Step 5: the counter grew.
+        guard data.counter > previousCounter else {
+            throw Refusal(
+                .assertCounterReplayed,
+                step: 5,
+                "the counter is \(data.counter) and must be greater than \(previousCounter)"
+            )
+        }
+
+        // Step 7 (ours): the extensions of iOS 27 are understood, and are those that the operator asks for.
+        var extensions: AttestationExtensions?
+        if let trailer = data.trailer {
+            do { extensions = try AttestationExtensions(trailer) } catch {
+                throw Refusal(
+                    .assertExtensionsUnknownShape,
+                    step: 7,
+                    "the extensions are not understood: \(error.description)"
+                )
+            }
+        }
+        if let required = policy.validationCategories, !required.accepts(extensions?.validationCategory) {
+            throw Refusal(.assertPolicyValidationCategory, step: 8, "the validation category is not accepted")
+        }
+        if let required = policy.bundleVersions, !required.accepts(extensions?.bundleVersion) {
+            throw Refusal(.assertPolicyBundleVersion, step: 8, "the bundle version is not accepted")
+        }
+        return VerifiedAssertion(counter: data.counter, extensions: extensions)
+    }
+}

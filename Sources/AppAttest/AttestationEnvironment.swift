@@ -1,0 +1,33 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// The two worlds of App Attest keys. A key of one is worthless in the other.
+public enum AttestationEnvironment: String, Hashable, Sendable, CaseIterable {
+    case development
+    case production
+
+    /// The environment's name in field 7 of a receipt.
+    var receiptName: String {
+        switch self {
+        case .development: "sandbox"
+        case .production: "production"
+        }
+    }
+}
+
+/// What the 16 bytes of an attestation's AAGUID say.
+enum AttestationAAGUID {
+    case production, development, sandbox
+
+    init?(_ bytes: ArraySlice<UInt8>) {
+        if bytes.elementsEqual("appattest".utf8.map { $0 } + [UInt8](repeating: 0, count: 7)) {
+            self = .production
+        } else if bytes.elementsEqual("appattestdevelop".utf8) {
+            self = .development
+        } else if bytes.elementsEqual("appattestsandbox".utf8) {
+            self = .sandbox
+        } else {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,77 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import StrictCBOR
+
+/// What a device on iOS 27 or later says about the app, in an attestation and in each assertion.
+public struct AttestationExtensions: Hashable, Sendable {
+    /// `apple_bundle_version_01`: the app's `CFBundleVersion`.
+    public let bundleVersion: String?
+    /// `apple_validation_category_01`: how the app came to the device.
+    public let validationCategory: ValidationCategory?
+    /// Keys that this version does not know, with their values as CBOR, in the order of the object.
+    public let unknown: [UnknownEntry]
+    /// The whole map as CBOR.
+    public let encoded: [UInt8]
+
+    /// A key that this version does not know.
+    public struct UnknownEntry: Hashable, Sendable {
+        public let key: String
+        /// The value as CBOR.
+        public let encodedValue: [UInt8]
+    }
+
+    /// A shape that this version does not understand, described without its content.
+    struct UnknownShape: Error {
+        let description: String
+    }
+
+    /// Reads the map that follows the key; throws where the item is not one, or where a known key has an unknown kind of value.
+    init(_ item: CBORItem) throws(UnknownShape) {
+        guard let entries = item.entries else { throw UnknownShape(description: item.shape) }
+        var version: String?
+        var category: ValidationCategory?
+        var unknown: [UnknownEntry] = []
+        for entry in entries {
+            guard let key = entry.key.textString else { throw UnknownShape(description: item.shape) }
+            switch key {
+            case "apple_bundle_version_01":
+                guard let text = entry.value.textString else { throw UnknownShape(description: item.shape) }
+                version = text
+            case "apple_validation_category_01":
+                guard let bytes = entry.value.byteString, bytes.count == 4 else {
+                    throw UnknownShape(description: item.shape)
+                }
+                category = ValidationCategory(rawValue: bytes.reversed().reduce(0) { $0 << 8 | UInt32($1) })
+            default:
+                unknown.append(UnknownEntry(key: key, encodedValue: entry.value.encoded))
+            }
+        }
+        bundleVersion = version
+        validationCategory = category
+        self.unknown = unknown
+        encoded = item.encoded
+    }
+}
+
+/// How an app came to a device, in the system's own numbers. New numbers may appear, so this is not an enumeration.
+public struct ValidationCategory: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    public let rawValue: UInt32
+
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    /// 1: part of the operating system.
+    public static let platform = ValidationCategory(rawValue: 1)
+    /// 2: TestFlight.
+    public static let testFlight = ValidationCategory(rawValue: 2)
+    /// 3: signed for development.
+    public static let development = ValidationCategory(rawValue: 3)
+    /// 4: the App Store.
+    public static let appStore = ValidationCategory(rawValue: 4)
+    /// 5: enterprise or ad hoc distribution.
+    public static let enterprise = ValidationCategory(rawValue: 5)
+    /// 6: Developer ID, on a Mac.
+    public static let developerID = ValidationCategory(rawValue: 6)
+
+    public var description: String { String(rawValue) }
+}

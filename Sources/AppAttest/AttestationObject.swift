@@ -1,0 +1,103 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Findings
+import StrictCBOR
+
+/// An attestation as the device made it, read but not judged.
+///
+///     let object = try AttestationObject(decoding: bytes)   // throws MalformedInput, or is well formed
+public struct AttestationObject: Sendable {
+    /// The most bytes that are read. Real objects have 5 to 6 kB.
+    public static let largestSize = 64 << 10
+
+    /// The certificates as DER, the leaf first.
+    package let certificates: [ArraySlice<UInt8>]
+    /// The receipt as the device sent it; it has a verdict of its own.
+    package let receipt: ArraySlice<UInt8>
+    package let authenticatorData: AuthenticatorData
+
+    /// Reads the CBOR of an attestation.
+    ///
+    /// - Throws: `malformed.too-large`, `malformed.cbor`, `malformed.attestation`, `malformed.authenticator-data`,
+    ///   and `attest.format.unknown` where the object is another kind of attestation.
+    public init(decoding bytes: some Collection<UInt8>) throws(MalformedInput) {
+        let item = try CBORItem(object: bytes, limit: AttestationObject.largestSize, named: "an attestation")
+        func malformed(_ reason: String) -> MalformedInput {
+            MalformedInput(code: .malformedAttestation, reason: "\(reason); the object is \(item.shape)")
+        }
+        guard let format = item["fmt"]?.textString else {
+            throw malformed("an attestation has a text `fmt`")
+        }
+        guard format.utf8.elementsEqual("apple-appattest".utf8) else {
+            throw MalformedInput(
+                code: .attestFormatUnknown,
+                place: "fmt",
+                reason: "the format is \"\(format.prefix(40))\", not \"apple-appattest\""
+            )
+        }
+        guard item.entries?.count == 3, let statement = item["attStmt"], let data = item["authData"]?.byteString else {
+            throw malformed("an attestation has exactly `fmt`, `attStmt` and `authData`")
+        }
+        guard statement.entries?.count == 2, case .array(let chain)? = statement["x5c"],
+            let receipt = statement["receipt"]?.byteString
+        else {
+            throw malformed("`attStmt` has exactly `x5c` and `receipt`")
+        }
+        var certificates: [ArraySlice<UInt8>] = []
+        for certificate in chain {
+            guard let der = certificate.byteString else { throw malformed("`x5c` holds byte strings") }
+            certificates.append(der)
+        }
+        self.certificates = certificates
+        self.receipt = receipt
+        authenticatorData = try AuthenticatorData(attestation: data)
+    }
+}
+
+/// An assertion as the device made it, read but not judged.
+public struct AssertionObject: Sendable {
+    /// The most bytes that are read. Real objects have 120 to 200 bytes.
+    public static let largestSize = 64 << 10
+
+    /// ECDSA with P-256 and SHA-256, as DER.
+    package let signature: ArraySlice<UInt8>
+    package let authenticatorData: AuthenticatorData
+
+    /// Reads the CBOR of an assertion.
+    ///
+    /// - Throws: `malformed.too-large`, `malformed.cbor`, `malformed.assertion`, `malformed.authenticator-data`.
+    public init(decoding bytes: some Collection<UInt8>) throws(MalformedInput) {
+        let item = try CBORItem(object: bytes, limit: AssertionObject.largestSize, named: "an assertion")
+        guard item.entries?.count == 2, let signature = item["signature"]?.byteString,
+            let data = item["authenticatorData"]?.byteString
+        else {
+            throw MalformedInput(
+                code: .malformedAssertion,
+                reason: "an assertion has exactly `signature` and `authenticatorData`; the object is \(item.shape)"
+            )
+        }
+        self.signature = signature
+        authenticatorData = try AuthenticatorData(assertion: data)
+    }
+
+    /// The counter that the assertion carries, not yet verified.
+    public var claimedCounter: UInt32 { authenticatorData.counter }
+}
+
+extension CBORItem {
+    /// One whole object with a size limit, with faults as `malformed.too-large` and `malformed.cbor`.
+    fileprivate init(object bytes: some Collection<UInt8>, limit: Int, named name: String) throws(MalformedInput) {
+        guard bytes.count <= limit else {
+            throw MalformedInput(
+                code: .malformedTooLarge,
+                reason: "\(name) has at most \(limit) bytes, not \(bytes.count)"
+            )
+        }
+        do {
+            try self.init(decoding: Array(bytes)[...])
+        } catch {
+            throw MalformedInput(code: .malformedCBOR, place: "offset \(error.offset)", reason: error.reason)
+        }
+    }
+}

@@ -1,0 +1,300 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Findings
+public import FoundationEssentials
+
+/// A device key that an attestation proved to be the real app's. Only ``AttestationVerifier`` can make one.
+public struct AttestedKey: Sendable {
+    public let publicKey: AttestationPublicKey
+    public let keyID: KeyIdentifier
+    public let app: AppIdentity
+    public let environment: AttestationEnvironment
+    /// The receipt that came with the key, as the device sent it.
+    public let receipt: [UInt8]
+    /// The receipt's own verdict; nil where the verifier was told not to judge it. A bad receipt does not make the key bad.
+    public let receiptVerdict: ReceiptVerdict?
+    /// What the device said about the app; nil before iOS 27.
+    public let extensions: AttestationExtensions?
+    public let leaf: LeafFacts
+    /// The time of judgement.
+    public let verifiedAt: Date
+
+    fileprivate init(
+        publicKey: AttestationPublicKey,
+        keyID: KeyIdentifier,
+        app: AppIdentity,
+        environment: AttestationEnvironment,
+        receipt: [UInt8],
+        receiptVerdict: ReceiptVerdict?,
+        extensions: AttestationExtensions?,
+        leaf: LeafFacts,
+        verifiedAt: Date
+    ) {
+        self.publicKey = publicKey
+        self.keyID = keyID
+        self.app = app
+        self.environment = environment
+        self.receipt = receipt
+        self.receiptVerdict = receiptVerdict
+        self.extensions = extensions
+        self.leaf = leaf
+        self.verifiedAt = verifiedAt
+    }
+}
+
+/// The judgement of an attestation.
+public enum AttestationVerdict: Sendable {
+    case accepted(AttestedKey)
+    case refused(Refusal)
+}
+
+/// Verifies attestations of one environment for one app or several.
+///
+///     let verifier = AttestationVerifier(apps: [app], environment: .production, roots: .apple, receiptRoots: .apple)
+///     switch await verifier.verify(bytes, keyID: keyID, clientDataHash: .init(hashing: challenge), at: now) {
+///     case .accepted(let key): try await keys.insert(key)
+///     case .refused(let why): metrics.count(why.code)
+///     }
+///
+/// Keep one verifier: it remembers the intermediates that it verified. Copies share that memory.
+public struct AttestationVerifier: Sendable {
+    private let apps: [[UInt8]: AppIdentity]
+    private let environment: AttestationEnvironment
+    private let policy: AttestationPolicy
+    private let chain: ChainVerifier
+    private let receipts: ReceiptVerifier?
+
+    /// - Parameters:
+    ///   - apps: the apps whose keys are accepted; an attestation says by its hash which one it is for.
+    ///   - environment: the one environment that is accepted.
+    ///   - receiptRoots: the roots for the receipt inside an attestation; nil leaves receipts unjudged.
+    ///   - rememberedIntermediates: how many verified intermediates are kept.
+    public init(
+        apps: [AppIdentity],
+        environment: AttestationEnvironment,
+        roots: AttestationRoots,
+        receiptRoots: ReceiptRoots?,
+        policy: AttestationPolicy = AttestationPolicy(),
+        rememberedIntermediates: Int = 16
+    ) {
+        self.apps = Dictionary(apps.map { ($0.relyingPartyIDHash, $0) }, uniquingKeysWith: { first, _ in first })
+        self.environment = environment
+        self.policy = policy
+        chain = ChainVerifier(anchors: roots.anchors, rememberedLimit: rememberedIntermediates)
+        receipts = receiptRoots.map { ReceiptVerifier(roots: $0, rememberedAuthorities: rememberedIntermediates) }
+    }
+
+    /// Reads and judges an attestation. Bytes that are no attestation are a refusal with a `malformed.` code.
+    ///
+    /// - Parameters:
+    ///   - keyID: the identifier that the app sent along.
+    ///   - clientDataHash: what the app handed to `attestKey`, rebuilt from your own challenge.
+    ///   - instant: the time of judgement.
+    public func verify(
+        _ attestation: some Collection<UInt8>,
+        keyID: KeyIdentifier,
+        clientDataHash: ClientDataHash,
+        at instant: Date
+    ) async -> AttestationVerdict {
+        do {
+            let object = try AttestationObject(decoding: attestation)
+            return await verify(object, keyID: keyID, clientDataHash: clientDataHash, at: instant)
+        } catch {
+            return .refused(Refusal(error))
+        }
+    }
+
+    /// Judges an attestation that was read before.
+    public func verify(
+        _ object: AttestationObject,
+        keyID: KeyIdentifier,
+        clientDataHash: ClientDataHash,
+        at instant: Date
+    ) async -> AttestationVerdict {
+        do {
+            return .accepted(try await judge(object, keyID, clientDataHash, instant))
+        } catch {
+            return .refused(error)
+        }
+    }
+
+    /// Apple's steps in Apple's order ("Validating apps that connect to your server", the attestation list, read 2026-11-21:
+    /// https://developer.apple.com/documentation/devicecheck/validating-apps-that-connect-to-your-server), then ours from 10 on.
+    private func judge(
+        _ object: AttestationObject,
+        _ keyID: KeyIdentifier,
+        _ clientDataHash: ClientDataHash,
+        _ instant: Date
+    ) async throws(Refusal) -> AttestedKey {
+        let data = object.authenticatorData
+        guard let credential = data.credential else {
+            throw Refusal(.malformedAuthenticatorData, "the authenticator data has no credential")
+        }
+
+        // Step 1: the certificates lead to the App Attest root and are valid. Exactly two: leaf and intermediate.
+        let leaf = try await trustedLeaf(object.certificates, at: instant)
+
+        // Steps 2 and 3: the nonce is the hash of the authenticator data and the client data hash.
+        var hasher = SHA256()
+        hasher.update(data: data.bytes)
+        hasher.update(data: clientDataHash.bytes)
+        let nonce = hasher.finalize()
+
+        // Step 4: the leaf holds that nonce.
+        guard let certified = leaf.value(of: OID.attestationNonce) else {
+            throw Refusal(.attestNonceMissing, step: 4, "the leaf has no nonce")
+        }
+        // SEQUENCE { [1] { OCTET STRING of 32 bytes } }, in its only DER encoding.
+        guard certified.count == 38, certified.starts(with: [0x30, 0x24, 0xA1, 0x22, 0x04, 0x20]) else {
+            throw Refusal(.malformedCertificate, step: 4, "the leaf's nonce extension has an unknown form")
+        }
+        guard certified.dropFirst(6).elementsEqual(nonce) else {
+            throw Refusal(.attestNonceMismatch, step: 4, "the leaf certifies another challenge or authenticator data")
+        }
+
+        // Step 5: the key identifier is the hash of the leaf's public key.
+        let publicKey = try leafKey(leaf)
+        guard publicKey.keyID == keyID else {
+            throw Refusal(.attestKeyIDMismatch, step: 5, "the key identifier is not that of the certified key")
+        }
+
+        // Step 6: the app.
+        guard let app = apps[Array(data.relyingPartyIDHash)] else {
+            throw Refusal(.attestAppIDMismatch, step: 6, "the attestation is for another app")
+        }
+
+        // Step 7: a new key was never used.
+        guard data.counter == 0 else {
+            throw Refusal(.attestCounterNotZero, step: 7, "the counter is \(data.counter), not 0")
+        }
+
+        // Step 8: the environment.
+        try checkEnvironment(credential.aaguid)
+
+        // Step 9: the credential is the key.
+        guard credential.credentialID.elementsEqual(keyID.bytes) else {
+            throw Refusal(.attestCredentialIDMismatch, step: 9, "the credential identifier is not the key identifier")
+        }
+
+        // Step 10 (ours): the COSE key and the certified key are the same, so that no two readers see two keys.
+        guard credential.publicKey == publicKey.x963Representation else {
+            throw Refusal(.attestPublicKeyMismatch, step: 10, "the COSE key is not the certified key")
+        }
+
+        // Step 11 (ours): the extensions of iOS 27 are understood.
+        let extensions = try extensions(data)
+
+        // Step 12 (ours): what the operator asks for.
+        let facts = LeafFacts(leaf)
+        try checkPolicy(extensions, facts)
+
+        let receiptVerdict = await receipts?.verify(
+            object.receipt,
+            ReceiptExpectations(
+                app: app,
+                publicKey: publicKey,
+                environment: environment,
+                type: .attest,
+                clientDataHash: clientDataHash
+            ),
+            at: instant
+        )
+        return AttestedKey(
+            publicKey: publicKey,
+            keyID: keyID,
+            app: app,
+            environment: environment,
+            receipt: Array(object.receipt),
+            receiptVerdict: receiptVerdict,
+            extensions: extensions,
+            leaf: facts,
+            verifiedAt: instant
+        )
+    }
+
+    private func trustedLeaf(
+        _ certificates: [ArraySlice<UInt8>],
+        at instant: Date
+    ) async throws(Refusal) -> CertificateRecord {
+        guard certificates.count == 2, let first = certificates.first, let second = certificates.last else {
+            let count = certificates.count
+            throw Refusal(.attestChainCount, step: 1, "the chain has \(count) certificates, not leaf and intermediate")
+        }
+        let leaf: CertificateRecord
+        do { leaf = try CertificateRecord(der: first) } catch {
+            throw Refusal(.malformedCertificate, step: 1, "the leaf: \(error.reason)")
+        }
+        do {
+            let authority = try await chain.authority(second, at: instant)
+            try chain.checkLeaf(leaf, below: authority, at: instant)
+        } catch {
+            switch error {
+            case .malformed(let reason): throw Refusal(.malformedCertificate, step: 1, reason)
+            case .untrusted(let reason): throw Refusal(.attestChainUntrusted, step: 1, reason)
+            case .signature(let reason): throw Refusal(.attestChainSignature, step: 1, reason)
+            case .expired(let reason): throw Refusal(.attestChainExpired, step: 1, reason)
+            case .notYetValid(let reason): throw Refusal(.attestChainNotYetValid, step: 1, reason)
+            }
+        }
+        return leaf
+    }
+
+    private func leafKey(_ leaf: CertificateRecord) throws(Refusal) -> AttestationPublicKey {
+        guard let curve = leaf.keyCurve, curve.elementsEqual(OID.p256),
+            let key = try? AttestationPublicKey(x963Representation: leaf.keyBits)
+        else {
+            throw Refusal(.malformedCertificate, step: 5, "the leaf's key is not an uncompressed point of P-256")
+        }
+        return key
+    }
+
+    private func checkEnvironment(_ bytes: ArraySlice<UInt8>) throws(Refusal) {
+        switch AttestationAAGUID(bytes) {
+        case .production where environment == .production: return
+        case .development where environment == .development: return
+        case .sandbox where environment == .development && policy.acceptsSandboxIdentifier: return
+        case .production, .development:
+            throw Refusal(
+                .attestEnvironmentMismatch,
+                step: 8,
+                "the key belongs to the other environment, not to \(environment.rawValue)"
+            )
+        case .sandbox:
+            throw Refusal(
+                .attestEnvironmentMismatch,
+                step: 8,
+                "the key says `appattestsandbox`, which is not accepted as \(environment.rawValue)"
+            )
+        case nil:
+            throw Refusal(.attestEnvironmentUnknown, step: 8, "the key belongs to an environment that is not known")
+        }
+    }
+
+    private func extensions(_ data: AuthenticatorData) throws(Refusal) -> AttestationExtensions? {
+        guard let trailer = data.trailer else { return nil }
+        do { return try AttestationExtensions(trailer) } catch {
+            throw Refusal(
+                .attestExtensionsUnknownShape,
+                step: 11,
+                "the extensions are not understood: \(error.description)"
+            )
+        }
+    }
+
+    private func checkPolicy(_ extensions: AttestationExtensions?, _ leaf: LeafFacts) throws(Refusal) {
+        if let required = policy.validationCategories, !required.accepts(extensions?.validationCategory) {
+            let found = extensions?.validationCategory?.description ?? "absent"
+            throw Refusal(.attestPolicyValidationCategory, step: 12, "the validation category is \(found)")
+        }
+        if let required = policy.bundleVersions, !required.accepts(extensions?.bundleVersion) {
+            let found = extensions?.bundleVersion == nil ? "absent" : "not an accepted one"
+            throw Refusal(.attestPolicyBundleVersion, step: 12, "the bundle version is \(found)")
+        }
+        if let required = policy.requiredAccessControl, leaf.accessControl != required {
+            let found = leaf.accessControl == nil ? "absent" : "another than required"
+            throw Refusal(.attestPolicyAccessControl, step: 12, "the key's access control is \(found)")
+        }
+    }
+}

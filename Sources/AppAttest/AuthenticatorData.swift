@@ -1,0 +1,135 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import StrictCBOR
+
+/// The authenticator data of an attestation or an assertion, taken apart (Web Authentication, section 6.1, as App Attest uses it).
+package struct AuthenticatorData: Sendable {
+    /// All of it, as it was signed.
+    package let bytes: ArraySlice<UInt8>
+    /// 32 bytes.
+    package let relyingPartyIDHash: ArraySlice<UInt8>
+    package let flags: UInt8
+    package let counter: UInt32
+    /// Present in attestations only.
+    package let credential: AttestedCredential?
+    /// What follows the credential: one CBOR item from iOS 27 on, nothing before. Found by offset, because devices set the flag (0x80)
+    /// and Apple's published sample does not.
+    let trailer: CBORItem?
+
+    /// What a device says about a new key.
+    package struct AttestedCredential: Sendable {
+        /// 16 bytes that name the environment.
+        package let aaguid: ArraySlice<UInt8>
+        /// 32 bytes: the key identifier.
+        package let credentialID: ArraySlice<UInt8>
+        /// The COSE key as `0x04`, x, y: 65 bytes.
+        package let publicKey: [UInt8]
+    }
+
+    /// Reads the authenticator data of an attestation.
+    init(attestation bytes: ArraySlice<UInt8>) throws(MalformedInput) {
+        var rest = bytes
+        let head = try AuthenticatorData.head(&rest)
+        guard head.flags == 0x40 || head.flags == 0xC0 else {
+            throw AuthenticatorData.malformed("the flags are \(head.flags), not 0x40 or 0xC0", at: 32)
+        }
+        let credential = try AuthenticatorData.credential(&rest, start: bytes.startIndex)
+        try self.init(bytes, head, credential, rest)
+    }
+
+    /// Reads the authenticator data of an assertion, which sets the flag for a credential (0x40) and carries none.
+    init(assertion bytes: ArraySlice<UInt8>) throws(MalformedInput) {
+        var rest = bytes
+        let head = try AuthenticatorData.head(&rest)
+        guard head.flags & 0x3F == 0 else {
+            throw AuthenticatorData.malformed("the flags are \(head.flags): unknown bits are set", at: 32)
+        }
+        try self.init(bytes, head, nil, rest)
+    }
+
+    private typealias Head = (hash: ArraySlice<UInt8>, flags: UInt8, counter: UInt32)
+
+    private init(
+        _ bytes: ArraySlice<UInt8>,
+        _ head: Head,
+        _ credential: AttestedCredential?,
+        _ rest: ArraySlice<UInt8>
+    ) throws(MalformedInput) {
+        let offset = rest.startIndex - bytes.startIndex
+        if rest.isEmpty {
+            guard head.flags & 0x80 == 0 else {
+                throw AuthenticatorData.malformed("the flags announce extensions and none follow", at: offset)
+            }
+            trailer = nil
+        } else {
+            do {
+                trailer = try CBORItem(decoding: rest)
+            } catch {
+                throw AuthenticatorData.malformed(
+                    "what follows is not one CBOR map: \(error.reason)",
+                    at: offset + error.offset
+                )
+            }
+        }
+        self.bytes = bytes
+        (relyingPartyIDHash, flags, counter) = head
+        self.credential = credential
+    }
+
+    private static func head(_ rest: inout ArraySlice<UInt8>) throws(MalformedInput) -> Head {
+        guard rest.count >= 37 else {
+            throw malformed("authenticator data has at least 37 bytes, not \(rest.count)", at: 0)
+        }
+        let hash = rest.prefix(32)
+        rest = rest.dropFirst(32)
+        let flags = rest.first ?? 0
+        let counter = rest.dropFirst().prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        rest = rest.dropFirst(5)
+        return (hash, flags, counter)
+    }
+
+    private static func credential(
+        _ rest: inout ArraySlice<UInt8>,
+        start: Int
+    ) throws(MalformedInput) -> AttestedCredential {
+        guard rest.count >= 18 + 32 else {
+            throw malformed("it ends inside the credential", at: rest.endIndex - start)
+        }
+        let aaguid = rest.prefix(16)
+        let length = rest.dropFirst(16).prefix(2).reduce(0) { $0 << 8 | Int($1) }
+        guard length == 32 else {
+            throw malformed("a credential identifier has 32 bytes, not \(length)", at: 53)
+        }
+        rest = rest.dropFirst(18)
+        let credentialID = rest.prefix(32)
+        rest = rest.dropFirst(32)
+        let key: CBORItem
+        let offset = rest.startIndex - start
+        do {
+            key = try CBORItem(readingFrom: &rest)
+        } catch {
+            throw malformed("the public key is not CBOR: \(error.reason)", at: offset + error.offset)
+        }
+        return AttestedCredential(aaguid: aaguid, credentialID: credentialID, publicKey: try point(of: key, at: offset))
+    }
+
+    /// The uncompressed point of a COSE key (RFC 9053, section 7.1.1) that is exactly EC2, ES256, P-256, x, y.
+    private static func point(of key: CBORItem, at offset: Int) throws(MalformedInput) -> [UInt8] {
+        guard key.entries?.count == 5,
+            key[.unsigned(1)] == .unsigned(2),
+            key[.unsigned(3)] == .negative(6),
+            key[.negative(0)] == .unsigned(1),
+            let x = key[.negative(1)]?.byteString, x.count == 32,
+            let y = key[.negative(2)]?.byteString, y.count == 32
+        else {
+            throw malformed("the public key is not an ES256 key on P-256: \(key.shape)", at: offset)
+        }
+        return [0x04] + x + y
+    }
+
+    private static func malformed(_ reason: String, at offset: Int) -> MalformedInput {
+        MalformedInput(code: .malformedAuthenticatorData, place: "authData offset \(offset)", reason: reason)
+    }
+}

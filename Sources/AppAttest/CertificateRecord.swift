@@ -1,0 +1,138 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import SwiftASN1
+
+/// The facts of one certificate (RFC 5280, section 4.1), read with SwiftASN1 so that nothing that Apple may issue is refused for
+/// the wrong reason, and so that one signature check is most of an attestation's cost.
+struct CertificateRecord {
+    /// What was signed.
+    let signedPart: ArraySlice<UInt8>
+    let serialNumber: ArraySlice<UInt8>
+    let issuer: ArraySlice<UInt8>
+    let subject: ArraySlice<UInt8>
+    let notBefore: Date
+    let notAfter: Date
+    /// The curve's object identifier where the key is on a named curve, and the point.
+    let keyCurve: ArraySlice<UInt8>?
+    let keyBits: ArraySlice<UInt8>
+    let extensions: [Extension]
+    let signatureAlgorithm: ArraySlice<UInt8>
+    let signature: ArraySlice<UInt8>
+
+    struct Extension {
+        let id: ArraySlice<UInt8>
+        let isCritical: Bool
+        let value: ArraySlice<UInt8>
+    }
+
+    init(der bytes: ArraySlice<UInt8>) throws(ASN1Fault) {
+        let root: ASN1Node
+        do { root = try DER.parse(bytes) } catch { throw ASN1Fault("a certificate is not DER") }
+        var outer = try NodeSequence(root, "a certificate")
+        let signed = try outer.require()
+        signedPart = signed.encodedBytes
+        var fields = try NodeSequence(signed, "a certificate's signed part")
+        guard let version = fields.optional(.init(tagWithNumber: 0, tagClass: .contextSpecific)),
+            version.encodedBytes.elementsEqual([0xA0, 0x03, 0x02, 0x01, 0x02])
+        else { throw ASN1Fault("a certificate has not version 3") }
+        serialNumber = try fields.primitive(.integer)
+        let innerAlgorithm = try fields.require().encodedBytes
+        issuer = try fields.require().encodedBytes
+        var validity = try NodeSequence(try fields.require(), "a certificate's validity")
+        notBefore = try validity.require().time()
+        notAfter = try validity.require().time()
+        try validity.end()
+        subject = try fields.require().encodedBytes
+        (keyCurve, keyBits) = try CertificateRecord.key(try fields.require())
+        extensions = try CertificateRecord.extensions(&fields)
+        try fields.end()
+
+        let algorithm = try outer.require()
+        // RFC 5280, section 4.1.1.2: the algorithm outside and the one that was signed must be the same.
+        guard algorithm.encodedBytes == innerAlgorithm else {
+            throw ASN1Fault("a certificate names two different signature algorithms")
+        }
+        var algorithmFields = try NodeSequence(algorithm, "a signature algorithm")
+        signatureAlgorithm = try algorithmFields.primitive(.objectIdentifier)
+        signature = try CertificateRecord.bits(try outer.primitive(.bitString))
+        try outer.end()
+    }
+
+    private static func key(_ node: ASN1Node) throws(ASN1Fault) -> (ArraySlice<UInt8>?, ArraySlice<UInt8>) {
+        var info = try NodeSequence(node, "a certificate's key")
+        var algorithm = try NodeSequence(try info.require(), "a key algorithm")
+        let isEC = try algorithm.primitive(.objectIdentifier).elementsEqual(OID.ecPublicKey)
+        let curve = isEC ? algorithm.next()?.primitive(.objectIdentifier) : nil
+        let bits = try bits(try info.primitive(.bitString))
+        try info.end()
+        return (curve, bits)
+    }
+
+    private static func extensions(_ fields: inout NodeSequence) throws(ASN1Fault) -> [Extension] {
+        guard let tagged = fields.optional(.init(tagWithNumber: 3, tagClass: .contextSpecific)) else { return [] }
+        var wrapper = try NodeSequence(
+            tagged,
+            "a certificate's extensions",
+            tag: .init(tagWithNumber: 3, tagClass: .contextSpecific)
+        )
+        var list = try NodeSequence(try wrapper.require(), "a certificate's extensions")
+        try wrapper.end()
+        var extensions: [Extension] = []
+        while let node = list.next() {
+            guard extensions.count < 64 else { throw ASN1Fault("a certificate has more than 64 extensions") }
+            var parts = try NodeSequence(node, "a certificate's extension")
+            let id = try parts.primitive(.objectIdentifier)
+            var isCritical = false
+            if let flag = parts.optional(.boolean) {
+                // DER: false is the default and is left out, true is 0xFF.
+                guard flag.primitive(.boolean)?.elementsEqual([0xFF]) == true else {
+                    throw ASN1Fault("a certificate's extension has a critical flag that is not DER")
+                }
+                isCritical = true
+            }
+            let value = try parts.primitive(.octetString)
+            try parts.end()
+            guard !extensions.contains(where: { $0.id == id }) else {
+                throw ASN1Fault("a certificate has one extension twice")
+            }
+            extensions.append(Extension(id: id, isCritical: isCritical, value: value))
+        }
+        return extensions
+    }
+
+    /// The bytes of a bit string that has a whole number of them.
+    private static func bits(_ content: ArraySlice<UInt8>) throws(ASN1Fault) -> ArraySlice<UInt8> {
+        guard content.first == 0 else { throw ASN1Fault("a bit string has not a whole number of bytes") }
+        return content.dropFirst()
+    }
+
+    /// The value of an extension.
+    func value(of id: [UInt8]) -> ArraySlice<UInt8>? {
+        extensions.first { $0.id.elementsEqual(id) }?.value
+    }
+
+    /// Whether `basicConstraints` says that this is an authority. Absent means no.
+    ///
+    /// The encodings are compared, because DER has one for each: `30 00`, `30 03 01 01 FF`, and the latter with a path length.
+    var isAuthority: Bool {
+        guard let value = value(of: OID.basicConstraints) else { return false }
+        let content = value.dropFirst(2)
+        return value.first == 0x30 && content.starts(with: [0x01, 0x01, 0xFF])
+    }
+
+    /// Whether the key may be used so; a certificate without `keyUsage` does not limit its key. Bit 0 is `digitalSignature`.
+    func mayUseKey(bit: UInt8) -> Bool {
+        guard let value = value(of: OID.keyUsage) else { return true }
+        guard value.count >= 4, value.starts(with: [0x03]), let first = value.dropFirst(3).first else { return false }
+        return first & (0x80 >> bit) != 0
+    }
+
+    /// Whether an extension is critical and none of those that are judged here.
+    var hasUnknownCriticalExtension: Bool {
+        extensions.contains {
+            $0.isCritical && !$0.id.elementsEqual(OID.basicConstraints) && !$0.id.elementsEqual(OID.keyUsage)
+        }
+    }
+}

@@ -1,0 +1,151 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Findings
+public import FoundationEssentials
+import SwiftASN1
+
+/// An App Attest receipt as it was sent, read but not judged.
+///
+/// A receipt is a list of numbered fields, signed by Apple. Fields that this version does not know are kept.
+public struct Receipt: Sendable {
+    /// The most bytes that are read. Real receipts have about 4 kB.
+    public static let largestSize = 64 << 10
+
+    /// One field. The same number may occur twice in a receipt that was tampered with; the verifier refuses that.
+    public struct Field: Hashable, Sendable {
+        public let number: Int
+        public let version: Int
+        public let value: [UInt8]
+
+        /// The value as text where it is UTF-8.
+        public var text: String? { String(validating: value, as: UTF8.self) }
+    }
+
+    /// The fields in the order of the receipt.
+    public let fields: [Field]
+    let message: SignedMessage
+
+    /// Reads a receipt in BER or DER.
+    ///
+    /// - Throws: `malformed.too-large`, `malformed.receipt`.
+    public init(decoding bytes: some Collection<UInt8>) throws(MalformedInput) {
+        guard bytes.count <= Receipt.largestSize else {
+            throw MalformedInput(
+                code: .malformedTooLarge,
+                reason: "a receipt has at most \(Receipt.largestSize) bytes, not \(bytes.count)"
+            )
+        }
+        do {
+            message = try SignedMessage(decoding: Array(bytes)[...])
+            fields = try Receipt.fields(message.content)
+        } catch {
+            throw MalformedInput(code: .malformedReceipt, reason: "a receipt is CMS signed data; \(error.reason)")
+        }
+    }
+
+    /// `SET OF SEQUENCE { type INTEGER, version INTEGER, value OCTET STRING }`, in any order.
+    private static func fields(_ payload: [UInt8]) throws(ASN1Fault) -> [Field] {
+        let root: ASN1Node
+        do { root = try BER.parse(payload) } catch { throw ASN1Fault("the fields are not BER") }
+        var list = try NodeSequence(root, "the list of fields", tag: .set)
+        var fields: [Field] = []
+        while let node = list.next() {
+            guard fields.count < 64 else { throw ASN1Fault("there are more than 64 fields") }
+            var parts = try NodeSequence(node, "a field")
+            let number = try small(try parts.primitive(.integer))
+            let version = try small(try parts.primitive(.integer))
+            fields.append(Field(number: number, version: version, value: Array(try parts.primitive(.octetString))))
+            try parts.end()
+        }
+        return fields
+    }
+
+    private static func small(_ content: ArraySlice<UInt8>) throws(ASN1Fault) -> Int {
+        guard let first = content.first, content.count <= 4, first < 0x80 else {
+            throw ASN1Fault("a field's number is out of range")
+        }
+        return content.reduce(0) { $0 << 8 | Int($1) }
+    }
+
+    /// The first field with this number.
+    public func field(_ number: Int) -> Field? { fields.first { $0.number == number } }
+
+    /// Field 2: the application identifier.
+    public var applicationID: String? { field(2)?.text }
+    /// Field 3: the attested key's certificate as DER.
+    public var attestedCertificate: [UInt8]? { field(3)?.value }
+    /// Field 4: the client data hash. Exact in the first receipt only: later ones hold it mangled through text.
+    public var clientDataHash: [UInt8]? { field(4)?.value }
+    /// Field 6.
+    public var type: ReceiptType? { field(6)?.text.map(ReceiptType.init(rawValue:)) }
+    /// Field 7: `sandbox` or `production`.
+    public var environment: String? { field(7)?.text }
+    /// Field 12.
+    public var creationTime: Date? { field(12).flatMap { Receipt.time($0.value) } }
+    /// Field 17: how many keys this device attested for the app in the last 30 days, about.
+    public var riskMetric: Int? { field(17).flatMap { Receipt.metric($0.value) } }
+    /// Field 19: when a newer receipt may be asked for. It never refuses a receipt.
+    public var refreshNotBefore: Date? { field(19).flatMap { Receipt.time($0.value) } }
+    /// Field 21.
+    public var expirationTime: Date? { field(21).flatMap { Receipt.time($0.value) } }
+
+    /// Up to nine decimal digits.
+    static func metric(_ value: [UInt8]) -> Int? {
+        guard 1...9 ~= value.count, value.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
+        return value.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    }
+
+    /// `2020-11-21T22:13:02.796Z`: UTC with no, or one to nine, digits of a second's fraction.
+    static func time(_ value: [UInt8]) -> Date? {
+        let pattern = Array("0000-00-00T00:00:00".utf8)
+        guard value.count >= pattern.count + 1, value.count <= pattern.count + 11, value.last == UInt8(ascii: "Z")
+        else {
+            return nil
+        }
+        for (byte, expected) in zip(value, pattern) {
+            let fits = expected == UInt8(ascii: "0") ? 0x30...0x39 ~= byte : byte == expected
+            guard fits else { return nil }
+        }
+        func number(_ range: Range<Int>) -> Int { value[range].reduce(0) { $0 * 10 + Int($1) - 0x30 } }
+        let (month, day) = (number(5..<7), number(8..<10))
+        let (hour, minute, second) = (number(11..<13), number(14..<16), number(17..<19))
+        guard 1...12 ~= month, 1...31 ~= day, hour < 24, minute < 60, second < 60 else { return nil }
+        var fraction = 0.0
+        let rest = value[pattern.count..<(value.count - 1)]
+        if !rest.isEmpty {
+            let digits = rest.dropFirst()
+            guard rest.first == UInt8(ascii: "."), !digits.isEmpty, digits.allSatisfy({ 0x30...0x39 ~= $0 }) else {
+                return nil
+            }
+            // Whole numbers first, so that a millisecond is exactly the nearest representable one.
+            var scale = 1.0
+            for digit in digits {
+                fraction = fraction * 10 + Double(digit - 0x30)
+                scale *= 10
+            }
+            fraction /= scale
+        }
+        let whole = Date(
+            civilYear: number(0..<4),
+            month: month,
+            day: day,
+            second: hour * 3600 + minute * 60 + second
+        )
+        return whole.addingTimeInterval(fraction)
+    }
+}
+
+/// Field 6 of a receipt. New types may appear, so this is not an enumeration.
+public struct ReceiptType: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    public let rawValue: String
+
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The receipt inside an attestation.
+    public static let attest = ReceiptType(rawValue: "ATTEST")
+    /// A receipt that Apple gave in exchange for an earlier one, with a risk metric.
+    public static let receipt = ReceiptType(rawValue: "RECEIPT")
+
+    public var description: String { rawValue }
+}

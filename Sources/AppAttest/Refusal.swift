@@ -1,0 +1,29 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Findings
+
+/// Why an attestation, an assertion or a receipt is not accepted. The first failed step, and nothing after it.
+public struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The stable name, for example `attest.nonce.mismatch`.
+    public let code: Code
+    /// The number of the failed step in Apple's published list, or in ours after it; nil where the input could not be read.
+    public let step: Int?
+    /// One sentence for people, without a full stop.
+    public let reason: String
+
+    init(_ code: Code, step: Int? = nil, _ reason: String) {
+        self.code = code
+        self.step = step
+        self.reason = reason
+    }
+
+    init(_ malformed: MalformedInput, step: Int? = nil) {
+        self.init(malformed.code, step: step, malformed.description)
+    }
+
+    /// Equality is on the code: reasons may change.
+    public static func == (left: Refusal, right: Refusal) -> Bool { left.code == right.code }
+
+    public var description: String { "\(code): \(reason)" }
+}

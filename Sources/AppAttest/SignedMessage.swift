@@ -1,0 +1,152 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import SwiftASN1
+
+/// A CMS SignedData (RFC 5652, section 5) with content inside and exactly one signer, in BER as Apple sends it, or in DER.
+struct SignedMessage {
+    let content: [UInt8]
+    /// The certificates in the message as DER. Nothing about them is trusted.
+    let certificates: [ArraySlice<UInt8>]
+    let signer: Signer
+
+    struct Signer {
+        let issuer: ArraySlice<UInt8>
+        let serialNumber: ArraySlice<UInt8>
+        let digestAlgorithm: ArraySlice<UInt8>
+        let signatureAlgorithm: ArraySlice<UInt8>
+        let signature: ArraySlice<UInt8>
+        /// The signed attributes as they were signed: with the tag of a SET.
+        let signedAttributes: [UInt8]?
+    }
+
+    private static func context(_ number: UInt) -> ASN1Identifier {
+        .init(tagWithNumber: number, tagClass: .contextSpecific)
+    }
+
+    init(decoding bytes: ArraySlice<UInt8>) throws(ASN1Fault) {
+        let root: ASN1Node
+        do { root = try BER.parse(bytes) } catch { throw ASN1Fault("it is not BER") }
+        var info = try NodeSequence(root, "the content info")
+        guard try info.primitive(.objectIdentifier).elementsEqual(OID.pkcs7SignedData) else {
+            throw ASN1Fault("it is not CMS signed data")
+        }
+        var wrapper = try NodeSequence(try info.require(), "the content info", tag: SignedMessage.context(0))
+        try info.end()
+        var signed = try NodeSequence(try wrapper.require(), "the signed data")
+        try wrapper.end()
+        _ = try signed.primitive(.integer)
+        _ = try NodeSequence(try signed.require(), "the digest algorithms", tag: .set)
+        content = try SignedMessage.content(try signed.require())
+
+        var certificates: [ArraySlice<UInt8>] = []
+        if let bag = signed.optional(SignedMessage.context(0)) {
+            var list = try NodeSequence(bag, "the certificates", tag: SignedMessage.context(0))
+            while let certificate = list.next() {
+                guard certificates.count < 16 else { throw ASN1Fault("it holds more than 16 certificates") }
+                certificates.append(certificate.encodedBytes)
+            }
+        }
+        self.certificates = certificates
+        _ = signed.optional(SignedMessage.context(1))
+        var signers = try NodeSequence(try signed.require(), "the signers", tag: .set)
+        signer = try SignedMessage.signer(try signers.require())
+        try signers.end()
+        try signed.end()
+    }
+
+    /// The octets of the content, which may come in chunks, one level deep as everybody writes them.
+    private static func content(_ node: ASN1Node) throws(ASN1Fault) -> [UInt8] {
+        var encapsulated = try NodeSequence(node, "the content")
+        guard try encapsulated.primitive(.objectIdentifier).elementsEqual(OID.pkcs7Data) else {
+            throw ASN1Fault("the content is not plain data")
+        }
+        var wrapper = try NodeSequence(try encapsulated.require(), "the content", tag: context(0))
+        let octets = try wrapper.require()
+        try wrapper.end()
+        try encapsulated.end()
+        if let whole = octets.primitive(.octetString) { return Array(whole) }
+        var chunks = try NodeSequence(octets, "the content", tag: .octetString)
+        var content: [UInt8] = []
+        while let chunk = chunks.next() {
+            guard let part = chunk.primitive(.octetString) else {
+                throw ASN1Fault("a chunk of the content is not octets")
+            }
+            content += part
+        }
+        return content
+    }
+
+    private static func signer(_ node: ASN1Node) throws(ASN1Fault) -> Signer {
+        var fields = try NodeSequence(node, "the signer")
+        _ = try fields.primitive(.integer)
+        var name = try NodeSequence(try fields.require(), "the signer's certificate name")
+        let issuer = try name.require().encodedBytes
+        let serialNumber = try name.primitive(.integer)
+        try name.end()
+        var digest = try NodeSequence(try fields.require(), "the digest algorithm")
+        let digestAlgorithm = try digest.primitive(.objectIdentifier)
+        let attributes = fields.optional(context(0))
+        var algorithm = try NodeSequence(try fields.require(), "the signature algorithm")
+        let signatureAlgorithm = try algorithm.primitive(.objectIdentifier)
+        let signature = try fields.primitive(.octetString)
+        _ = fields.optional(context(1))
+        try fields.end()
+        return Signer(
+            issuer: issuer,
+            serialNumber: serialNumber,
+            digestAlgorithm: digestAlgorithm,
+            signatureAlgorithm: signatureAlgorithm,
+            signature: signature,
+            signedAttributes: attributes.map { [0x31] + $0.encodedBytes.dropFirst() }
+        )
+    }
+
+    /// The signer's certificate in the bag, found by issuer and serial number.
+    func signerCertificate() -> CertificateRecord? {
+        for der in certificates {
+            guard let record = try? CertificateRecord(der: der) else { continue }
+            if record.serialNumber == signer.serialNumber, record.issuer == signer.issuer { return record }
+        }
+        return nil
+    }
+
+    /// Whether the key made the signature: over the content, or over signed attributes that hold the content's digest.
+    func isSigned(by key: SigningKey) -> Bool {
+        guard signer.digestAlgorithm.elementsEqual(OID.sha256),
+            signer.signatureAlgorithm.elementsEqual(OID.ecdsaWithSHA256)
+        else { return false }
+        guard let attributes = signer.signedAttributes else {
+            return key.isValid(signer.signature, for: content[...], algorithm: signer.signatureAlgorithm)
+        }
+        guard SignedMessage.attributes(attributes, attest: SHA256.hash(data: content)) else { return false }
+        return key.isValid(signer.signature, for: attributes[...], algorithm: signer.signatureAlgorithm)
+    }
+
+    /// RFC 5652, section 5.3: signed attributes hold the content type and the digest of the content, each once.
+    private static func attributes(_ bytes: [UInt8], attest digest: SHA256Digest) -> Bool {
+        guard let root = try? DER.parse(bytes), root.identifier == .set, let attributes = root.children else {
+            return false
+        }
+        var types = 0
+        var digests = 0
+        for attribute in attributes {
+            guard var fields = try? NodeSequence(attribute, "an attribute"),
+                let id = try? fields.primitive(.objectIdentifier),
+                let node = try? fields.require(),
+                var values = try? NodeSequence(node, "an attribute's values", tag: .set),
+                let value = try? values.require(), (try? values.end()) != nil
+            else { return false }
+            if id.elementsEqual(OID.pkcs9ContentType) {
+                guard value.primitive(.objectIdentifier)?.elementsEqual(OID.pkcs7Data) == true else { return false }
+                types += 1
+            } else if id.elementsEqual(OID.pkcs9MessageDigest) {
+                guard value.primitive(.octetString)?.elementsEqual(digest) == true else { return false }
+                digests += 1
+            }
+        }
+        return types == 1 && digests == 1
+    }
+}

@@ -1,0 +1,103 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Findings
+import FoundationEssentials
+import SwiftASN1
+import X509
+
+/// The roots that attestations are traced to. Not interchangeable with ``ReceiptRoots``.
+public struct AttestationRoots: Sendable {
+    let anchors: TrustAnchors
+
+    /// Apple App Attestation Root CA, valid until 2045-03-15.
+    public static let apple = AttestationRoots(anchors: TrustAnchors(pinned: AppleRoots.appAttestation))
+
+    private init(anchors: TrustAnchors) { self.anchors = anchors }
+
+    /// Roots of your own, for example the device simulator's, as one or more PEM certificates.
+    ///
+    /// - Throws: `malformed.trust-root`.
+    public init(pem: String) throws(MalformedInput) { anchors = try TrustAnchors(pem: pem) }
+}
+
+/// The roots that receipts are traced to. Not interchangeable with ``AttestationRoots``.
+public struct ReceiptRoots: Sendable {
+    let anchors: TrustAnchors
+
+    /// Apple Root CA - G3, valid until 2039-04-30.
+    public static let apple = ReceiptRoots(anchors: TrustAnchors(pinned: AppleRoots.appleG3))
+
+    private init(anchors: TrustAnchors) { self.anchors = anchors }
+
+    /// Roots of your own, for example the device simulator's, as one or more PEM certificates.
+    ///
+    /// - Throws: `malformed.trust-root`.
+    public init(pem: String) throws(MalformedInput) { anchors = try TrustAnchors(pem: pem) }
+}
+
+/// Certificates that are trusted because somebody chose them.
+struct TrustAnchors: Sendable {
+    let anchors: [Authority]
+    /// The same certificates for swift-certificates.
+    let certificates: [Certificate]
+
+    init(pem: String) throws(MalformedInput) {
+        func malformed(_ reason: String) -> MalformedInput {
+            MalformedInput(code: .malformedTrustRoot, reason: reason)
+        }
+        guard let documents = try? PEMDocument.parseMultiple(pemString: pem), !documents.isEmpty else {
+            throw malformed("a trust root is one or more PEM certificates")
+        }
+        var anchors: [Authority] = []
+        var certificates: [Certificate] = []
+        for document in documents {
+            guard document.discriminator == "CERTIFICATE" else {
+                throw malformed("a trust root is a PEM CERTIFICATE, not \(document.discriminator.prefix(40))")
+            }
+            do {
+                let record = try CertificateRecord(der: document.derBytes[...])
+                guard record.isAuthority, let key = SigningKey(record) else {
+                    throw ASN1Fault("a trust root is an authority with a P-256 or P-384 key")
+                }
+                anchors.append(Authority(record, key: key))
+                certificates.append(try Certificate(derEncoded: document.derBytes))
+            } catch let fault as ASN1Fault {
+                throw malformed(fault.reason)
+            } catch {
+                throw malformed("a trust root cannot be read as a certificate")
+            }
+        }
+        self.anchors = anchors
+        self.certificates = certificates
+    }
+
+    /// Roots that are part of the source. A root that cannot be read leaves no anchor, so that nothing is trusted; a test guards it.
+    init(pinned pem: String) {
+        self = (try? TrustAnchors(pem: pem)) ?? TrustAnchors(anchors: [], certificates: [])
+    }
+
+    private init(anchors: [Authority], certificates: [Certificate]) {
+        self.anchors = anchors
+        self.certificates = certificates
+    }
+}
+
+/// A certificate that may sign others, verified or chosen.
+struct Authority: Sendable {
+    /// The subject as DER.
+    let subject: [UInt8]
+    let key: SigningKey
+    /// When this certificate, and everything above it, is valid.
+    let notBefore: Date
+    let notAfter: Date
+    let isApplicationIntegration: Bool
+
+    init(_ record: CertificateRecord, key: SigningKey, below issuer: Authority? = nil) {
+        subject = Array(record.subject)
+        self.key = key
+        notBefore = max(record.notBefore, issuer?.notBefore ?? record.notBefore)
+        notAfter = min(record.notAfter, issuer?.notAfter ?? record.notAfter)
+        isApplicationIntegration = record.value(of: OID.applicationIntegrationCA) != nil
+    }
+}
