@@ -18,6 +18,12 @@ package struct AuthenticatorData: Sendable {
     /// and Apple's published sample does not.
     let trailer: CBORItem?
 
+    /// The extensions without a verdict, or the description of an unknown shape.
+    package var claimedExtensions: (known: AttestationExtensions?, unknownShape: String?) {
+        guard let trailer else { return (nil, nil) }
+        do { return (try AttestationExtensions(trailer), nil) } catch { return (nil, error.description) }
+    }
+
     /// What a device says about a new key.
     package struct AttestedCredential: Sendable {
         /// 16 bytes that name the environment.

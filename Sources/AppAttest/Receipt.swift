@@ -68,6 +68,9 @@ public struct Receipt: Sendable {
         return content.reduce(0) { $0 << 8 | Int($1) }
     }
 
+    /// The certificates that came with the receipt, as DER; none of them is trusted for being there.
+    package var certificates: [[UInt8]] { message.certificates.map(Array.init) }
+
     /// The first field with this number.
     public func field(_ number: Int) -> Field? { fields.first { $0.number == number } }
 

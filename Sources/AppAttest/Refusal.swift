@@ -18,8 +18,11 @@ public struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
         self.reason = reason
     }
 
-    init(_ malformed: MalformedInput, step: Int? = nil) {
-        self.init(malformed.code, step: step, malformed.description)
+    init(_ malformed: MalformedInput) { self.init(malformed: malformed) }
+
+    /// The refusal of an input that could not be read.
+    package init(malformed: MalformedInput) {
+        self.init(malformed.code, malformed.description)
     }
 
     /// Equality is on the code: reasons may change.

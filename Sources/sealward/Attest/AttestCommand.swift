@@ -6,6 +6,9 @@ import ArgumentParser
 struct AttestCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "attest",
-        abstract: "Is this request from our real app? Attestations and assertions, inspected and verified."
+        abstract: "Is this request from our real app? Attestations and assertions, inspected and verified.",
+        subcommands: [
+            InspectAttestationCommand.self, VerifyAttestationCommand.self, VerifyAssertionCommand.self,
+        ]
     )
 }

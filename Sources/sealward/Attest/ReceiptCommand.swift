@@ -6,6 +6,7 @@ import ArgumentParser
 struct ReceiptCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "receipt",
-        abstract: "App Attest receipts, inspected and verified."
+        abstract: "App Attest receipts, inspected and verified.",
+        subcommands: [InspectReceiptCommand.self, VerifyReceiptCommand.self]
     )
 }

@@ -1,0 +1,103 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+package import FoundationEssentials
+import SwiftASN1
+
+/// A certificate for reading: nothing in it is verified.
+package struct CertificateSummary: Sendable {
+    package let subject: String
+    package let issuer: String
+    /// Lower-case hexadecimal.
+    package let serialNumber: String
+    package let notBefore: Date
+    package let notAfter: Date
+    /// `P-256`, `P-384` or `other`.
+    package let key: String
+    /// The system that the leaf names, and the access control of its key.
+    package let facts: LeafFacts
+    package let extensions: [ExtensionSummary]
+
+    package struct ExtensionSummary: Sendable {
+        /// For example `1.2.840.113635.100.8.2`.
+        package let id: String
+        package let isCritical: Bool
+        package let value: [UInt8]
+    }
+
+    /// - Throws: `malformed.certificate`.
+    package init(der: some Collection<UInt8>) throws(MalformedInput) {
+        let record: CertificateRecord
+        do { record = try CertificateRecord(der: Array(der)[...]) } catch {
+            throw MalformedInput(code: .malformedCertificate, reason: error.reason)
+        }
+        subject = CertificateSummary.name(record.subject)
+        issuer = CertificateSummary.name(record.issuer)
+        serialNumber = record.serialNumber.hexadecimal
+        notBefore = record.notBefore
+        notAfter = record.notAfter
+        switch record.keyCurve {
+        case let curve? where curve.elementsEqual(OID.p256): key = "P-256"
+        case let curve? where curve.elementsEqual(OID.p384): key = "P-384"
+        default: key = "other"
+        }
+        facts = LeafFacts(record)
+        extensions = record.extensions.map {
+            ExtensionSummary(id: CertificateSummary.dotted($0.id), isCritical: $0.isCritical, value: Array($0.value))
+        }
+    }
+
+    /// `CN=..., O=...` in the order of the certificate.
+    private static func name(_ der: ArraySlice<UInt8>) -> String {
+        guard let root = try? DER.parse(der), let sets = root.children else { return "?" }
+        var parts: [String] = []
+        for set in sets {
+            for pair in set.children.map(Array.init) ?? [] {
+                guard let members = pair.children.map(Array.init), members.count == 2,
+                    let id = members.first?.primitive(.objectIdentifier), let value = members.last,
+                    case .primitive(let content) = value.content
+                else { continue }
+                let key = shortNames[Array(id)] ?? dotted(id)
+                parts.append(key + "=" + (String(validating: content, as: UTF8.self) ?? content.hexadecimal))
+            }
+        }
+        return parts.joined(separator: ", ")
+    }
+
+    private static let shortNames: [[UInt8]: String] = [
+        [0x55, 0x04, 0x03]: "CN", [0x55, 0x04, 0x06]: "C", [0x55, 0x04, 0x08]: "ST", [0x55, 0x04, 0x0A]: "O",
+        [0x55, 0x04, 0x0B]: "OU",
+    ]
+
+    private static func dotted(_ content: ArraySlice<UInt8>) -> String {
+        var arcs: [UInt64] = []
+        var arc: UInt64 = 0
+        for byte in content {
+            guard arc < 1 << 56 else { return content.hexadecimal }
+            arc = arc << 7 | UInt64(byte & 0x7F)
+            if byte & 0x80 == 0 {
+                if arcs.isEmpty {
+                    let first = min(arc / 40, 2)
+                    arcs = [first, arc - first * 40]
+                } else {
+                    arcs.append(arc)
+                }
+                arc = 0
+            }
+        }
+        return arcs.map(String.init).joined(separator: ".")
+    }
+}
+
+extension Sequence<UInt8> {
+    /// Lower-case hexadecimal, two digits a byte.
+    package var hexadecimal: String {
+        var text = ""
+        for byte in self {
+            text += byte < 16 ? "0" : ""
+            text += String(byte, radix: 16)
+        }
+        return text
+    }
+}

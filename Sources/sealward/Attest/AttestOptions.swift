@@ -1,0 +1,115 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import ArgumentParser
+import Findings
+import Foundation
+
+/// The forms of the attest and receipt commands.
+enum AttestFormat: String, ExpressibleByArgument, CaseIterable {
+    case text, json
+}
+
+/// Bytes given as base64 on the command line.
+struct Base64Bytes: ExpressibleByArgument {
+    let bytes: [UInt8]
+
+    init?(argument: String) {
+        guard let bytes = try? StrictBase64.decode(argument) else { return nil }
+        self.bytes = bytes
+    }
+}
+
+/// An app identity given as `PREFIX.bundle`.
+struct AppIdentityArgument: ExpressibleByArgument {
+    let app: AppIdentity
+
+    init?(argument: String) {
+        guard let app = try? AppIdentity(argument) else { return nil }
+        self.app = app
+    }
+}
+
+/// The environment of a key.
+enum EnvironmentArgument: String, ExpressibleByArgument, CaseIterable {
+    case development, production
+
+    var environment: AttestationEnvironment {
+        switch self {
+        case .development: .development
+        case .production: .production
+        }
+    }
+}
+
+/// The identifier of a key, in base64.
+struct KeyIdentifierArgument: ExpressibleByArgument {
+    let keyID: KeyIdentifier
+
+    init?(argument: String) {
+        guard let bytes = try? StrictBase64.decode(argument), let keyID = KeyIdentifier(bytes: bytes) else {
+            return nil
+        }
+        self.keyID = keyID
+    }
+}
+
+/// A public key as the base64 of its 65 bytes in X9.63 form.
+struct PublicKeyArgument: ExpressibleByArgument {
+    let key: AttestationPublicKey
+
+    init?(argument: String) {
+        guard let bytes = try? StrictBase64.decode(argument),
+            let key = try? AttestationPublicKey(x963Representation: bytes)
+        else { return nil }
+        self.key = key
+    }
+}
+
+/// A client data hash that is used as it is.
+struct ClientDataHashArgument: ExpressibleByArgument {
+    let hash: ClientDataHash
+
+    init?(argument: String) {
+        guard let bytes = try? StrictBase64.decode(argument), let hash = try? ClientDataHash(precomputed: bytes) else {
+            return nil
+        }
+        self.hash = hash
+    }
+}
+
+/// What reading an object from a file gives: its bytes, or the refusal that they are no base64.
+enum AttestInput {
+    /// Reads the raw bytes of an object or their base64.
+    ///
+    /// Text is base64: no attestation, assertion or receipt consists of printable ASCII only. Line breaks are allowed in it.
+    static func read(_ path: String) throws -> Result<[UInt8], MalformedInput> {
+        let bytes = try CommandIO.read(path, limit: 1 << 20)
+        let isText = !bytes.isEmpty && bytes.allSatisfy { (0x20..<0x7F).contains($0) || (0x09...0x0D).contains($0) }
+        guard isText else { return .success(bytes) }
+        let letters = bytes.filter { $0 > 0x20 }
+        do {
+            return .success(try StrictBase64.decode(String(decoding: letters, as: UTF8.self)))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Reads one or more PEM certificates for `--trust-root`.
+    static func pem(_ path: String) throws -> String {
+        String(decoding: try CommandIO.read(path, limit: 1 << 20), as: UTF8.self)
+    }
+}
+
+extension MalformedInput {
+    /// The same fault as a sentence that names the file.
+    func fault(in path: String) -> CommandFault {
+        CommandFault("\(path == "-" ? "standard input" : path): \(description).")
+    }
+}
+
+extension Date {
+    /// `2026-04-20T18:13:12Z`.
+    var rfc3339: String { formatted(.iso8601) }
+}

@@ -1,0 +1,174 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import ArgumentParser
+import Findings
+import Foundation
+
+struct InspectAttestationCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "inspect",
+        abstract: "Show every field of an attestation or an assertion. Nothing is verified.",
+        discussion: """
+            Example:
+              sealward attest inspect attestation.b64
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp("The attestation or assertion, raw or in base64; - is standard input.", valueName: "FILE")
+    )
+    var file: String
+
+    @Option(name: .long, help: ArgumentHelp("Accepted for uniformity; nothing is judged.", valueName: "RFC3339"))
+    var at: Instant?
+
+    @Option(name: .long, help: "The form of the result.")
+    var format: AttestFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func run() async throws {
+        try await CommandIO.run {
+            let input = try AttestInput.read(file)
+            let document: JSONValue
+            do throws(MalformedInput) {
+                let bytes = try input.get()
+                if let assertion = try? AssertionObject(decoding: bytes) {
+                    document = InspectAttestationCommand.document(assertion)
+                } else {
+                    document = InspectAttestationCommand.document(try AttestationObject(decoding: bytes))
+                }
+            } catch {
+                throw error.fault(in: file)
+            }
+            try CommandIO.write(format == .json ? document.rendered() + "\n" : document.outline, to: shared.output)
+            return .clean
+        }
+    }
+
+    private static func document(_ object: AttestationObject) -> JSONValue {
+        let receipt: JSONValue
+        do throws(MalformedInput) {
+            receipt = try Receipt(decoding: object.receipt).json(schema: "sealward.receipt-inspect/1", verdict: [])
+        } catch {
+            receipt = ["malformed": .string(error.description)]
+        }
+        return [
+            "schema": "sealward.attest-inspect/1", "kind": "attestation", "fmt": "apple-appattest",
+            "x5c": .array(object.certificates.map(certificate)),
+            "authData": authenticatorData(object.authenticatorData),
+            "receiptSize": .integer(object.receipt.count), "receipt": receipt,
+        ]
+    }
+
+    private static func document(_ object: AssertionObject) -> JSONValue {
+        [
+            "schema": "sealward.attest-inspect/1", "kind": "assertion",
+            "signature": .string(StrictBase64.encode(object.signature)),
+            "authData": authenticatorData(object.authenticatorData),
+        ]
+    }
+
+    private static func authenticatorData(_ data: AuthenticatorData) -> JSONValue {
+        var members: [JSONValue.Member] = [
+            .init("size", .integer(data.bytes.count)),
+            .init("rpIdHash", .string(StrictBase64.encode(data.relyingPartyIDHash))),
+            .init("flags", .string("0x" + [data.flags].hexadecimal)),
+            .init("flagsMeaning", .string(meaning(data.flags))),
+            .init("counter", .integer(Int(data.counter))),
+        ]
+        if let credential = data.credential {
+            members += [
+                .init("aaguid", .string(credential.aaguid.hexadecimal)),
+                .init("aaguidText", .string(printable(credential.aaguid))),
+                .init("credentialId", .string(StrictBase64.encode(credential.credentialID))),
+                .init("publicKey", .string(StrictBase64.encode(credential.publicKey))),
+            ]
+        }
+        let claimed = data.claimedExtensions
+        members.append(.init("extensions", claimed.known?.json ?? nil))
+        if let shape = claimed.unknownShape { members.append(.init("extensionsUnknownShape", .string(shape))) }
+        return .object(members)
+    }
+
+    private static func meaning(_ flags: UInt8) -> String {
+        var names: [String] = []
+        if flags & 0x40 != 0 { names.append("attested credential data (AT)") }
+        if flags & 0x80 != 0 { names.append("extension data (ED)") }
+        return names.isEmpty ? "none" : names.joined(separator: ", ")
+    }
+
+    /// The text of an AAGUID without the zero bytes that fill it.
+    private static func printable(_ bytes: some Sequence<UInt8>) -> String {
+        String(decoding: bytes.filter { (0x20..<0x7F).contains($0) }, as: UTF8.self)
+    }
+
+    private static func certificate(_ der: ArraySlice<UInt8>) -> JSONValue {
+        do throws(MalformedInput) {
+            let summary = try CertificateSummary(der: der)
+            return [
+                "subject": .string(summary.subject), "issuer": .string(summary.issuer),
+                "serialNumber": .string(summary.serialNumber), "notBefore": .string(summary.notBefore.rfc3339),
+                "notAfter": .string(summary.notAfter.rfc3339), "key": .string(summary.key),
+                "osVersion": .optional(summary.facts.osVersion), "osBuild": .optional(summary.facts.osBuild),
+                "extensions": .array(
+                    summary.extensions.map {
+                        [
+                            "id": .string($0.id), "critical": .bool($0.isCritical),
+                            "name": .optional(extensionNames[$0.id]), "value": .string($0.value.hexadecimal),
+                        ]
+                    }
+                ),
+            ]
+        } catch {
+            return ["malformed": .string(error.description)]
+        }
+    }
+
+    private static let extensionNames = [
+        "2.5.29.15": "key usage", "2.5.29.19": "basic constraints", "2.5.29.37": "extended key usage",
+        "2.5.29.14": "subject key identifier", "2.5.29.35": "authority key identifier",
+        "1.2.840.113635.100.8.2": "attestation nonce", "1.2.840.113635.100.8.5": "key usage properties",
+        "1.2.840.113635.100.8.6": "key access control", "1.2.840.113635.100.8.7": "device OS information",
+    ]
+}
+
+extension JSONValue {
+    /// The document as indented lines for people: one member a line.
+    var outline: String {
+        var text = ""
+        outline(into: &text, depth: 0)
+        return text
+    }
+
+    private func outline(into text: inout String, depth: Int) {
+        let indent = String(repeating: "  ", count: depth)
+        switch self {
+        case .object(let members):
+            for member in members {
+                text += indent + member.name
+                member.value.outlineValue(into: &text, depth: depth)
+            }
+        case .array(let elements):
+            for (index, element) in elements.enumerated() {
+                text += indent + "[\(index)]"
+                element.outlineValue(into: &text, depth: depth)
+            }
+        default: text += indent + rendered(pretty: false) + "\n"
+        }
+    }
+
+    private func outlineValue(into text: inout String, depth: Int) {
+        switch self {
+        case .object, .array:
+            text += "\n"
+            outline(into: &text, depth: depth + 1)
+        case .string(let string) where string.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }):
+            text += "  " + string + "\n"
+        case .null: text += "  -\n"
+        default: text += "  " + rendered(pretty: false) + "\n"
+        }
+    }
+}

@@ -1,0 +1,86 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Findings
+import Foundation
+
+extension ReceiptVerdict {
+    /// `sealward.receipt/1`. The fields are the receipt's own; they are proven only where the verdict is `accepted`.
+    func json(_ receipt: Receipt?) -> JSONValue {
+        let verdict: [JSONValue.Member] =
+            switch self {
+            case .accepted:
+                [
+                    .init("verdict", "accepted"), .init("step", nil), .init("code", nil),
+                    .init("message", "every step holds"),
+                ]
+            case .refused(let refusal):
+                [
+                    .init("verdict", "refused"), .init("step", .optional(refusal.step)),
+                    .init("code", .string(refusal.code.rawValue)), .init("message", .string(refusal.reason)),
+                ]
+            }
+        if let receipt { return receipt.json(schema: "sealward.receipt/1", verdict: verdict) }
+        let names = [
+            "type", "appId", "environment", "creationTime", "refreshNotBefore", "expirationTime", "riskMetric",
+            "fields",
+        ]
+        return .object([.init("schema", "sealward.receipt/1")] + verdict + names.map { .init($0, nil) })
+    }
+
+    /// The same for people.
+    var text: String {
+        switch self {
+        case .refused(let refusal): refusal.text(of: "receipt")
+        case .accepted: "accepted: the receipt holds in every step\n"
+        }
+    }
+}
+
+extension Receipt {
+    func json(schema: String, verdict: [JSONValue.Member]) -> JSONValue {
+        func time(_ number: Int, _ date: Date?) -> JSONValue { date == nil ? nil : .optional(field(number)?.text) }
+        var members: [JSONValue.Member] = [.init("schema", .string(schema))]
+        members += verdict
+        members += [
+            .init("type", .optional(type?.rawValue)), .init("appId", .optional(applicationID)),
+            .init("environment", .optional(environment)), .init("creationTime", time(12, creationTime)),
+            .init("refreshNotBefore", time(19, refreshNotBefore)), .init("expirationTime", time(21, expirationTime)),
+            .init("riskMetric", .optional(riskMetric)),
+            .init("fields", .object(uniqueFields.map { .init(String($0.number), .string($0.readable)) })),
+        ]
+        return .object(members)
+    }
+
+    /// The first field of each number, so that the document has no name twice.
+    private var uniqueFields: [Field] {
+        var seen: Set<Int> = []
+        return fields.filter { seen.insert($0.number).inserted }
+    }
+
+    /// Every field with what is known about it.
+    var listing: String {
+        fields.map { field in
+            let name = Receipt.meanings[field.number] ?? "unknown"
+            let number = String(repeating: " ", count: field.number < 10 ? 1 : 0) + String(field.number)
+            return "  \(number)  \(name.padding(toLength: 22, withPad: " ", startingAt: 0))  \(field.readable)\n"
+        }
+        .joined()
+    }
+
+    private static let meanings = [
+        2: "app id", 3: "attested certificate", 4: "client data hash", 5: "token", 6: "type", 7: "environment",
+        12: "created", 17: "risk metric", 19: "refresh not before", 21: "expires",
+    ]
+}
+
+extension Receipt.Field {
+    /// The value as text where it is printable; otherwise, and always for certificate and hash, as base64.
+    var readable: String {
+        guard number != 3, number != 4, let text,
+            text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
+        else { return StrictBase64.encode(value) }
+        return text
+    }
+}

@@ -1,0 +1,118 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import ArgumentParser
+import Findings
+import Foundation
+
+struct VerifyAssertionCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify-assertion",
+        abstract: "Verify an assertion with the key that was attested before.",
+        discussion: """
+            Example:
+              sealward attest verify-assertion assertion.b64 --app-id ABCDE12345.com.example.app --public-key BASE64 \\
+                --client-data '{"action":"buy"}' --counter 6
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The assertion object, raw or in base64; - is standard input.", valueName: "FILE"))
+    var file: String
+
+    @Option(name: .long, help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"))
+    var appId: AppIdentityArgument
+
+    @Option(name: .long, help: ArgumentHelp("The attested key: 65 bytes in X9.63 form.", valueName: "B64"))
+    var publicKey: PublicKeyArgument
+
+    @Option(name: .long, help: ArgumentHelp("The client data as text; it is hashed.", valueName: "TEXT"))
+    var clientData: String?
+
+    @Option(name: .long, help: ArgumentHelp("The client data in base64; it is hashed.", valueName: "B64"))
+    var clientDataBase64: Base64Bytes?
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp("What the app handed to generateAssertion, used as it is.", valueName: "B64")
+    )
+    var clientDataHash: ClientDataHashArgument?
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp("The counter of the last accepted assertion, 0 before the first.", valueName: "PREVIOUS")
+    )
+    var counter: UInt32
+
+    @Option(name: .long, help: ArgumentHelp("The time of judgement; an assertion carries none.", valueName: "RFC3339"))
+    var at: Instant?
+
+    @Option(name: .long, help: "The form of the result.")
+    var format: AttestFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func validate() throws {
+        let given = [clientData != nil, clientDataBase64 != nil, clientDataHash != nil].filter { $0 }.count
+        if given != 1 {
+            throw ValidationError("Give exactly one of --client-data, --client-data-base64 and --client-data-hash.")
+        }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            let input = try AttestInput.read(file)
+            let claimed = try? AssertionObject(decoding: input.get())
+            let verdict: AssertionVerdict
+            switch input {
+            case .success(let bytes):
+                verdict = AssertionVerifier(app: appId.app).verify(
+                    bytes,
+                    publicKey: publicKey.key,
+                    clientDataHash: hash,
+                    previousCounter: counter
+                )
+            case .failure(let malformed): verdict = .refused(Refusal(reading: malformed))
+            }
+            let text =
+                format == .json
+                ? verdict.json(claimedCounter: claimed?.claimedCounter).rendered() + "\n" : verdict.text
+            try CommandIO.write(text, to: shared.output)
+            if case .accepted = verdict { return .clean }
+            return .findings
+        }
+    }
+
+    private var hash: ClientDataHash {
+        if let clientDataHash { return clientDataHash.hash }
+        return ClientDataHash(hashing: clientDataBase64?.bytes ?? Array((clientData ?? "").utf8))
+    }
+}
+
+extension AssertionVerdict {
+    /// `sealward.assertion/1`. The counter is the object's own; it is proven only where the verdict is `accepted`.
+    func json(claimedCounter: UInt32?) -> JSONValue {
+        switch self {
+        case .accepted(let assertion):
+            [
+                "schema": "sealward.assertion/1", "verdict": "accepted", "step": nil, "code": nil,
+                "message": "every step holds", "counter": .integer(Int(assertion.counter)),
+                "extensions": assertion.extensions?.json ?? nil,
+            ]
+        case .refused(let refusal):
+            [
+                "schema": "sealward.assertion/1", "verdict": "refused", "step": .optional(refusal.step),
+                "code": .string(refusal.code.rawValue), "message": .string(refusal.reason),
+                "counter": .optional(claimedCounter.map(Int.init)), "extensions": nil,
+            ]
+        }
+    }
+
+    /// The same for people.
+    var text: String {
+        switch self {
+        case .refused(let refusal): refusal.text(of: "assertion")
+        case .accepted(let assertion): "accepted: the assertion holds in every step\n  counter  \(assertion.counter)\n"
+        }
+    }
+}

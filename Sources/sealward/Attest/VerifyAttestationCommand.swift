@@ -1,0 +1,136 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import ArgumentParser
+import Findings
+import Foundation
+
+struct VerifyAttestationCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Verify an attestation step by step, and say which step fails.",
+        discussion: """
+            Example:
+              sealward attest verify attestation.b64 --app-id ABCDE12345.com.example.app --environment production \\
+                --key-id BASE64 --challenge "the challenge"
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The attestation object, raw or in base64; - is standard input.", valueName: "FILE"))
+    var file: String
+
+    @Option(name: .long, help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"))
+    var appId: AppIdentityArgument
+
+    @Option(name: .long, help: "The environment of the key.")
+    var environment: EnvironmentArgument
+
+    @Option(name: .long, help: ArgumentHelp("The key identifier that the app sent.", valueName: "BASE64"))
+    var keyId: KeyIdentifierArgument
+
+    @Option(name: .long, help: ArgumentHelp("The challenge as text; it is hashed.", valueName: "TEXT"))
+    var challenge: String?
+
+    @Option(name: .long, help: ArgumentHelp("The challenge in base64; it is hashed.", valueName: "B64"))
+    var challengeBase64: Base64Bytes?
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp("What the app handed to attestKey, used as it is: 16 bytes or more.", valueName: "B64")
+    )
+    var clientDataHash: ClientDataHashArgument?
+
+    @Option(name: .long, help: ArgumentHelp("The time of judgement; now by default.", valueName: "RFC3339"))
+    var at: Instant?
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Trust these roots instead of Apple's, for attestation and receipt.",
+            valueName: "PEM"
+        )
+    )
+    var trustRoot: String?
+
+    @Flag(name: .long, help: "Let the identifier `appattestsandbox` count as development.")
+    var acceptSandboxIdentifier = false
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp("Accept only this validation category (iOS 27 and later); repeatable.", valueName: "N")
+    )
+    var validationCategory: [UInt32] = []
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp("Accept only this bundle version (iOS 27 and later); repeatable.", valueName: "VERSION")
+    )
+    var bundleVersion: [String] = []
+
+    @Flag(name: .long, help: "Let the two options above refuse an object that says nothing about them.")
+    var requireExtensions = false
+
+    @Flag(name: .long, help: "Require the access control of a Mac with Full Security.")
+    var requireMacAccessControl = false
+
+    @Option(name: .long, help: "The form of the result.")
+    var format: AttestFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func validate() throws {
+        let given = [challenge != nil, challengeBase64 != nil, clientDataHash != nil].filter { $0 }.count
+        if given != 1 {
+            throw ValidationError("Give exactly one of --challenge, --challenge-base64 and --client-data-hash.")
+        }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            let pem = try trustRoot.map(AttestInput.pem)
+            let verifier = AttestationVerifier(
+                apps: [appId.app],
+                environment: environment.environment,
+                roots: try pem.map { try AttestationRoots(pem: $0) } ?? .apple,
+                receiptRoots: try pem.map { try ReceiptRoots(pem: $0) } ?? .apple,
+                policy: policy
+            )
+            let verdict: AttestationVerdict
+            switch try AttestInput.read(file) {
+            case .success(let bytes):
+                verdict = await verifier.verify(
+                    bytes,
+                    keyID: keyId.keyID,
+                    clientDataHash: hash,
+                    at: at?.date ?? Date()
+                )
+            case .failure(let malformed):
+                verdict = .refused(Refusal(reading: malformed))
+            }
+            let text = format == .json ? verdict.json.rendered() + "\n" : verdict.text
+            try CommandIO.write(text, to: shared.output)
+            if case .accepted = verdict { return .clean }
+            return .findings
+        }
+    }
+
+    private var hash: ClientDataHash {
+        if let clientDataHash { return clientDataHash.hash }
+        return ClientDataHash(hashing: challengeBase64?.bytes ?? Array((challenge ?? "").utf8))
+    }
+
+    private var policy: AttestationPolicy {
+        var policy = AttestationPolicy()
+        policy.acceptsSandboxIdentifier = acceptSandboxIdentifier
+        if !validationCategory.isEmpty {
+            let categories = validationCategory.map(ValidationCategory.init(rawValue:))
+            policy.validationCategories = .init(Set(categories), acceptsAbsence: !requireExtensions)
+        }
+        if !bundleVersion.isEmpty {
+            policy.bundleVersions = .init(Set(bundleVersion), acceptsAbsence: !requireExtensions)
+        }
+        if requireMacAccessControl { policy.requiredAccessControl = AttestationPolicy.macFullSecurityAccessControl }
+        return policy
+    }
+}

@@ -1,0 +1,114 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import ArgumentParser
+import Findings
+import Foundation
+
+struct VerifyReceiptCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Verify a receipt: signature, chain, app, age, key.",
+        discussion: """
+            Example:
+              sealward receipt verify receipt.b64 --app-id ABCDE12345.com.example.app --max-age 300
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The receipt, raw or in base64; - is standard input.", valueName: "FILE"))
+    var file: String
+
+    @Option(name: .long, help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"))
+    var appId: AppIdentityArgument
+
+    @Option(name: .long, help: ArgumentHelp("The attested key: 65 bytes in X9.63 form.", valueName: "B64"))
+    var publicKey: PublicKeyArgument?
+
+    @Option(name: .long, help: "The environment that the receipt must be of.")
+    var environment: EnvironmentArgument?
+
+    @Option(name: .long, help: ArgumentHelp("The time of judgement; now by default.", valueName: "RFC3339"))
+    var at: Instant?
+
+    @Option(name: .long, help: ArgumentHelp("The oldest age since the receipt was made.", valueName: "SECONDS"))
+    var maxAge: UInt32?
+
+    @Option(name: .long, help: ArgumentHelp("Trust these roots instead of Apple Root CA - G3.", valueName: "PEM"))
+    var trustRoot: String?
+
+    @Option(name: .long, help: "The form of the result.")
+    var format: AttestFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func run() async throws {
+        try await CommandIO.run {
+            let roots = try trustRoot.map { try ReceiptRoots(pem: AttestInput.pem($0)) } ?? .apple
+            let input = try AttestInput.read(file)
+            var receipt: Receipt?
+            let verdict: ReceiptVerdict
+            do throws(MalformedInput) {
+                let read = try Receipt(decoding: try input.get())
+                receipt = read
+                verdict = await ReceiptVerifier(roots: roots).verify(read, expectations, at: at?.date ?? Date())
+            } catch {
+                verdict = .refused(Refusal(reading: error))
+            }
+            let text =
+                format == .json
+                ? verdict.json(receipt).rendered() + "\n" : verdict.text + (receipt.map(\.listing) ?? "")
+            try CommandIO.write(text, to: shared.output)
+            if case .accepted = verdict { return .clean }
+            return .findings
+        }
+    }
+
+    private var expectations: ReceiptExpectations {
+        ReceiptExpectations(
+            app: appId.app,
+            publicKey: publicKey?.key,
+            environment: environment?.environment,
+            maximumAge: maxAge.map(TimeInterval.init)
+        )
+    }
+}
+
+struct InspectReceiptCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "inspect",
+        abstract: "Show every field of a receipt. Nothing is verified.",
+        discussion: """
+            Example:
+              sealward receipt inspect receipt.b64
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The receipt, raw or in base64; - is standard input.", valueName: "FILE"))
+    var file: String
+
+    @Option(name: .long, help: ArgumentHelp("Accepted for uniformity; nothing is judged.", valueName: "RFC3339"))
+    var at: Instant?
+
+    @Option(name: .long, help: "The form of the result.")
+    var format: AttestFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func run() async throws {
+        try await CommandIO.run {
+            let input = try AttestInput.read(file)
+            let receipt: Receipt
+            do throws(MalformedInput) {
+                receipt = try Receipt(decoding: try input.get())
+            } catch {
+                throw error.fault(in: file)
+            }
+            let text =
+                format == .json
+                ? receipt.json(schema: "sealward.receipt-inspect/1", verdict: []).rendered() + "\n" : receipt.listing
+            try CommandIO.write(text, to: shared.output)
+            return .clean
+        }
+    }
+}
