@@ -116,7 +116,10 @@ let package = Package(
             ],
             resources: [.copy("Migrations")]
         ),
-        library("AppleServices", ["ATSClient", "AppAttest", "DeviceCheckBits", .jwt, .logging, .crypto]),
+        library(
+            "AppleServices",
+            ["ATSClient", "AppTransportSecurity", "TLSProbe", "DeviceCheckBits", .jwt, .httpTypes, .nioCore]
+        ),
 
         // Layer 3
         library("ATSDiagnostics", ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]),
@@ -131,7 +134,9 @@ let package = Package(
         library("DeviceSimulator", [.asn1, .x509, .crypto]),
         library(
             "AppleSimulator",
-            ["DeviceSimulator", "DeviceCheckBits", .hummingbird, .jwt, .lifecycle, .logging, .nioConcurrency]
+            [
+                "DeviceSimulator", "DeviceCheckBits", .hummingbird, .httpTypes, .nioCore, .lifecycle, .logging, .crypto,
+            ]
         ),
 
         // Layer 4
@@ -143,7 +148,7 @@ let package = Package(
                 "AppBundles", "TLSProbe", "ATSClient", "TrustStores", "TrustStoresSQLite", "AppleServices",
                 .target(name: "TrustStoresPostgres", condition: .when(traits: ["Postgres"])),
                 "ATSDiagnostics", "TrustService", "DeviceSimulator", "AppleSimulator",
-                .argumentParser, .configuration, .logging, .lifecycle, .unixSignals,
+                .argumentParser, .configuration, .crypto, .logging, .lifecycle, .unixSignals,
             ],
             swiftSettings: settings
         ),
@@ -169,7 +174,10 @@ let package = Package(
             ["DeviceSimulator", "AppleSimulator", "TrustStores", "TrustStoresSQLite", "TrustStoresPostgres", .jwt]
         ),
         tests(of: "DeviceSimulator"),
-        tests(of: "AppleSimulator", ["DeviceSimulator", .jwt]),
+        tests(
+            of: "AppleSimulator",
+            ["DeviceSimulator", "AppleServices", "DeviceCheckBits", "AppAttest", .jwt, .crypto, .logging]
+        ),
         .testTarget(
             name: "CommandLineTests",
             dependencies: ["TestSupport", "DeviceSimulator", "sealward"],

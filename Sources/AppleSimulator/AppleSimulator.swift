@@ -1,2 +1,84 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
+
+import DeviceCheckBits
+public import Foundation
+
+/// Apple's side of App Attest and DeviceCheck, with virtual phones, for tests and demonstrations.
+///
+/// The calls of Apple's interfaces lie at the root for production and below `/development` for development. `/device/v1` lets a client play a
+/// phone; `/control` moves the clock, breaks and throttles; `/roots` gives the certificates to trust. Nothing here is real: its roots are
+/// its own, derived from the seed, and a service trusts them only where its configuration names them.
+public actor AppleSimulator {
+    let configuration: AppleSimulatorConfiguration
+    let seed: Seed
+    let issuer: Issuer
+    var clock = SimulatedClock()
+    var authorizations = AuthorizationDesk()
+    var phones: PhoneDesk
+    var tokens: DeviceTokenDesk
+    var bits = BitDesk()
+    var receipts = ReceiptDesk()
+    var plan = FaultPlan()
+    var answered: [String: Int] = [:]
+
+    public init(configuration: AppleSimulatorConfiguration = AppleSimulatorConfiguration(), at wall: Date) throws {
+        self.configuration = configuration
+        seed = Seed(value: configuration.seed)
+        issuer = try Issuer(seed: seed, at: wall)
+        phones = PhoneDesk(seed: seed, limit: configuration.deviceLimit)
+        tokens = DeviceTokenDesk(
+            seed: seed,
+            lifetimeSeconds: Int(configuration.deviceTokenLifetime.components.seconds),
+            singleUse: configuration.singleUseDeviceTokens
+        )
+        for team in configuration.teams {
+            authorizations.register(team: team.id, keyId: team.keyId, key: team.key)
+        }
+    }
+
+    /// The root certificate of simulated attestations, as PEM.
+    public nonisolated var attestationRootPEM: String { issuer.attestationRootPEM }
+
+    /// The root certificate of simulated receipts, as PEM.
+    public nonisolated var receiptRootPEM: String { issuer.receiptRootPEM }
+
+    /// Answers one request.
+    ///
+    /// - Parameter wall: The time on the wall clock; the simulator never looks itself.
+    public func answer(_ request: SimulatorRequest, wall: Date) -> SimulatorAnswer {
+        let answer = route(request, wall: wall)
+        answered["\(request.method) \(request.path.prefix(64)) \(answer.status)", default: 0] += 1
+        if answered.count > 4096 { answered = [:] }
+        return answer
+    }
+
+    private func route(_ request: SimulatorRequest, wall: Date) -> SimulatorAnswer {
+        var path = request.path.split(separator: "/").map(String.init)
+        switch path.first {
+        case "roots": return rootsAnswer(request, path)
+        case "control": return controlAnswer(request, Array(path.dropFirst()), wall: wall)
+        case "device": return deviceAnswer(request, Array(path.dropFirst()), wall: wall)
+        default: break
+        }
+        var environment = SimulatedEnvironment.production
+        if path.first == "development" {
+            environment = .development
+            path.removeFirst()
+        }
+        guard path.count == 2, path[0] == "v1", let call = Call(rawValue: path[1]), call != .attest else {
+            return SimulatorAnswer(404, "Not Found")
+        }
+        guard request.method == "POST" else { return .apple(405) }
+        return appleAnswer(request, call, environment, wall: wall)
+    }
+
+    private func rootsAnswer(_ request: SimulatorRequest, _ path: [String]) -> SimulatorAnswer {
+        guard request.method == "GET" else { return .apple(405) }
+        switch path.dropFirst().joined(separator: "/") {
+        case "attestation.pem": return SimulatorAnswer(200, attestationRootPEM, contentType: "application/x-pem-file")
+        case "receipt.pem": return SimulatorAnswer(200, receiptRootPEM, contentType: "application/x-pem-file")
+        default: return SimulatorAnswer(404, "Not Found")
+        }
+    }
+}

@@ -6,6 +6,7 @@ import ArgumentParser
 struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Apple's side and a fleet of devices, over HTTP."
+        abstract: "Apple's side and a fleet of devices, over HTTP.",
+        subcommands: [SimulateAppleCommand.self]
     )
 }

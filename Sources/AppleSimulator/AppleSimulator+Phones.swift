@@ -1,0 +1,159 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Foundation
+
+/// The phone's side: what an app asks of its device, over HTTP, so that a client in any language can be an app.
+extension AppleSimulator {
+    func deviceAnswer(_ request: SimulatorRequest, _ path: [String], wall: Date) -> SimulatorAnswer {
+        guard path.first == "v1", path.count >= 2, path[1] == "devices", path.count <= 4 else {
+            return SimulatorAnswer(404, json: Problem(error: "unknownPath"))
+        }
+        do {
+            if path.count == 2 {
+                guard request.method == "POST" else { return SimulatorAnswer(405, json: Problem(error: "method")) }
+                return try makeDevice(request)
+            }
+            if path.count == 3 {
+                guard request.method == "GET" else { return SimulatorAnswer(405, json: Problem(error: "method")) }
+                return SimulatorAnswer(200, json: DeviceBody(try phones.phone(path[2])))
+            }
+            guard request.method == "POST" else { return SimulatorAnswer(405, json: Problem(error: "method")) }
+            return try act(request, on: path[2], verb: path[3], wall: wall)
+        } catch let error as PhoneError {
+            return SimulatorAnswer(error.status, json: Problem(error: error.name))
+        } catch {
+            return SimulatorAnswer(400, json: Problem(error: PhoneError.invalidInput.name))
+        }
+    }
+
+    private func act(
+        _ request: SimulatorRequest,
+        on device: String,
+        verb: String,
+        wall: Date
+    ) throws -> SimulatorAnswer {
+        let wish = try JSONDecoder().decode(
+            Wish.self,
+            from: Data(request.body.isEmpty ? Array("{}".utf8) : request.body)
+        )
+        switch verb {
+        case "keys":
+            let key = try phones.makeKey(
+                device,
+                app: wish.app ?? "",
+                environment: wish.environment ?? .production,
+                clip: wish.clip ?? false
+            )
+            return SimulatorAnswer(201, json: ["keyId": key.id])
+        case "attest": return try attest(wish, device, wall: wall)
+        case "assert": return try assert(wish, device)
+        case "token":
+            guard let app = wish.app, AppID.isValid(app) else { throw PhoneError.invalidInput }
+            _ = try phones.phone(device)
+            let token = tokens.make(
+                device: device,
+                team: AppID.team(of: app),
+                environment: wish.environment ?? .production,
+                at: clock.now(wall: wall)
+            )
+            return SimulatorAnswer(200, json: ["deviceToken": token])
+        case "reinstall":
+            try phones.remove(app: wish.app ?? "", clipOnly: wish.clip ?? false, from: device)
+            return SimulatorAnswer(200, json: DeviceBody(try phones.phone(device)))
+        case "erase":
+            try phones.erase(device)
+            return SimulatorAnswer(200, json: DeviceBody(try phones.phone(device)))
+        default: return SimulatorAnswer(404, json: Problem(error: "unknownPath"))
+        }
+    }
+
+    private func makeDevice(_ request: SimulatorRequest) throws -> SimulatorAnswer {
+        let body = request.body.isEmpty ? Array("{}".utf8) : request.body
+        let wish = try JSONDecoder().decode(DeviceWish.self, from: Data(body))
+        let phone = try phones.make(id: wish.device, os: wish.os ?? "17.6", isSupported: wish.supported ?? true)
+        return SimulatorAnswer(201, json: DeviceBody(phone))
+    }
+
+    /// `attestKey`: once for each key. After `serverUnavailable` the same key and the same hash may be tried again.
+    private func attest(_ wish: Wish, _ device: String, wall: Date) throws -> SimulatorAnswer {
+        guard let keyId = wish.keyId, let hash = wish.clientDataHash, hash.count >= 16 else {
+            throw PhoneError.invalidInput
+        }
+        var key = try phones.key(keyId, on: device)
+        guard key.attestedHash == nil else { throw PhoneError.invalidKey }
+        guard plan.admits(.attest, wall: wall) else { throw PhoneError.serverUnavailable }
+        let fault = plan.next(.attest, seed: seed)
+        if let fault, fault.kind != nil || fault.status != nil { throw PhoneError.serverUnavailable }
+        let now = clock.now(wall: wall)
+        let issued = try issuer.attest(
+            key,
+            phone: try phones.phone(device),
+            clientDataHash: Array(hash),
+            bundleVersion: wish.bundleVersion ?? "1",
+            validationCategory: wish.validationCategory ?? (key.environment == .production ? 4 : 3),
+            at: now,
+            expiresAt: now.addingTimeInterval(configuration.receiptLifetime.timeInterval)
+        )
+        key.attestedHash = Array(hash)
+        phones.keep(key, on: device)
+        receipts.attest(issued.subject, receipt: issued.receipt, at: now)
+        var answer = SimulatorAnswer(200, json: ["attestation": Data(issued.attestation).base64EncodedString()])
+        if let delay = fault?.delayMilliseconds { answer.delay = .milliseconds(min(max(delay, 0), 60_000)) }
+        return answer
+    }
+
+    /// `generateAssertion`: never asks Apple; the counter grows by one each time.
+    private func assert(_ wish: Wish, _ device: String) throws -> SimulatorAnswer {
+        guard let keyId = wish.keyId, let hash = wish.clientDataHash, hash.count >= 16 else {
+            throw PhoneError.invalidInput
+        }
+        var key = try phones.key(keyId, on: device)
+        guard key.attestedHash != nil, key.counter < .max else { throw PhoneError.invalidKey }
+        key.counter += 1
+        phones.keep(key, on: device)
+        let bytes = try issuer.assertion(
+            key,
+            phone: try phones.phone(device),
+            clientDataHash: Array(hash),
+            bundleVersion: wish.bundleVersion ?? "1",
+            validationCategory: wish.validationCategory ?? (key.environment == .production ? 4 : 3)
+        )
+        return SimulatorAnswer(200, json: ["assertion": Data(bytes).base64EncodedString()])
+    }
+
+    private struct DeviceWish: Decodable {
+        let device: String?
+        let os: String?
+        let supported: Bool?
+    }
+
+    private struct Wish: Decodable {
+        let app: String?
+        let environment: SimulatedEnvironment?
+        let clip: Bool?
+        let keyId: String?
+        let clientDataHash: Data?
+        let bundleVersion: String?
+        let validationCategory: UInt32?
+    }
+
+    private struct DeviceBody: Encodable {
+        let device: String
+        let os: String
+        let supported: Bool
+        let keys: [String]
+
+        init(_ phone: Phone) {
+            device = phone.id
+            os = phone.os
+            supported = phone.isSupported
+            keys = phone.keys.keys.sorted()
+        }
+    }
+
+    struct Problem: Encodable {
+        let error: String
+    }
+}

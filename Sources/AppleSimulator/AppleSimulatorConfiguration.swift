@@ -1,0 +1,47 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Crypto
+import Foundation
+
+/// What a simulated Apple starts with.
+public struct AppleSimulatorConfiguration: Sendable {
+    /// A team whose servers may ask.
+    public struct Team: Sendable {
+        public let id: String
+        public let keyId: String
+        /// The public half of the key with DeviceCheck enabled.
+        public let key: P256.Signing.PublicKey
+
+        public init(id: String, keyId: String, key: P256.Signing.PublicKey) {
+            self.id = id
+            self.keyId = keyId
+            self.key = key
+        }
+    }
+
+    /// The number that all keys, ids, tokens and chosen faults are derived from.
+    public var seed: UInt64 = 1
+    public var teams: [Team] = []
+    /// How long after a refresh the next one is answered with 304 (field 19 of a receipt): 24 hours, as seen in real ones.
+    public var refreshAfter: Duration = .seconds(86_400)
+    /// How long a receipt lives (field 21): 90 days, as seen in real ones.
+    public var receiptLifetime: Duration = .seconds(90 * 86_400)
+    /// How long a device token is taken.
+    public var deviceTokenLifetime: Duration = .seconds(3600)
+    /// Whether the second use of a device token is refused.
+    public var singleUseDeviceTokens = false
+    /// The most virtual devices, keys and receipts that are kept.
+    public var deviceLimit = 100_000
+
+    public init() {}
+
+    /// The private key that a seed gives to a team: what `sealward simulate apple` hands out as a `.p8` file.
+    public static func teamKey(seed: UInt64, team: String) -> P256.Signing.PrivateKey {
+        Seed(value: seed).signingKey("team \(team)")
+    }
+}
+
+extension Duration {
+    var timeInterval: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+}

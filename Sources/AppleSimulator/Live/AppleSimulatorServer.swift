@@ -1,0 +1,86 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Hummingbird
+public import Logging
+import NIOCore
+public import ServiceLifecycle
+
+/// Serves a simulated Apple over HTTP.
+public struct AppleSimulatorServer: Service {
+    private let simulator: AppleSimulator
+    private let host: String
+    private let port: Int
+    private let logger: Logger
+    private let onListening: @Sendable (_ port: Int) -> Void
+
+    /// - Parameters:
+    ///   - port: 0 takes a free one.
+    ///   - onListening: Called once with the port that was bound.
+    public init(
+        _ simulator: AppleSimulator,
+        host: String = "127.0.0.1",
+        port: Int = 0,
+        logger: Logger,
+        onListening: @escaping @Sendable (_ port: Int) -> Void = { _ in }
+    ) {
+        self.simulator = simulator
+        self.host = host
+        self.port = port
+        self.logger = logger
+        self.onListening = onListening
+    }
+
+    /// Serves until the task is cancelled or a graceful shutdown is asked for.
+    public func run() async throws {
+        let onListening = self.onListening
+        let application = Application(
+            responder: SimulatorResponder(simulator: simulator),
+            server: .http1(),
+            configuration: ApplicationConfiguration(
+                address: .hostname(host, port: port),
+                serverName: "simulated-apple"
+            ),
+            onServerRunning: { channel in onListening(channel.localAddress?.port ?? 0) },
+            logger: logger
+        )
+        try await application.run()
+    }
+}
+
+private struct SimulatorResponder: HTTPResponder {
+    let simulator: AppleSimulator
+
+    /// The largest body that is read: the receipts of Apple have about 4 KiB.
+    private let bodyLimit = 1 << 20
+
+    func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
+        var bytes: [UInt8] = []
+        for try await part in request.body {
+            bytes += part.readableBytesView
+            guard bytes.count <= bodyLimit else { return Response(status: .contentTooLarge) }
+        }
+        let answer = await simulator.answer(
+            SimulatorRequest(
+                method: request.method.rawValue,
+                path: request.uri.path,
+                authorization: request.headers[.authorization],
+                body: bytes
+            ),
+            wall: Date()
+        )
+        if answer.delay > .zero { try await Task.sleep(for: answer.delay) }
+        var headers = HTTPFields()
+        headers[.contentType] = answer.contentType
+        for (name, value) in answer.headers {
+            if let field = HTTPField.Name(name) { headers[field] = value }
+        }
+        return Response(
+            status: HTTPResponse.Status(code: answer.status),
+            headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body))
+        )
+    }
+}

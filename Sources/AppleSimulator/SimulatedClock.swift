@@ -1,0 +1,60 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Apple's clock in the simulator: the wall clock, moved by an offset, or stopped at an instant.
+///
+/// Receipts, bits and the window of the risk metric follow this clock. Authorizations and the timestamps of requests are judged by the
+/// wall clock, because the servers under test have no other: moving Apple's clock by a month must not make their tokens expire.
+struct SimulatedClock: Sendable {
+    private enum Mode: Sendable {
+        case offset(TimeInterval)
+        case stopped(Date)
+    }
+
+    private var mode = Mode.offset(0)
+
+    /// The time that Apple's side has when the wall clock shows `wall`.
+    func now(wall: Date) -> Date {
+        switch mode {
+        case .offset(let seconds): wall.addingTimeInterval(seconds)
+        case .stopped(let instant): instant
+        }
+    }
+
+    /// Moves the clock forward, or back for a negative number, whether it runs or stands.
+    mutating func advance(seconds: TimeInterval) {
+        switch mode {
+        case .offset(let offset): mode = .offset(offset + seconds)
+        case .stopped(let instant): mode = .stopped(instant.addingTimeInterval(seconds))
+        }
+    }
+
+    /// Stops the clock at an instant.
+    mutating func stop(at instant: Date) { mode = .stopped(instant) }
+
+    /// Lets the clock run from an instant on.
+    mutating func run(from instant: Date, wall: Date) { mode = .offset(instant.timeIntervalSince(wall)) }
+
+    /// Follows the wall clock again.
+    mutating func follow() { mode = .offset(0) }
+}
+
+/// The text forms of an instant.
+enum Timestamp {
+    /// RFC 3339 in UTC with milliseconds.
+    static func text(_ instant: Date) -> String {
+        let clamped = min(max(instant.timeIntervalSince1970, 0), 253_402_300_799)
+        return Date(timeIntervalSince1970: clamped).formatted(
+            .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted)
+        )
+    }
+
+    /// Reads RFC 3339 with or without a fraction.
+    static func read(_ text: String) -> Date? {
+        let plain = Date.ISO8601FormatStyle()
+        let fractional = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        return (try? plain.parse(text)) ?? (try? fractional.parse(text))
+    }
+}

@@ -1,0 +1,63 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A request to the simulator, apart from how it came.
+public struct SimulatorRequest: Sendable {
+    /// Upper case.
+    public let method: String
+    /// Without a query.
+    public let path: String
+    public let authorization: String?
+    public let body: [UInt8]
+
+    public init(method: String, path: String, authorization: String? = nil, body: [UInt8] = []) {
+        self.method = method
+        self.path = path
+        self.authorization = authorization
+        self.body = body
+    }
+}
+
+/// The simulator's answer, apart from how it goes.
+public struct SimulatorAnswer: Sendable, Equatable {
+    public var status: Int
+    public var contentType: String
+    public var headers: [String: String]
+    public var body: [UInt8]
+    /// How long the answer is to be held back.
+    public var delay: Duration
+
+    init(
+        _ status: Int,
+        _ text: String = "",
+        contentType: String = "text/plain; charset=utf-8",
+        headers: [String: String] = [:],
+        delay: Duration = .zero
+    ) {
+        self.status = status
+        self.contentType = contentType
+        self.headers = headers
+        self.body = Array(text.utf8)
+        self.delay = delay
+    }
+
+    /// An answer in JSON with sorted members, so that a run can be compared byte by byte.
+    init(_ status: Int, json: some Encodable) {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        self.init(status, contentType: "application/json")
+        body = (try? encoder.encode(json)).map(Array.init) ?? []
+    }
+
+    /// Apple's text for a status of the two interfaces.
+    static func apple(_ status: Int) -> SimulatorAnswer {
+        SimulatorAnswer(status, texts[status] ?? "")
+    }
+
+    private static let texts = [
+        304: "Not Modified", 401: "Unauthorized", 403: "Forbidden", 404: "No Data Found", 405: "Method Not Allowed",
+        429: "Too Many Requests", 500: "Internal Server Error", 503: "Service Unavailable",
+    ]
+}

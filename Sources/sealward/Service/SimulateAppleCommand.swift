@@ -1,0 +1,157 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppleSimulator
+import ArgumentParser
+import Crypto
+import Foundation
+import Logging
+import ServiceLifecycle
+import UnixSignals
+
+struct SimulateAppleCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "apple",
+        abstract: "Apple's side of App Attest and DeviceCheck, with virtual phones.",
+        discussion: """
+            Production calls lie at the root of the address, development calls below /development. /device/v1 plays a phone, \
+            /control moves the clock, breaks and throttles, /roots gives the certificates to trust.
+
+            Example: sealward simulate apple --listen 127.0.0.1:8900 --seed 7 --team SIMTEAM001:SIMKEY0001 --key-folder .
+            """
+    )
+
+    @Option(help: ArgumentHelp("Where to listen; port 0 takes a free one.", valueName: "HOST:PORT"))
+    var listen = ListenAddress(host: "127.0.0.1", port: 0)
+
+    @Option(help: "The number that all keys, ids and chosen faults are derived from.")
+    var seed: UInt64 = 1
+
+    @Option(
+        help: ArgumentHelp(
+            "A team and the id of its key; with a PEM file of a public key that key is registered, without one the key of the seed.",
+            valueName: "TEAM:KEYID[:FILE]"
+        )
+    )
+    var team: [SimulatedTeam] = []
+
+    @Option(help: ArgumentHelp("Write the seed's private keys there, as AuthKey_KEYID.p8.", valueName: "FOLDER"))
+    var keyFolder: String?
+
+    @Option(help: ArgumentHelp("Write the root of simulated attestations there, as PEM.", valueName: "FILE"))
+    var attestationRoot: String?
+
+    @Option(help: ArgumentHelp("Write the root of simulated receipts there, as PEM.", valueName: "FILE"))
+    var receiptRoot: String?
+
+    @Option(help: ArgumentHelp("Seconds after which a refreshed receipt may be refreshed again.", valueName: "S"))
+    var refreshAfter = 86_400
+
+    @Flag(help: "Refuse the second use of a device token.")
+    var singleUseTokens = false
+
+    mutating func validate() throws {
+        guard refreshAfter >= 0 else { throw ValidationError("--refresh-after must be 0 or more.") }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            var configuration = AppleSimulatorConfiguration()
+            configuration.seed = seed
+            configuration.refreshAfter = .seconds(refreshAfter)
+            configuration.singleUseDeviceTokens = singleUseTokens
+            configuration.teams = try team.map { try $0.registered(seed: seed, keyFolder: keyFolder) }
+            let simulator = try AppleSimulator(configuration: configuration, at: Date())
+            if let attestationRoot { try CommandIO.write(simulator.attestationRootPEM, to: attestationRoot) }
+            if let receiptRoot { try CommandIO.write(simulator.receiptRootPEM, to: receiptRoot) }
+            try await serve(simulator)
+            return .clean
+        }
+    }
+
+    private func serve(_ simulator: AppleSimulator) async throws {
+        var logger = Logger(label: "sealward.simulator") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = .error
+        let host = listen.host
+        let server = AppleSimulatorServer(simulator, host: host, port: listen.port, logger: logger) { port in
+            CommandIO.say("listening on http://\(host.contains(":") ? "[\(host)]" : host):\(port)")
+        }
+        let group = ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                services: [server],
+                gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: logger
+            )
+        )
+        do {
+            try await group.run()
+        } catch {
+            throw CommandFault(
+                "\(listen.host):\(listen.port): cannot listen there; choose another address with --listen."
+            )
+        }
+    }
+}
+
+/// A host and a port to listen on, as `HOST:PORT` or `[V6]:PORT`.
+struct ListenAddress: ExpressibleByArgument, CustomStringConvertible {
+    let host: String
+    let port: Int
+
+    init(host: String, port: Int) {
+        self.host = host
+        self.port = port
+    }
+
+    init?(argument: String) {
+        guard let colon = argument.lastIndex(of: ":"), let port = UInt16(argument[argument.index(after: colon)...])
+        else {
+            return nil
+        }
+        var host = argument[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+        guard !host.isEmpty else { return nil }
+        self.init(host: String(host), port: Int(port))
+    }
+
+    var description: String { "\(host):\(port)" }
+    var defaultValueDescription: String { description }
+}
+
+/// A team on the command line: its id, the id of its key, and a file with the public key where it has one of its own.
+struct SimulatedTeam: ExpressibleByArgument {
+    let id: String
+    let keyId: String
+    let file: String?
+
+    init?(argument: String) {
+        let parts = argument.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count >= 2, parts.allSatisfy({ !$0.isEmpty }) else { return nil }
+        let isName = { (text: String) in
+            text.utf8.count <= 32 && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+        }
+        guard isName(parts[0]), isName(parts[1]) else { return nil }
+        id = parts[0]
+        keyId = parts[1]
+        file = parts.count > 2 ? parts[2] : nil
+    }
+
+    /// The team with its public key; the private half that the seed gives is written where asked, readable by its owner alone.
+    func registered(seed: UInt64, keyFolder: String?) throws -> AppleSimulatorConfiguration.Team {
+        if let file {
+            let text = String(decoding: try CommandIO.read(file, limit: 64 << 10), as: UTF8.self)
+            guard let key = try? P256.Signing.PublicKey(pemRepresentation: text) else {
+                throw CommandFault("\(file): holds no P-256 public key in PEM.")
+            }
+            return .init(id: id, keyId: keyId, key: key)
+        }
+        let key = AppleSimulatorConfiguration.teamKey(seed: seed, team: id)
+        if let keyFolder {
+            let path = "\(keyFolder)/AuthKey_\(keyId).p8"
+            let data = Data((key.pemRepresentation + "\n").utf8)
+            guard FileManager.default.createFile(atPath: path, contents: data, attributes: [.posixPermissions: 0o600])
+            else { throw CommandFault("\(path): cannot be written; choose another folder with --key-folder.") }
+        }
+        return .init(id: id, keyId: keyId, key: key.publicKey)
+    }
+}

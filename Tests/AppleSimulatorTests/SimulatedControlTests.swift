@@ -1,0 +1,116 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppleSimulator
+import Foundation
+import Testing
+
+@Suite struct SimulatedControlTests {
+    @Test func theClockMovesBitsButNotAuthorizations() async throws {
+        let bench = try Bench()
+        let bearer = "Bearer " + (try await bench.token())
+        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let moved = await bench.ask("PUT", "/control/clock", #"{"advanceSeconds":2678400}"#)
+        #expect((moved.object["now"] as? String)?.hasPrefix("2026-12") == true)
+        let token = try await bench.deviceToken("a")
+        let write = await bench.ask(
+            "POST",
+            "/v1/update_two_bits",
+            bench.bits(token, #","bit0":true,"bit1":true"#),
+            authorization: bearer
+        )
+        #expect(write.status == 200)
+        let state = await bench.ask("POST", "/v1/query_two_bits", bench.bits(token), authorization: bearer)
+        #expect(state.object["last_update_time"] as? String == "2026-12")
+    }
+
+    @Test(arguments: [
+        (#"{"now":"2030-01-02T03:04:05Z","stopped":true}"#, "2030-01-02T03:04:05.000Z"),
+        (#"{"now":"2030-01-02T03:04:05.250Z"}"#, "2030-01-02T03:04:05.250Z"),
+        (#"{"follow":true}"#, "2026-11-21T08:33:20.000Z"),
+    ])
+    func theClockIsSet(body: String, now: String) async throws {
+        let bench = try Bench()
+        #expect(await bench.ask("PUT", "/control/clock", body).object["now"] as? String == now)
+        let later = await bench.ask("GET", "/control/state", wall: bench.wall.addingTimeInterval(10))
+        let stands = body.contains("stopped")
+        #expect((later.object["now"] as? String == now) == stands)
+    }
+
+    @Test func faultsHitAsOftenAsTheySay() async throws {
+        let bench = try Bench()
+        let bearer = "Bearer " + (try await bench.token())
+        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let token = try await bench.deviceToken("a")
+        let fault = #"[{"call":"query_two_bits","status":503,"retryAfterSeconds":3,"count":2}]"#
+        #expect(await bench.ask("PUT", "/control/faults", fault).status == 200)
+        var statuses: [Int] = []
+        for _ in 0..<3 {
+            let answer = await bench.ask("POST", "/v1/query_two_bits", bench.bits(token), authorization: bearer)
+            statuses.append(answer.status)
+            if answer.status == 503 { #expect(answer.headers["Retry-After"] == "3") }
+        }
+        #expect(statuses == [503, 503, 200])
+    }
+
+    @Test func aShareOfRequestsFailsTheSameWayEachRun() async throws {
+        var runs: [[Int]] = []
+        for _ in 0..<2 {
+            let bench = try Bench()
+            _ = await bench.ask("PUT", "/control/faults", #"[{"call":"query_two_bits","status":500,"share":0.5}]"#)
+            var statuses: [Int] = []
+            for _ in 0..<40 { statuses.append(await bench.ask("POST", "/v1/query_two_bits").status) }
+            runs.append(statuses)
+        }
+        #expect(runs[0] == runs[1])
+        #expect((8...32).contains(runs[0].count { $0 == 500 }))
+    }
+
+    @Test(arguments: [
+        ("redirect", 302, "Location"), ("html", 200, "<html>"), ("oversized", 200, "AAAA"), ("emptyObject", 200, "{}"),
+    ])
+    func answersCanBeSpoiled(kind: String, status: Int, sign: String) async throws {
+        let bench = try Bench()
+        _ = await bench.ask("PUT", "/control/faults", #"[{"call":"attestationData","kind":"\#(kind)"}]"#)
+        let answer = await bench.ask("POST", "/v1/attestationData", "AAAA")
+        #expect(answer.status == status)
+        #expect(answer.headers.keys.contains(sign) || answer.words.contains(sign))
+    }
+
+    @Test func limitsAreBySecond() async throws {
+        let bench = try Bench()
+        _ = await bench.ask("PUT", "/control/limits", #"{"query_two_bits":2}"#)
+        var statuses: [Int] = []
+        for second in [0.0, 0.1, 0.2, 1.0] {
+            let wall = bench.wall.addingTimeInterval(second)
+            statuses.append(await bench.ask("POST", "/v1/query_two_bits", wall: wall).status)
+        }
+        #expect(statuses == [400, 400, 429, 400])
+        let unknown = await bench.ask("PUT", "/control/limits", #"{"nothing":2}"#)
+        #expect(unknown.status == 400)
+    }
+
+    @Test func aTeamCanBeAddedAndRemoved() async throws {
+        let bench = try Bench { $0.teams = [] }
+        let bearer = "Bearer " + (try await bench.token())
+        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let body = bench.bits(try await bench.deviceToken("a"))
+        #expect(await bench.ask("POST", "/v1/query_two_bits", body, authorization: bearer).status == 401)
+        let team = #"{"teamId":"SIMTEAM001","keyId":"SIMKEY0001"}"#
+        let added = await bench.ask("POST", "/control/teams", team)
+        #expect((added.object["privateKey"] as? String)?.contains("PRIVATE KEY") == true)
+        #expect(await bench.ask("POST", "/v1/query_two_bits", body, authorization: bearer).status == 200)
+        _ = await bench.ask("DELETE", "/control/teams", team)
+        #expect(await bench.ask("POST", "/v1/query_two_bits", body, authorization: bearer).status == 401)
+    }
+
+    @Test(arguments: [
+        ("PUT", "/control/clock", "{"), ("PUT", "/control/faults", #"[{"call":"nothing"}]"#),
+        ("PUT", "/control/clock", #"{"now":"soon"}"#),
+        ("POST", "/control/teams", #"{"teamId":"T","keyId":"K","publicKey":"no"}"#),
+    ])
+    func badWishesAreRefused(method: String, path: String, body: String) async throws {
+        let bench = try Bench()
+        #expect(await bench.ask(method, path, body).status == 400)
+    }
+}
