@@ -1,2 +1,269 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
+
+public import AppTransportSecurity
+import Findings
+public import HTTPTypes
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import TLSFacts
+public import TLSProbe
+
+/// An HTTP client that refuses what an app's ATS dictionary refuses, before a byte of the request leaves.
+///
+///     let policy = ATSPolicy(dictionary: ATSDictionary(nil), profile: .standard)
+///     let client = ATSClient(policy: policy, trust: try .system())
+///     let response = try await client.execute(HTTPRequest(method: .get, url: "https://api.example.com/"))
+///     let body = try await response.body.collect(upTo: 1 << 20)
+///     await client.shutDown()
+///
+/// Every hop of a redirect is decided anew. Connections are shared between the requests of one client, which has one policy. Run it as a
+/// `Service`, or call ``shutDown(grace:)`` in the end.
+public final class ATSClient: Sendable {
+    public let policy: ATSPolicy
+    public let configuration: Configuration
+    let connector: Connector
+    let pool: ConnectionPool
+
+    /// - Parameters:
+    ///   - trust: the roots that certificates may lead to.
+    ///   - fetcher: fetches an intermediate that a server left out; nil fetches nothing.
+    public convenience init(
+        policy: ATSPolicy,
+        trust: TrustStore,
+        fetcher: (any IntermediateFetcher)? = nil,
+        configuration: Configuration = Configuration()
+    ) {
+        self.init(
+            policy: policy,
+            chains: ChainBuilder(store: trust, fetcher: fetcher),
+            configuration: configuration
+        )
+    }
+
+    package init(policy: ATSPolicy, chains: any ChainBuilding, configuration: Configuration = Configuration()) {
+        self.policy = policy
+        self.configuration = configuration
+        let connector = Connector(configuration: configuration, chains: chains)
+        self.connector = connector
+        pool = ConnectionPool(
+            limit: configuration.connectionsPerHost,
+            streamLimit: configuration.streamsPerConnection,
+            keepAlive: TimeAmount(configuration.keepAlive)
+        ) { key in
+            try await ATSClient.open(key, policy, connector, configuration)
+        }
+    }
+
+    /// Loads a request: decided by the policy, connected, judged, sent, and redirected up to the limit.
+    ///
+    /// - Parameters:
+    ///   - request: scheme, authority and path make the URL; `host` is set from the authority.
+    ///   - timeout: for this load instead of the configured one.
+    ///   - bodyLimit: for the body of this answer instead of the configured one, bytes.
+    /// - Returns: the answer with its body still to be read, whatever its status.
+    /// - Throws: ``ATSLoadError`` where the load was refused or no answer came; `CancellationError`.
+    public func execute(
+        _ request: HTTPRequest,
+        body: RequestBody = .empty,
+        timeout: Duration? = nil,
+        bodyLimit: Int? = nil
+    ) async throws -> ATSResponse {
+        var load = Load(request, body)
+        let total = timeout ?? configuration.totalTimeout
+        let deadline = total.map { NIODeadline.now() + TimeAmount($0) }
+        while true {
+            let answer = try await perform(&load, deadline: deadline, bodyLimit: bodyLimit ?? configuration.bodyLimit)
+            guard let limit = configuration.redirectLimit, let next = load.redirect(from: answer, limit: limit) else {
+                return answer.response(load)
+            }
+            // A short body is read so that the connection can be used again; a long one is dropped with its connection.
+            if case .buffered = answer.wire.body.storage {
+            } else {
+                _ = try? await answer.wire.body.collect(upTo: 16 * 1024)
+            }
+            try load.follow(next.get())
+        }
+    }
+
+    /// Takes no more loads, lets those that run end within the grace, and closes every connection.
+    public func shutDown(grace: Duration = .seconds(10)) async { await pool.shutDown(grace: grace) }
+
+    /// Connections that are open now.
+    public var openConnections: Int { pool.openCount }
+
+    // MARK: One hop
+
+    private func perform(_ load: inout Load, deadline: NIODeadline?, bodyLimit: Int?) async throws -> Answer {
+        let url: LoadURL
+        do {
+            url = try LoadURL(load.url)
+        } catch {
+            throw load.failed(LoadFaults.badURL(error, url: load.url))
+        }
+        let decision = policy.decide(url)
+        if let error = decision.error, decision.verdict == .blocked {
+            let refusal = LoadFaults.blocked(decision, error: error, isRedirect: !load.hops.isEmpty)
+            guard configuration.isMonitoring else { throw load.failed(refusal) }
+            load.wouldRefuse.append(refusal)
+        }
+        var key = PoolKey(isSecure: url.isSecure, host: url.host, port: url.effectivePort)
+        key.excludesPrivate = load.cameFromPublic && !configuration.mayRedirectToPrivateAddresses
+        let wire = WireRequest(
+            head: load.wireHead(url),
+            body: load.body.content,
+            deadline: deadline,
+            idleTimeout: configuration.idleTimeout.map { TimeAmount($0) },
+            bodyLimit: bodyLimit,
+            toleratesUncleanClose: configuration.toleratesUncleanClose
+        )
+        var attempts = 0
+        while true {
+            attempts += 1
+            do {
+                let lease = try await leased(key, deadline: deadline)
+                let connection = lease.connection
+                do {
+                    let pool = pool
+                    let response = try await connection.perform(wire) { pool.endStream(of: connection) }
+                    if let report = connection.wouldRefuse { load.wouldRefuse.append(report) }
+                    return Answer(wire: response, connection: connection, url: url, decision: decision)
+                } catch let failure as ExchangeFailure
+                    where lease.isReused && attempts < 3 && !failure.answerHadBegun && load.mayBeSentAgain
+                    && failure.reason.isLostConnection
+                {
+                    // The server closed a resting connection just as it was used: the request was not answered, and goes once more.
+                    continue
+                }
+            } catch is CancellationError {
+                throw CancellationError()
+            } catch let error as ATSLoadError {
+                throw load.failed(error)
+            } catch {
+                throw load.failed(LoadFaults.translate(error, url: url, decision: decision))
+            }
+        }
+    }
+
+    private func leased(_ key: PoolKey, deadline: NIODeadline?) async throws -> ConnectionPool.Lease {
+        try Task.checkCancellation()
+        guard let deadline else { return try await pool.lease(key) }
+        if let ready = pool.leaseAtOnce(key) { return ready }
+        let left = deadline - .now()
+        return try await withThrowingTaskGroup(of: ConnectionPool.Lease?.self) { group in
+            group.addTask { try await self.pool.lease(key) }
+            group.addTask {
+                try await Task.sleep(for: .nanoseconds(max(0, left.nanoseconds)))
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard let lease = try await group.next() ?? nil else { throw ExchangeFailure(reason: .timeout) }
+            return lease
+        }
+    }
+
+    // MARK: Connections
+
+    /// Opens a connection that complies, or in monitor mode one that would have been refused, with the reason.
+    private static func open(
+        _ key: PoolKey,
+        _ policy: ATSPolicy,
+        _ connector: Connector,
+        _ configuration: Configuration
+    ) async throws -> HTTPConnection {
+        let keepAlive = TimeAmount(configuration.keepAlive)
+        let link = ConnectionLink()
+        func connection(_ made: Connector.Established, _ report: ATSLoadError?) -> HTTPConnection {
+            HTTPConnection(
+                channel: made.channel,
+                wire: made.wire,
+                key: key,
+                judgement: made.judgement,
+                wouldRefuse: report,
+                link: link,
+                keepAlive: keepAlive
+            )
+        }
+        guard key.isSecure else {
+            return connection(try await connector.establish(Connector.Attempt(key: key, tls: nil, link: link)), nil)
+        }
+        let host = key.host.contains(":") ? "[\(key.host)]" : key.host
+        let url = try LoadURL("https://\(host):\(key.port)/")
+        let decision = policy.decide(url)
+        let requirements = decision.requirements
+        let protocols = configuration.offersHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
+        let offer = TLSOffer(requirements, protocols: protocols)
+        var judge = HandshakeJudge(
+            host: key.host,
+            port: key.port,
+            requirements: requirements,
+            chains: connector.chains,
+            configuration: configuration,
+            onlyReports: false
+        )
+        do {
+            guard offer.isPossible else { throw LoadFaults.nothingToOffer(url: url) }
+            return connection(
+                try await connector.establish(Connector.Attempt(key: key, tls: (offer, judge), link: link)),
+                nil
+            )
+        } catch {
+            let wide = TLSOffer(everythingWith: protocols)
+            let refusal = await explained(error, url: url, decision: decision) {
+                await connector.glance(key, wide, judge)
+            }
+            guard configuration.isMonitoring, refusal.outcome == .refused else { throw refusal }
+            judge = HandshakeJudge(
+                host: key.host,
+                port: key.port,
+                requirements: requirements,
+                chains: connector.chains,
+                configuration: configuration,
+                onlyReports: true
+            )
+            return connection(
+                try await connector.establish(Connector.Attempt(key: key, tls: (wide, judge), link: link)),
+                refusal
+            )
+        }
+    }
+
+    /// The error of a failed attempt; where the server itself ended the handshake, a second hello that offers everything tells why.
+    private static func explained(
+        _ error: any Error,
+        url: LoadURL,
+        decision: URLDecision,
+        glance: () async -> HandshakeObservation?
+    ) async -> ATSLoadError {
+        if let error = error as? ATSLoadError { return error }
+        if let failure = error as? ConnectFailure {
+            switch failure.outcome {
+            case .alert, .protocolError:
+                return LoadFaults.translate(error, url: url, decision: decision, widest: await glance())
+            case .connection, .negotiated: break
+            }
+        }
+        return LoadFaults.translate(error, url: url, decision: decision)
+    }
+}
+
+extension Connector {
+    /// What the server negotiates when everything is offered; no request is ever sent on such a connection.
+    func glance(_ key: PoolKey, _ offer: TLSOffer, _ judge: HandshakeJudge) async -> HandshakeObservation? {
+        var glancing = judge
+        glancing.onlyGlances = true
+        do {
+            let made = try await establish(Attempt(key: key, tls: (offer, glancing), link: ConnectionLink()))
+            made.channel.close(promise: nil)
+            return nil
+        } catch {
+            return (error as? RefusedHandshake)?.judgement.facts.handshake
+        }
+    }
+}
+
+extension ExchangeFailure.Reason {
+    /// The connection went away; nothing was said about the request.
+    fileprivate var isLostConnection: Bool { self == .closedBeforeAnswer || self == .reset }
+}

@@ -64,7 +64,10 @@ package final class LoopbackServers: Sendable {
         process.standardOutput = output
         try process.run()
         var line: [UInt8] = []
-        while line.last != 0x0A, let part = try output.fileHandleForReading.read(upToCount: 4096), !part.isEmpty {
+        // `read(upToCount:)` waits until it has that many bytes, which never come.
+        while line.last != 0x0A {
+            let part = output.fileHandleForReading.availableData
+            if part.isEmpty { break }
             line.append(contentsOf: part)
         }
         guard let list = try? JSONDecoder().decode(List.self, from: Data(line)) else {

@@ -36,7 +36,12 @@ enum CommandIO {
 
     /// Writes data to `path`, or to standard output where no path is given.
     static func write(_ text: String, to path: String?) throws {
-        let data = Data(text.utf8)
+        try write(Array(text.utf8), to: path)
+    }
+
+    /// Writes bytes as they are to `path`, or to standard output where no path is given.
+    static func write(_ bytes: [UInt8], to path: String?) throws {
+        let data = Data(bytes)
         guard let path else { return FileHandle.standardOutput.write(data) }
         do {
             try data.write(to: URL(fileURLWithPath: path))

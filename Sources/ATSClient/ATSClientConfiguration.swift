@@ -1,0 +1,67 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import AppTransportSecurity
+public import Findings
+public import Foundation
+public import NIOCore
+import NIOPosix
+public import TLSFacts
+
+extension ATSClient {
+    /// What a client does apart from its policy. Every default is safe; times are durations, sizes are bytes.
+    public struct Configuration: Sendable {
+        /// For one connection: TCP and TLS together.
+        public var connectTimeout: Duration = .seconds(10)
+        /// For a whole load, redirects and body included; nil for no limit.
+        public var totalTimeout: Duration? = .seconds(60)
+        /// Between two pieces of an answer.
+        public var idleTimeout: Duration? = .seconds(30)
+        /// How long an unused connection is kept.
+        public var keepAlive: Duration = .seconds(60)
+        /// Connections to one host and port; one HTTP/2 connection carries many requests.
+        public var connectionsPerHost = 8
+        /// Requests that one HTTP/2 connection carries at a time.
+        public var streamsPerConnection = 100
+        /// Nil: redirects are not followed and are answers like any other.
+        public var redirectLimit: Int? = 20
+        /// All header fields of an answer together.
+        public var headerLimit = 64 * 1024
+        public var headerCountLimit = 128
+        /// The body of an answer; nil for no limit.
+        public var bodyLimit: Int?
+        /// Offers HTTP/2.
+        public var offersHTTP2 = true
+        /// As curl's `--resolve`.
+        public var addressOverrides: [AddressOverride] = []
+        /// Loads what the policy refuses and reports it in ``ATSResponse/wouldRefuse``.
+        public var isMonitoring = false
+        /// A body that only the end of the connection ends is complete even if TLS was not closed properly, as URLSession has it.
+        public var toleratesUncleanClose = false
+        /// Whether addresses of private networks may be reached by a redirect from a public server.
+        public var mayRedirectToPrivateAddresses = true
+        /// The app's own code that may accept a certificate which trust evaluation refused. It is asked only where the dictionary permits
+        /// insecure loads for the host.
+        public var acceptsUntrusted: (@Sendable (ServerChallenge) async -> Bool)?
+        /// The app's own code that may refuse more than the policy does: a sentence refuses, nil goes on. It is asked for every connection.
+        public var refuses: (@Sendable (ServerChallenge) async -> String?)?
+        /// The clock that certificates are judged by.
+        public var now: @Sendable () -> Date = SystemClock.now
+        public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+        /// Which addresses may be connected to at all.
+        package var mayConnect: @Sendable (SocketAddress) -> Bool = { _ in true }
+        /// For Certificate Transparency; nil leaves that rule a note.
+        public var transparencyLogs: CTLogList?
+
+        public init() {}
+    }
+}
+
+/// What the app's own code is asked about: a server that has shown its certificates, before any byte of a request is sent.
+public struct ServerChallenge: Sendable {
+    public let host: String
+    public let port: Int
+    public let facts: ConnectionFacts
+    /// The failed requirements of the evaluation; empty where it passed.
+    public let causes: [Cause]
+}

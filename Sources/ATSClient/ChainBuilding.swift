@@ -1,0 +1,53 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Foundation
+import NIOConcurrencyHelpers
+package import TLSFacts
+import TLSProbe
+
+/// Whoever can turn the certificates that a server presented into the facts of a chain.
+package protocol ChainBuilding: Sendable {
+    /// Searches a path to an anchor. Judges neither dates nor names.
+    ///
+    /// - Parameters:
+    ///   - presented: DER, leaf first, as it came.
+    ///   - instant: decides only between several complete paths.
+    func build(presented: [[UInt8]], at instant: Date?, allowingPrivateAddresses: Bool) async -> ChainFacts
+}
+
+extension ChainBuilder: ChainBuilding {}
+
+/// Remembers the facts of chains that were seen, because one server shows the same chain on every connection.
+///
+/// Only chains that reached an anchor are kept, and only used while every certificate on them is valid: dates are still judged at every use. At
+/// most `capacity` chains; when it is full, everything is forgotten at once.
+final class RememberingChains: Sendable {
+    private let builder: any ChainBuilding
+    private let kept = NIOLockedValueBox<[[[UInt8]]: ChainFacts]>([:])
+    static let capacity = 256
+
+    init(_ builder: any ChainBuilding) { self.builder = builder }
+
+    func known(_ presented: [[UInt8]], at instant: Date) -> ChainFacts? {
+        guard let facts = kept.withLockedValue({ $0[presented] }) else { return nil }
+        let isCurrent = facts.judged.allSatisfy { $0.notBefore <= instant && instant <= $0.notAfter }
+        return isCurrent ? facts : nil
+    }
+
+    func facts(of presented: [[UInt8]], at instant: Date, allowingPrivateAddresses: Bool) async -> ChainFacts {
+        if let facts = known(presented, at: instant) { return facts }
+        let facts = await builder.build(
+            presented: presented,
+            at: instant,
+            allowingPrivateAddresses: allowingPrivateAddresses
+        )
+        if case .anchored = facts.path {
+            kept.withLockedValue { kept in
+                if kept.count >= RememberingChains.capacity { kept.removeAll() }
+                kept[presented] = facts
+            }
+        }
+        return facts
+    }
+}

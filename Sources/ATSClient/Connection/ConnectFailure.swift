@@ -1,0 +1,92 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import NIOCore
+import NIOSSL
+import TLSFacts
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
+/// How an attempt to reach a server ended before any HTTP: the facts, not judged yet.
+struct ConnectFailure: Error, Sendable {
+    let outcome: HandshakeOutcome
+    /// The server had asked for a client certificate before it gave up.
+    var askedForClientCertificate = false
+
+    init(_ failure: ConnectionFailure) { outcome = .connection(failure) }
+
+    init(outcome: HandshakeOutcome, askedForClientCertificate: Bool = false) {
+        self.outcome = outcome
+        self.askedForClientCertificate = askedForClientCertificate
+    }
+}
+
+extension ConnectionFailure {
+    /// What an error of a socket says.
+    init(_ error: any Error) {
+        if let error = error as? IOError {
+            switch error.errnoCode {
+            case ECONNREFUSED: self = .refused
+            case ECONNRESET, EPIPE, ECONNABORTED: self = .reset
+            case ETIMEDOUT: self = .timeout
+            default: self = .unreachable(String(cString: strerror(error.errnoCode)))
+            }
+        } else if let error = error as? ChannelError {
+            if case .connectTimeout = error { self = .timeout } else { self = .closed }
+        } else {
+            self = .closed
+        }
+    }
+}
+
+/// The reason code that BoringSSL gave, as far as its wrapper shows it.
+enum BoringSSLReason {
+    /// The description number of a TLS alert that the peer sent: reasons from 1000 on are 1000 plus that number.
+    static func alert(in error: any Error) -> UInt8? {
+        guard let stack = errorStack(of: error) else { return nil }
+        for entry in stack {
+            // "Error: 268436496 error:...": lib in the upper byte, reason in the lower twelve bits.
+            let words = entry.description.split(separator: " ", maxSplits: 2)
+            guard words.count > 1, let packed = UInt32(words[1]) else { continue }
+            let reason = packed & 0xFFF
+            if reason >= 1000, let alert = UInt8(exactly: reason - 1000) { return alert }
+        }
+        return nil
+    }
+
+    /// A short name such as `WRONG_VERSION_NUMBER`.
+    static func text(of error: any Error) -> String {
+        guard let entry = errorStack(of: error)?.first?.description else { return "the handshake failed" }
+        let parts = entry.split(separator: ":")
+        return parts.dropFirst().first { $0.contains("_") && !$0.contains("/") }.map {
+            String($0.split(separator: " ")[0])
+        }
+            ?? "the handshake failed"
+    }
+
+    /// Whether the peer ended the connection in the middle of the handshake without a word.
+    static func isEndOfFile(_ error: any Error) -> Bool {
+        guard case .handshakeFailed(.sslError(let stack)) = error as? NIOSSLError else {
+            if case .handshakeFailed(.syscallError) = error as? NIOSSLError { return true }
+            return false
+        }
+        return stack.contains(.eofDuringHandshake) || stack.contains(.eofDuringAdditionalCertficiateChainValidation)
+    }
+
+    private static func errorStack(of error: any Error) -> NIOBoringSSLErrorStack? {
+        switch error {
+        case NIOSSLError.handshakeFailed(.sslError(let stack)), NIOSSLError.shutdownFailed(.sslError(let stack)),
+            BoringSSLError.sslError(let stack), BoringSSLError.unknownError(let stack):
+            stack
+        default: nil
+        }
+    }
+}

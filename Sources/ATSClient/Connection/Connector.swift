@@ -1,0 +1,250 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import NIOCore
+import NIOHTTP1
+import NIOHTTP2
+import NIOPosix
+import NIOSSL
+import TLSFacts
+
+/// Opens connections: name, TCP, TLS with the judge inside the handshake, and HTTP/1.1 or HTTP/2 on top.
+struct Connector: Sendable {
+    let configuration: ATSClient.Configuration
+    let resolver: AddressResolver
+    let contexts: TLSOffer.Contexts
+    let chains: RememberingChains
+
+    init(configuration: ATSClient.Configuration, chains: any ChainBuilding) {
+        self.configuration = configuration
+        self.chains = RememberingChains(chains)
+        resolver = AddressResolver(
+            overrides: configuration.addressOverrides,
+            timeout: TimeAmount(configuration.connectTimeout),
+            loop: configuration.eventLoopGroup.next()
+        )
+        contexts = TLSOffer.Contexts()
+    }
+
+    /// What one attempt asks for.
+    struct Attempt: Sendable {
+        let key: PoolKey
+        /// Nil for plain HTTP.
+        let tls: (offer: TLSOffer, judge: HandshakeJudge)?
+        let link: ConnectionLink
+    }
+
+    /// What came of it.
+    struct Established: Sendable {
+        let channel: any Channel
+        let wire: HTTPConnection.Wire
+        let judgement: HandshakeJudge.Judgement?
+    }
+
+    /// Connects to the host of the key, with the addresses one after another, 250 ms apart (RFC 8305 in short).
+    ///
+    /// - Throws: ``ConnectFailure``, ``RefusedHandshake``, `CancellationError`.
+    func establish(_ attempt: Attempt) async throws -> Established {
+        var addresses = try await resolver.addresses(of: attempt.key.host, port: attempt.key.port)
+        if attempt.key.excludesPrivate {
+            addresses = addresses.filter { address in
+                guard let ip = address.ipAddress.flatMap({ IPAddress($0) }) else { return false }
+                return !AddressKind(ip).isPrivate
+            }
+            guard !addresses.isEmpty else {
+                throw ConnectFailure(.unreachable("its address is private, and a public server redirected to it"))
+            }
+        }
+        if !addresses.isEmpty, !addresses.contains(where: configuration.mayConnect) {
+            throw ConnectFailure(.unreachable("its address is not one that may be connected to"))
+        }
+        addresses = addresses.filter(configuration.mayConnect)
+        guard let first = addresses.first else { throw ConnectFailure(.nameNotFound("no address")) }
+        let opening = addresses.count == 1 ? try await open(first, attempt) : try await race(addresses, attempt)
+        return try await withTaskCancellationHandler {
+            try await opening.handshake.get()
+        } onCancel: {
+            opening.channel.close(promise: nil)
+        }
+    }
+
+    private struct Opening: Sendable {
+        let channel: any Channel
+        let handshake: EventLoopFuture<Established>
+    }
+
+    private func race(_ addresses: [SocketAddress], _ attempt: Attempt) async throws -> Opening {
+        try await withThrowingTaskGroup(of: Opening?.self) { group in
+            var rest = addresses[...]
+            var running = 0
+            var failure: any Error = ConnectFailure(.timeout)
+            while true {
+                if let address = rest.popFirst() {
+                    running += 1
+                    group.addTask { try await open(address, attempt) }
+                    if !rest.isEmpty {
+                        group.addTask {
+                            try? await Task.sleep(for: .milliseconds(250))
+                            return nil
+                        }
+                    }
+                }
+                do {
+                    // Nil: a quarter of a second went by, so the next address has its turn beside those that run.
+                    guard let result = try await group.next() else { throw failure }
+                    guard let winner = result else { continue }
+                    group.cancelAll()
+                    while let late = try? await group.next() { late?.channel.close(promise: nil) }
+                    return winner
+                } catch {
+                    failure = error
+                    running -= 1
+                    if running == 0, rest.isEmpty { throw failure }
+                }
+            }
+        }
+    }
+
+    /// Opens TCP to one address; the handshake goes on behind.
+    private func open(_ address: SocketAddress, _ attempt: Attempt) async throws -> Opening {
+        let loop = configuration.eventLoopGroup.next()
+        let promise = loop.makePromise(of: Established.self)
+        let connectTimeout = TimeAmount(configuration.connectTimeout)
+        let bootstrap = ClientBootstrap(group: loop)
+            .connectTimeout(connectTimeout)
+            .channelOption(.socketOption(.tcp_nodelay), value: 1)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try prepare(channel, attempt, connectTimeout, promise)
+                }
+            }
+        do {
+            let channel = try await bootstrap.connect(to: address).get()
+            if attempt.tls == nil {
+                channel.eventLoop.execute {
+                    promise.completeWith(
+                        Result {
+                            Established(channel: channel, wire: try http1(channel, attempt.link), judgement: nil)
+                        }
+                    )
+                }
+            }
+            return Opening(channel: channel, handshake: promise.futureResult)
+        } catch {
+            promise.fail(error)
+            throw ConnectFailure(ConnectionFailure(error))
+        }
+    }
+
+    /// Puts the handlers of the handshake in place. On the event loop.
+    private func prepare(
+        _ channel: any Channel,
+        _ attempt: Attempt,
+        _ timeLimit: TimeAmount,
+        _ promise: EventLoopPromise<Established>
+    ) throws {
+        guard let (offer, judge) = attempt.tls else { return }
+        let state = HandshakeState()
+        let bound = NIOLoopBound(state, eventLoop: channel.eventLoop)
+        let isName = IPAddress(attempt.key.host) == nil
+        let tls = try NIOSSLClientHandler(
+            context: try contexts.context(for: offer),
+            serverHostname: isName ? Connector.serverName(attempt.key.host) : nil,
+            customVerificationCallback: { certificates, promise in
+                Connector.verify(certificates, bound, judge, channel, promise)
+            }
+        )
+        let end = HandshakeEndHandler(state, timeLimit: timeLimit, promise: promise) { negotiated, channel in
+            let wire = negotiated == "h2" ? try http2(channel, attempt.link) : try http1(channel, attempt.link)
+            return Established(channel: channel, wire: wire, judgement: state.judgement)
+        }
+        try channel.pipeline.syncOperations.addHandlers([FlightWatchHandler(state), tls, end])
+    }
+
+    /// SNI has no trailing dot (RFC 6066 section 3).
+    private static func serverName(_ host: String) -> String { host.hasSuffix(".") ? String(host.dropLast()) : host }
+
+    /// The verification callback: asks the judge, at once where it can tell at once. On the event loop.
+    private static func verify(
+        _ certificates: [NIOSSLCertificate],
+        _ state: NIOLoopBound<HandshakeState>,
+        _ judge: HandshakeJudge,
+        _ channel: any Channel,
+        _ promise: EventLoopPromise<NIOSSLVerificationResult>
+    ) {
+        let presented = certificates.map { (try? $0.toDERBytes()) ?? [] }
+        // The library checks the signature over the handshake itself and never completes one without it.
+        guard let handshake = state.value.flight.observation(certificates: presented, possession: .proven) else {
+            return promise.succeed(.failed)
+        }
+        if let judgement = judge.judgeAtOnce(handshake) {
+            state.value.judgement = judgement
+            return promise.succeed(judgement.passes ? .certificateVerified : .failed)
+        }
+        let peerIsPrivate =
+            channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }.map { AddressKind($0).isPrivate } ?? false
+        promise.completeWithTask {
+            let judgement = await judge.judge(handshake, peerIsPrivate: peerIsPrivate)
+            return try await state.eventLoop.submit {
+                state.value.judgement = judgement
+                return judgement.passes ? NIOSSLVerificationResult.certificateVerified : .failed
+            }.get()
+        }
+    }
+
+    // MARK: HTTP
+
+    private func http1(_ channel: any Channel, _ link: ConnectionLink) throws -> HTTPConnection.Wire {
+        var limits = NIOHTTPDecoderLimitConfiguration()
+        limits.maxHeaderFieldSize = min(configuration.headerLimit, limits.maxHeaderFieldSize)
+        limits.maxHeaderListSize = configuration.headerLimit
+        limits.maxHeaderFieldCount = configuration.headerCountLimit
+        let handler = ExchangeHandler(
+            isMultiplexed: false,
+            keepAlive: TimeAmount(configuration.keepAlive),
+            loop: channel.eventLoop
+        ) { canBeReused in
+            if canBeReused { link.free() }
+        }
+        try channel.pipeline.syncOperations.addHandlers([
+            HTTPRequestEncoder(),
+            ByteToMessageHandler(
+                HTTPResponseDecoder(
+                    leftOverBytesStrategy: .dropBytes,
+                    informationalResponseStrategy: .drop,
+                    limitConfiguration: limits
+                )
+            ),
+            handler,
+        ])
+        return .http1(NIOLoopBound(handler, eventLoop: channel.eventLoop))
+    }
+
+    private func http2(_ channel: any Channel, _ link: ConnectionLink) throws -> HTTPConnection.Wire {
+        var http2 = NIOHTTP2Handler.Configuration()
+        http2.connection.initialSettings = [
+            HTTP2Setting(parameter: .enablePush, value: 0),
+            HTTP2Setting(parameter: .maxHeaderListSize, value: configuration.headerLimit),
+            HTTP2Setting(parameter: .initialWindowSize, value: Connector.streamWindow),
+        ]
+        http2.connection.targetWindowSize = Connector.connectionWindow
+        http2.stream.targetWindowSize = Connector.streamWindow
+        let handler = NIOHTTP2Handler(
+            mode: .client,
+            eventLoop: channel.eventLoop,
+            connectionConfiguration: http2.connection,
+            streamConfiguration: http2.stream
+        ) { stream in
+            // Push is switched off; a server that pushes all the same is not listened to.
+            stream.close()
+        }
+        try channel.pipeline.syncOperations.addHandlers([handler, HTTP2ControlHandler { link.drain() }])
+        return .http2(try handler.syncMultiplexer())
+    }
+
+    /// Bytes that a server may send ahead on one stream, and on all of a connection.
+    private static let streamWindow = 512 * 1024
+    private static let connectionWindow = 4 * 1024 * 1024
+}

@@ -1,0 +1,331 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import NIOHTTP2
+import NIOSSL
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
+/// Runs exchanges on a channel that speaks in HTTP parts: one after another on an HTTP/1.1 connection, a single one on an HTTP/2 stream.
+final class ExchangeHandler: ChannelDuplexHandler {
+    typealias InboundIn = HTTPClientResponsePart
+    typealias OutboundIn = Never
+    typealias OutboundOut = HTTPClientRequestPart
+
+    /// Told when an exchange is over; whether the connection can take another one.
+    private let onIdle: (_ canBeReused: Bool) -> Void
+    private let isMultiplexed: Bool
+    private let keepAlive: TimeAmount
+    private let loop: any EventLoop
+
+    private var context: ChannelHandlerContext?
+    private var exchange: Exchange?
+    private var head: HTTPResponseHead?
+    /// Body bytes that came before the head was handed over.
+    private var early = ByteBuffer()
+    private var body: BodyBuffer?
+    private var received = 0
+    private var isRequestSent = false
+    private var upload: Task<Void, Never>?
+    private var holdsRead = false
+    private var missedRead = false
+    private var lastActivity = NIODeadline.now()
+    private var timerAt: NIODeadline?
+    /// Why the channel ended while nothing ran on it.
+    private var endReason: ExchangeFailure.Reason?
+
+    init(
+        isMultiplexed: Bool,
+        keepAlive: TimeAmount,
+        loop: any EventLoop,
+        onIdle: @escaping (_ canBeReused: Bool) -> Void
+    ) {
+        self.loop = loop
+        self.isMultiplexed = isMultiplexed
+        self.keepAlive = keepAlive
+        self.onIdle = onIdle
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        fail(.closedBeforeAnswer)
+        self.context = nil
+    }
+
+    // MARK: Sending
+
+    /// Sends the request. The channel must be idle.
+    func begin(_ exchange: Exchange, _ continuation: CheckedContinuation<WireResponse, any Error>) {
+        guard let context, context.channel.isActive, self.exchange == nil else {
+            continuation.resume(throwing: ExchangeFailure(reason: endReason ?? .closedBeforeAnswer))
+            if isMultiplexed { onIdle(false) }
+            return
+        }
+        guard !exchange.isCancelled else {
+            continuation.resume(throwing: CancellationError())
+            return becomeIdle(canBeReused: true)
+        }
+        exchange.continuation = continuation
+        exchange.handler = self
+        self.exchange = exchange
+        head = nil
+        early = ByteBuffer()
+        body = nil
+        received = 0
+        isRequestSent = false
+        lastActivity = .now()
+        arm()
+        context.write(wrapOutboundOut(.head(exchange.request.head)), promise: nil)
+        switch exchange.request.body {
+        case .empty: finishSending(context)
+        case .bytes(let bytes):
+            if bytes.readableBytes > 0 { context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil) }
+            finishSending(context)
+        case .stream(_, let produce):
+            context.flush()
+            startUpload(produce, of: exchange)
+        }
+    }
+
+    private func finishSending(_ context: ChannelHandlerContext) {
+        isRequestSent = true
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+    }
+
+    private typealias Produce = @Sendable (@Sendable (ByteBuffer) async throws -> Void) async throws -> Void
+
+    private func startUpload(_ produce: @escaping Produce, of exchange: Exchange) {
+        let loop = loop
+        let handler = NIOLoopBound(self, eventLoop: loop)
+        upload = Task {
+            do {
+                try await produce { part in
+                    try await loop.flatSubmit { handler.value.send(part, of: exchange) }.get()
+                }
+                loop.execute { handler.value.uploadEnded(exchange, nil) }
+            } catch {
+                let sentence = String(describing: error)
+                loop.execute { handler.value.uploadEnded(exchange, sentence) }
+            }
+        }
+    }
+
+    private func send(_ part: ByteBuffer, of exchange: Exchange) -> EventLoopFuture<Void> {
+        guard let context, self.exchange === exchange else {
+            return loop.makeFailedFuture(ExchangeFailure(reason: .closedBeforeAnswer))
+        }
+        lastActivity = .now()
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(part))), promise: promise)
+        return promise.futureResult
+    }
+
+    private func uploadEnded(_ exchange: Exchange, _ error: String?) {
+        guard let context, self.exchange === exchange else { return }
+        upload = nil
+        if let error { return fail(.requestBody(error)) }
+        finishSending(context)
+    }
+
+    // MARK: Receiving
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        lastActivity = .now()
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            guard exchange != nil else { return context.close(promise: nil) }
+            self.head = head
+        case .body(let part): receive(part)
+        case .end: complete()
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        // A head without its end: hand it over, the body follows as a stream.
+        if head != nil, body == nil, exchange?.continuation != nil { handOver(complete: false) }
+        context.fireChannelReadComplete()
+    }
+
+    private func receive(_ part: ByteBuffer) {
+        guard let exchange else { return }
+        received += part.readableBytes
+        if let limit = exchange.request.bodyLimit, received > limit { return fail(.bodyTooLarge(limit: limit)) }
+        if let body {
+            if !body.push(part) { holdsRead = true }
+        } else if early.readableBytes == 0 {
+            early = part
+        } else {
+            early.writeImmutableBuffer(part)
+        }
+    }
+
+    private func complete() {
+        guard let exchange else { return }
+        if let body {
+            body.finish(.success(()))
+        } else {
+            handOver(complete: true)
+        }
+        let canBeReused =
+            isRequestSent && !isMultiplexed && head?.isKeepAlive == true && exchange.request.head.isKeepAlive
+        self.exchange = nil
+        body = nil
+        upload?.cancel()
+        upload = nil
+        becomeIdle(canBeReused: canBeReused)
+    }
+
+    /// Gives the head to the waiting task, with the body as far as it is there.
+    private func handOver(complete: Bool) {
+        guard let exchange, let head, let continuation = exchange.continuation else { return }
+        exchange.continuation = nil
+        if complete {
+            return continuation.resume(returning: WireResponse(head: head, body: ResponseBody(.buffered(early))))
+        }
+        let loop = loop
+        let handler = NIOLoopBound(self, eventLoop: loop)
+        let buffer = BodyBuffer(
+            readOn: { loop.execute { handler.value.readOn() } },
+            giveUp: { loop.execute { handler.value.giveUp(exchange) } }
+        )
+        body = buffer
+        if early.readableBytes > 0, !buffer.push(early) { holdsRead = true }
+        early = ByteBuffer()
+        continuation.resume(returning: WireResponse(head: head, body: ResponseBody(.streaming(BodyReader(buffer)))))
+    }
+
+    // MARK: Backpressure
+
+    func read(context: ChannelHandlerContext) {
+        if holdsRead {
+            missedRead = true
+        } else {
+            context.read()
+        }
+    }
+
+    private func readOn() {
+        holdsRead = false
+        lastActivity = .now()
+        if missedRead {
+            missedRead = false
+            context?.read()
+        }
+    }
+
+    // MARK: Ends
+
+    /// Ends this exchange because nobody waits for it any more. The connection cannot be used again.
+    func giveUp(_ exchange: Exchange) {
+        guard self.exchange === exchange else { return }
+        end(with: CancellationError())
+        context?.close(promise: nil)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if case .uncleanShutdown = error as? NIOSSLError {
+            if exchange?.request.toleratesUncleanClose == true { return }
+        }
+        let reason = reason(of: error)
+        if exchange == nil, endReason == nil { endReason = reason }
+        fail(reason)
+        context.close(promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        fail(head == nil ? .closedBeforeAnswer : .incompleteBody)
+        context.fireChannelInactive()
+    }
+
+    private func fail(_ reason: ExchangeFailure.Reason) {
+        guard exchange != nil else { return }
+        end(with: ExchangeFailure(reason: reason, answerHadBegun: head != nil))
+        context?.close(promise: nil)
+    }
+
+    private func end(with error: any Error) {
+        guard let exchange else { return }
+        self.exchange = nil
+        upload?.cancel()
+        upload = nil
+        body?.finish(.failure(error))
+        body = nil
+        exchange.continuation?.resume(throwing: error)
+        exchange.continuation = nil
+        onIdle(false)
+    }
+
+    private func becomeIdle(canBeReused: Bool) {
+        holdsRead = false
+        if missedRead {
+            missedRead = false
+            context?.read()
+        }
+        lastActivity = .now()
+        arm()
+        onIdle(canBeReused)
+        if !canBeReused { context?.close(promise: nil) }
+    }
+
+    private func reason(of error: any Error) -> ExchangeFailure.Reason {
+        if let alert = BoringSSLReason.alert(in: error) { return .alert(alert) }
+        switch error {
+        case let error as IOError where error.errnoCode == ECONNRESET: return .reset
+        case is IOError, is ChannelError: return head == nil ? .closedBeforeAnswer : .incompleteBody
+        case HTTPParserError.headerOverflow: return .headerTooLarge
+        case HTTPParserError.invalidEOFState: return head == nil ? .closedBeforeAnswer : .incompleteBody
+        case is NIOSSLError: return head == nil ? .closedBeforeAnswer : .incompleteBody
+        case is NIOHTTP2Errors.StreamClosed, is NIOHTTP2Errors.IOOnClosedConnection:
+            return head == nil ? .closedBeforeAnswer : .incompleteBody
+        default:
+            let name = String(String(describing: error).prefix(120))
+            return name.lowercased().contains("header") && name.lowercased().contains("large")
+                ? .headerTooLarge : .malformed(name)
+        }
+    }
+
+    // MARK: Time
+
+    /// One timer for everything, armed for the earliest moment at which something may be late. It is not cancelled between exchanges.
+    private func arm() {
+        guard let context else { return }
+        var next = NIODeadline.distantFuture
+        if let exchange {
+            if let deadline = exchange.request.deadline { next = min(next, deadline) }
+            if let idle = exchange.request.idleTimeout { next = min(next, lastActivity + idle) }
+        } else if !isMultiplexed {
+            next = lastActivity + keepAlive
+        }
+        guard next != .distantFuture else { return }
+        if let timerAt, timerAt <= next { return }
+        timerAt = next
+        context.eventLoop.assumeIsolated().scheduleTask(deadline: next) { [weak self] in self?.timerFired(next) }
+    }
+
+    private func timerFired(_ deadline: NIODeadline) {
+        guard timerAt == deadline else { return }
+        timerAt = nil
+        let now = NIODeadline.now()
+        if let exchange {
+            if let deadline = exchange.request.deadline, now >= deadline { return fail(.timeout) }
+            if let idle = exchange.request.idleTimeout, now >= lastActivity + idle, !holdsRead {
+                return fail(head == nil ? .timeout : .stalled)
+            }
+            if holdsRead { lastActivity = now }
+        } else if !isMultiplexed, now >= lastActivity + keepAlive {
+            context?.close(promise: nil)
+            return
+        }
+        arm()
+    }
+}

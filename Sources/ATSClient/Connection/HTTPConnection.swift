@@ -1,0 +1,117 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOHTTP1
+import NIOHTTP2
+import NIOSSL
+
+/// A connection that complied and speaks HTTP.
+final class HTTPConnection: Sendable {
+    /// How requests go over it.
+    enum Wire: Sendable {
+        case http1(NIOLoopBound<ExchangeHandler>)
+        case http2(NIOHTTP2Handler.StreamMultiplexer)
+    }
+
+    let channel: any Channel
+    let wire: Wire
+    let key: PoolKey
+    /// What was judged in the handshake; nil for plain HTTP.
+    let judgement: HandshakeJudge.Judgement?
+    /// Monitor mode: why this connection would have been refused.
+    let wouldRefuse: ATSLoadError?
+    let link: ConnectionLink
+    private let keepAlive: TimeAmount
+
+    init(
+        channel: any Channel,
+        wire: Wire,
+        key: PoolKey,
+        judgement: HandshakeJudge.Judgement?,
+        wouldRefuse: ATSLoadError?,
+        link: ConnectionLink,
+        keepAlive: TimeAmount
+    ) {
+        self.channel = channel
+        self.wire = wire
+        self.key = key
+        self.judgement = judgement
+        self.wouldRefuse = wouldRefuse
+        self.link = link
+        self.keepAlive = keepAlive
+    }
+
+    var isHTTP2: Bool { if case .http2 = wire { true } else { false } }
+
+    var applicationProtocol: String { isHTTP2 ? "h2" : "http/1.1" }
+
+    /// Sends one request and waits for the head of its answer.
+    ///
+    /// - Parameter onEnd: called on the event loop when the exchange is over, for HTTP/2.
+    func perform(_ request: WireRequest, onEnd: @escaping @Sendable () -> Void) async throws -> WireResponse {
+        let exchange = Exchange(request)
+        let loop = channel.eventLoop
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                loop.execute {
+                    switch self.wire {
+                    case .http1(let handler): handler.value.begin(exchange, continuation)
+                    case .http2(let multiplexer): self.open(multiplexer, exchange, continuation, onEnd)
+                    }
+                }
+            }
+        } onCancel: {
+            exchange.cancel(on: loop)
+        }
+    }
+
+    /// Opens a stream and begins the exchange on it. On the event loop.
+    private func open(
+        _ multiplexer: NIOHTTP2Handler.StreamMultiplexer,
+        _ exchange: Exchange,
+        _ continuation: CheckedContinuation<WireResponse, any Error>,
+        _ onEnd: @escaping @Sendable () -> Void
+    ) {
+        let keepAlive = keepAlive
+        let promise = channel.eventLoop.makePromise(of: (any Channel).self)
+        multiplexer.createStreamChannel(promise: promise) { stream in
+            stream.eventLoop.makeCompletedFuture {
+                let handler = ExchangeHandler(isMultiplexed: true, keepAlive: keepAlive, loop: stream.eventLoop) { _ in
+                    onEnd()
+                }
+                try stream.pipeline.syncOperations.addHandlers([
+                    HTTP2FramePayloadToHTTP1ClientCodec(httpProtocol: .https), handler,
+                ])
+            }
+        }
+        promise.futureResult.whenComplete { result in
+            do {
+                let handler = try result.get().pipeline.syncOperations.handler(type: ExchangeHandler.self)
+                handler.begin(exchange, continuation)
+            } catch {
+                continuation.resume(throwing: ExchangeFailure(reason: .closedBeforeAnswer))
+                onEnd()
+            }
+        }
+    }
+}
+
+/// Sits behind the HTTP/2 handler: reports when the server wants no more requests, and closes on errors.
+final class HTTP2ControlHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTP2Frame
+
+    private let onGoAway: () -> Void
+
+    init(onGoAway: @escaping () -> Void) { self.onGoAway = onGoAway }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if case .goAway = unwrapInboundIn(data).payload { onGoAway() }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if error is NIOHTTP2Errors.StreamError { return }
+        onGoAway()
+        context.close(promise: nil)
+    }
+}

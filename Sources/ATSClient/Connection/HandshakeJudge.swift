@@ -1,0 +1,91 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import Foundation
+import NIOConcurrencyHelpers
+import TLSFacts
+
+/// Who decides inside the handshake whether it goes on: one for each connection.
+struct HandshakeJudge: Sendable {
+    let host: String
+    let port: Int
+    let requirements: TransportRequirements
+    let chains: RememberingChains
+    let configuration: ATSClient.Configuration
+    /// Monitor mode, second attempt: everything passes, and what would not have is reported.
+    let onlyReports: Bool
+    /// Nothing passes: the handshake is only to be seen.
+    var onlyGlances = false
+
+    /// What is decided about one server.
+    struct Judgement: Sendable {
+        var facts: ConnectionFacts
+        var verdict: TransportVerdict
+        /// Accepted by the app's own code in spite of the verdict.
+        var acceptedByDelegate = false
+        /// The sentence with which the app's own code refused.
+        var refusedByDelegate: String?
+        var passes: Bool
+    }
+
+    /// Judges without waiting where the chain is known and no code of the app has a say.
+    func judgeAtOnce(_ handshake: HandshakeObservation) -> Judgement? {
+        let instant = configuration.now()
+        if onlyGlances { return glanced(handshake) }
+        guard configuration.refuses == nil, let chain = chains.known(handshake.certificates, at: instant) else {
+            return nil
+        }
+        let judgement = evaluate(handshake, chain, at: instant)
+        return judgement.passes || !mayAccept(judgement.verdict) ? judgement : nil
+    }
+
+    /// - Parameter peerIsPrivate: whether the server has a private address itself, so that fetching an intermediate from one is no leap inward.
+    func judge(_ handshake: HandshakeObservation, peerIsPrivate: Bool) async -> Judgement {
+        let instant = configuration.now()
+        let chain = await chains.facts(
+            of: handshake.certificates,
+            at: instant,
+            allowingPrivateAddresses: peerIsPrivate
+        )
+        var judgement = evaluate(handshake, chain, at: instant)
+        let challenge = ServerChallenge(
+            host: host,
+            port: port,
+            facts: judgement.facts,
+            causes: judgement.verdict.causes
+        )
+        if !judgement.passes, mayAccept(judgement.verdict), await configuration.acceptsUntrusted?(challenge) == true {
+            judgement.acceptedByDelegate = true
+            judgement.passes = true
+        }
+        if judgement.passes, let reason = await configuration.refuses?(challenge) {
+            judgement.refusedByDelegate = reason
+            judgement.passes = false
+        }
+        return judgement
+    }
+
+    private func glanced(_ handshake: HandshakeObservation) -> Judgement {
+        let verdict = TransportVerdict(passed: false, causes: [], notes: [], error: nil, onlyTrustFailed: false)
+        let chain = ChainFacts(presented: [], path: .unanchored([]))
+        return Judgement(facts: ConnectionFacts(handshake: handshake, chain: chain), verdict: verdict, passes: false)
+    }
+
+    private func mayAccept(_ verdict: TransportVerdict) -> Bool {
+        configuration.acceptsUntrusted != nil && requirements.delegateMayAccept && verdict.onlyTrustFailed
+    }
+
+    private func evaluate(_ handshake: HandshakeObservation, _ chain: ChainFacts, at instant: Date) -> Judgement {
+        let facts = ConnectionFacts(handshake: handshake, chain: chain)
+        let verdict = AppTransportSecurity.evaluate(
+            requirements,
+            facts,
+            host: host,
+            at: instant,
+            logs: configuration.transparencyLogs
+        )
+        return Judgement(facts: facts, verdict: verdict, passes: verdict.passed || onlyReports)
+    }
+}

@@ -1,0 +1,81 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import NIOConcurrencyHelpers
+import NIOSSL
+import TLSFacts
+
+/// What a hello offers: the policy's requirements in the words of swift-nio-ssl.
+struct TLSOffer: Hashable, Sendable {
+    let minimum: TLSFacts.TLSVersion
+    let maximum: TLSFacts.TLSVersion
+    let suites: [CipherSuite]
+    let groups: [NamedGroup]
+    let refusesSHA1: Bool
+    let protocols: [String]
+
+    init(_ requirements: TransportRequirements, protocols: [String]) {
+        let usable = requirements.suites.filter { !VettedSuites.offerable([$0]).isEmpty }
+        // Without a suite for TLS 1.2 that can be offered, only TLS 1.3 is left to ask for.
+        minimum = usable.isEmpty ? max(.tls13, requirements.effectiveMinimum) : requirements.effectiveMinimum
+        maximum = requirements.maximum
+        suites = usable
+        groups = requirements.groups
+        refusesSHA1 = requirements.isHardened
+        self.protocols = protocols
+    }
+
+    /// Everything that can be offered: what monitor mode tries after a refusal.
+    init(everythingWith protocols: [String]) {
+        minimum = .tls10
+        maximum = .tls13
+        suites = VettedSuites.upToTLS12
+        groups = []
+        refusesSHA1 = false
+        self.protocols = protocols
+    }
+
+    /// Whether any version is left between minimum and maximum.
+    var isPossible: Bool { minimum <= maximum }
+
+    private var configuration: TLSConfiguration {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        // The verification callback judges chain, name and dates; swift-nio-ssl's own check of the name is left out.
+        configuration.certificateVerification = .noHostnameVerification
+        configuration.trustRoots = .certificates([])
+        configuration.minimumTLSVersion = TLSOffer.library(minimum)
+        configuration.maximumTLSVersion = TLSOffer.library(maximum)
+        // An empty list of suites ends the process; with TLS 1.3 alone none of these is used.
+        configuration.cipherSuiteValues = VettedSuites.offerable(suites.isEmpty ? VettedSuites.upToTLS12 : suites)
+        configuration.curves = VettedSuites.offerable(groups)
+        configuration.verifySignatureAlgorithms =
+            [
+                .ecdsaSecp256R1Sha256, .rsaPssRsaeSha256, .rsaPkcs1Sha256, .ecdsaSecp384R1Sha384, .rsaPssRsaeSha384,
+                .rsaPkcs1Sha384, .ecdsaSecp521R1Sha512, .rsaPssRsaeSha512, .rsaPkcs1Sha512,
+            ] + (refusesSHA1 ? [] : [.rsaPkcs1Sha1])
+        configuration.applicationProtocols = protocols
+        return configuration
+    }
+
+    private static func library(_ version: TLSFacts.TLSVersion) -> NIOSSL.TLSVersion {
+        switch version {
+        case .tls13: .tlsv13
+        case .tls12: .tlsv12
+        case .tls11: .tlsv11
+        default: .tlsv1
+        }
+    }
+
+    /// A context for the offer; contexts are expensive to make, and a client makes few different ones.
+    final class Contexts: Sendable {
+        private let made = NIOLockedValueBox<[TLSOffer: NIOSSLContext]>([:])
+
+        func context(for offer: TLSOffer) throws -> NIOSSLContext {
+            if let context = made.withLockedValue({ $0[offer] }) { return context }
+            let context = try NIOSSLContext(configuration: offer.configuration)
+            made.withLockedValue { $0[offer] = context }
+            return context
+        }
+    }
+}

@@ -1,0 +1,9 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// The clock of the machine: the only place where this target reads the time of day.
+public enum SystemClock {
+    public static let now: @Sendable () -> Date = { Date() }
+}

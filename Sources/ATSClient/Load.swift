@@ -1,0 +1,223 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import Foundation
+import HTTPTypes
+import NIOCore
+import NIOHTTP1
+
+/// One load on its way through redirects: the request as it is now, and where it has been.
+struct Load {
+    private(set) var request: HTTPRequest
+    private(set) var body: RequestBody
+    /// The URL of the next request.
+    private(set) var url: String
+    private(set) var hops: [Hop] = []
+    private(set) var cameFromPublic = false
+    var wouldRefuse: [ATSLoadError] = []
+    private var seen: Set<String> = []
+
+    init(_ request: HTTPRequest, _ body: RequestBody) {
+        self.request = request
+        self.body = body
+        url = "\(request.scheme ?? "https")://\(request.authority ?? "")\(request.path ?? "/")"
+        seen.insert(visit)
+    }
+
+    private var visit: String { "\(request.method.rawValue) \(url)" }
+
+    /// Whether the request may be repeated on a new connection: its method is idempotent (RFC 9110 9.2.2) and its body in memory.
+    var mayBeSentAgain: Bool {
+        let idempotent: [HTTPRequest.Method] = [.get, .head, .put, .delete, .options, .trace]
+        return body.isReplayable && idempotent.contains(request.method)
+    }
+
+    func failed(_ error: ATSLoadError) -> ATSLoadError {
+        var error = error
+        error.hops = hops
+        return error
+    }
+
+    // MARK: The request on the wire
+
+    func wireHead(_ url: LoadURL) -> HTTPRequestHead {
+        var fields = HTTPHeaders()
+        fields.reserveCapacity(request.headerFields.count + 4)
+        let isDefault = url.port == nil || url.port == (url.isSecure ? 443 : 80)
+        fields.add(name: "host", value: isDefault ? url.bracketedHost : "\(url.bracketedHost):\(url.effectivePort)")
+        for field in request.headerFields where field.name != Load.host {
+            fields.add(name: field.name.rawName, value: field.value)
+        }
+        if request.headerFields[.userAgent] == nil { fields.add(name: "user-agent", value: "sealward") }
+        if request.headerFields[.accept] == nil { fields.add(name: "accept", value: "*/*") }
+        switch body.content {
+        case .empty:
+            if [.post, .put, .patch].contains(request.method) {
+                fields.replaceOrAdd(name: "content-length", value: "0")
+            }
+        case .bytes(let bytes): fields.replaceOrAdd(name: "content-length", value: String(bytes.readableBytes))
+        case .stream(let length, _):
+            if let length {
+                fields.replaceOrAdd(name: "content-length", value: String(length))
+            } else {
+                fields.remove(name: "content-length")
+            }
+        }
+        return HTTPRequestHead(
+            version: .http1_1,
+            method: HTTPMethod(rawValue: request.method.rawValue),
+            uri: Load.encoded(url.pathAndQuery),
+            headers: fields
+        )
+    }
+
+    private static let host = HTTPField.Name("host")
+
+    /// Bytes that may not stand in a request line as they are, percent-encoded.
+    private static func encoded(_ target: String) -> String {
+        guard target.utf8.contains(where: { $0 <= 0x20 || $0 >= 0x7F }) else { return target }
+        var text = ""
+        for byte in target.utf8 {
+            if byte <= 0x20 || byte >= 0x7F {
+                let digits = String(byte, radix: 16, uppercase: true)
+                text += "%" + (digits.utf8.count < 2 ? "0" : "") + digits
+            } else {
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            }
+        }
+        return text
+    }
+
+    // MARK: Redirects
+
+    /// The next request of a redirect, nil where the answer is none, or why it cannot be followed.
+    func redirect(from answer: Answer, limit: Int) -> Result<Redirect, ATSLoadError>? {
+        let status = Int(answer.wire.head.status.code)
+        guard [301, 302, 303, 307, 308].contains(status),
+            let location = answer.wire.head.headers.first(name: "location")
+        else { return nil }
+        var ended = self
+        ended.hops.append(Hop(url: url, status: status, location: location))
+        guard let base = URL(string: url), let target = URL(string: location, relativeTo: base)?.absoluteURL,
+            let scheme = target.scheme?.lowercased()
+        else { return .failure(ended.failed(LoadFaults.redirect(.unusable, from: url, to: location))) }
+        guard scheme == "http" || scheme == "https", target.host() != nil else {
+            return .failure(ended.failed(LoadFaults.redirect(.scheme, from: url, to: location)))
+        }
+        let rewrites =
+            status == 303 && request.method != .head || (status == 301 || status == 302) && request.method == .post
+        if !rewrites, !body.isReplayable {
+            return .failure(ended.failed(LoadFaults.redirect(.body, from: url, to: location)))
+        }
+        var text = target.absoluteString
+        if let fragment = text.firstIndex(of: "#") { text = String(text[..<fragment]) }
+        let method = rewrites ? HTTPRequest.Method.get : request.method
+        if seen.contains("\(method.rawValue) \(text)") {
+            return .failure(ended.failed(LoadFaults.redirect(.loop, from: url, to: text)))
+        }
+        if hops.count >= limit {
+            return .failure(ended.failed(LoadFaults.redirect(.limit(limit), from: url, to: text)))
+        }
+        return .success(
+            Redirect(
+                hop: Hop(url: url, status: status, location: location),
+                url: text,
+                becomesGet: rewrites,
+                peerIsPublic: answer.connection.peerIsPublic
+            )
+        )
+    }
+
+    /// A redirect that may be followed.
+    struct Redirect {
+        let hop: Hop
+        let url: String
+        let becomesGet: Bool
+        let peerIsPublic: Bool
+    }
+
+    /// Becomes the next request. Credentials and cookies stay with their origin.
+    mutating func follow(_ redirect: Redirect) throws {
+        if Load.origin(url) != Load.origin(redirect.url) {
+            for name in Load.credentials { request.headerFields[name] = nil }
+        }
+        if redirect.becomesGet, request.method != .get {
+            request.method = .get
+            body = .empty
+            for name in [HTTPField.Name.contentLength, .contentType, .contentEncoding, .transferEncoding] {
+                request.headerFields[name] = nil
+            }
+        }
+        hops.append(redirect.hop)
+        cameFromPublic = cameFromPublic || redirect.peerIsPublic
+        url = redirect.url
+        seen.insert(visit)
+    }
+
+    private static let credentials =
+        [
+            HTTPField.Name.authorization, .proxyAuthorization, .cookie, .wwwAuthenticate,
+        ] + ["cookie2", "x-api-key", "x-auth-token"].compactMap { HTTPField.Name($0) }
+
+    /// Scheme, host and port.
+    private static func origin(_ text: String) -> String? {
+        (try? LoadURL(text)).map { "\($0.scheme)://\($0.host):\($0.effectivePort)" }
+    }
+}
+
+/// An answer before it is known whether it is a redirect.
+struct Answer {
+    let wire: WireResponse
+    let connection: HTTPConnection
+    let url: LoadURL
+    let decision: URLDecision
+
+    func response(_ load: Load) -> ATSResponse {
+        var fields = HTTPFields()
+        for (name, value) in wire.head.headers {
+            if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
+        }
+        let status = HTTPResponse.Status(
+            code: Int(wire.head.status.code),
+            reasonPhrase: connection.isHTTP2 ? "" : wire.head.status.reasonPhrase
+        )
+        var body = wire.body
+        let (url, decision, hops) = (url, decision, load.hops)
+        body.translate = { failure in
+            var error = LoadFaults.translate(failure, url: url, decision: decision)
+            error.hops = hops
+            return error
+        }
+        let judgement = connection.judgement
+        var notes = judgement?.verdict.notes ?? []
+        if judgement?.acceptedByDelegate == true {
+            notes.append(
+                Cause(
+                    "ats.trust.needs-delegate",
+                    "The app's own code accepted a certificate that trust evaluation refused; the dictionary permits that for this host."
+                )
+            )
+            notes += judgement?.verdict.causes ?? []
+        }
+        return ATSResponse(
+            head: HTTPResponse(status: status, headerFields: fields),
+            body: body,
+            url: load.url,
+            hops: load.hops + [Hop(url: load.url, status: status.code)],
+            applicationProtocol: connection.applicationProtocol,
+            connection: judgement?.facts,
+            notes: notes,
+            wouldRefuse: load.wouldRefuse
+        )
+    }
+}
+
+extension HTTPConnection {
+    /// Whether the server's address is one of the internet.
+    var peerIsPublic: Bool {
+        guard let address = channel.remoteAddress?.ipAddress.flatMap({ IPAddress($0) }) else { return false }
+        return !AddressKind(address).isPrivate
+    }
+}

@@ -1,0 +1,275 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import TLSFacts
+
+/// Turns what went wrong into the error that an app would see.
+enum LoadFaults {
+    /// The policy itself says no.
+    static func blocked(_ decision: URLDecision, error: URLLoadError, isRedirect: Bool) -> ATSLoadError {
+        var causes = decision.because.filter { $0.code.rawValue.hasPrefix("ats.cleartext") }
+        if causes.isEmpty { causes = decision.because }
+        if causes.isEmpty { causes = [Cause("ats.cleartext.blocked", "\(decision.url.host) must be loaded over TLS.")] }
+        if isRedirect {
+            let sentence = "The redirect leads to \(decision.url.text), which the policy blocks."
+            causes.insert(Cause("ats.http.redirect-blocked", sentence), at: 0)
+        }
+        return ATSLoadError(
+            .refused,
+            error: error,
+            causes: causes,
+            remedies: Remedy.forCauses(
+                [Cause("ats.cleartext.blocked", "")],
+                host: decision.url.host,
+                negotiated: nil
+            ),
+            url: decision.url.text
+        )
+    }
+
+    static func badURL(_ malformed: MalformedInput, url: String) -> ATSLoadError {
+        ATSLoadError(
+            .refused,
+            error: URLLoadError(code: -1000, message: "bad URL"),
+            causes: [Cause(malformed.code, malformed.reason)],
+            url: url
+        )
+    }
+
+    /// The policy's versions and the suites that this TLS library has leave nothing.
+    static func nothingToOffer(url: LoadURL) -> ATSLoadError {
+        ATSLoadError(
+            .refused,
+            error: .secureConnectionFailed(-9801),
+            causes: [
+                Cause("ats.tls.no-common-suite", "The policy allows no version and suite that this client can offer.")
+            ],
+            url: url.text
+        )
+    }
+
+    /// Errors of connecting and of exchanging.
+    ///
+    /// - Parameter widest: what the server negotiates when everything is offered, where that was asked.
+    static func translate(
+        _ error: any Error,
+        url: LoadURL,
+        decision: URLDecision,
+        widest: HandshakeObservation? = nil
+    ) -> ATSLoadError {
+        switch error {
+        case let error as ATSLoadError: error
+        case let refused as RefusedHandshake: translate(refused.judgement, url: url)
+        case let failure as ConnectFailure:
+            translate(failure, url: url, requirements: decision.requirements, widest: widest)
+        case let failure as ExchangeFailure: translate(failure, url: url, requirements: decision.requirements)
+        default:
+            ATSLoadError(
+                .noAnswer,
+                error: URLLoadError(code: -1, message: "unknown error"),
+                causes: [Cause("ats.http.no-answer", "The load failed: \(String(describing: error).prefix(200)).")],
+                url: url.text
+            )
+        }
+    }
+
+    private static func translate(_ judgement: HandshakeJudge.Judgement, url: LoadURL) -> ATSLoadError {
+        if let reason = judgement.refusedByDelegate {
+            return ATSLoadError(
+                .refused,
+                error: URLLoadError(code: -999, message: "cancelled"),
+                causes: [Cause("ats.trust.refused-by-delegate", reason)],
+                url: url.text
+            )
+        }
+        let causes = judgement.verdict.causes
+        return ATSLoadError(
+            .refused,
+            error: judgement.verdict.error ?? .secureConnectionFailed(-9802),
+            causes: causes,
+            remedies: Remedy.forCauses(
+                causes,
+                host: url.host,
+                negotiated: judgement.facts.handshake.version
+            ),
+            url: url.text
+        )
+    }
+
+    private static func translate(
+        _ failure: ConnectFailure,
+        url: LoadURL,
+        requirements: TransportRequirements,
+        widest: HandshakeObservation?
+    ) -> ATSLoadError {
+        if failure.isClientCertificateDemand { return clientCertificate(url) }
+        let verdict = evaluate(requirements, failed: failure.outcome, host: url.host, widest: widest)
+        return ATSLoadError(
+            verdict.isDetermined ? .refused : .noAnswer,
+            error: verdict.error,
+            causes: verdict.causes,
+            remedies: verdict.isDetermined
+                ? Remedy.forCauses(verdict.causes, host: url.host, negotiated: widest?.version) : [],
+            url: url.text
+        )
+    }
+
+    static func clientCertificate(_ url: LoadURL) -> ATSLoadError {
+        ATSLoadError(
+            .refused,
+            error: .clientCertificateRequired(host: url.host),
+            causes: [Cause("ats.tls.client-certificate-required", "The server demands a client certificate.")],
+            url: url.text
+        )
+    }
+
+    private static func translate(
+        _ failure: ExchangeFailure,
+        url: LoadURL,
+        requirements: TransportRequirements
+    ) -> ATSLoadError {
+        let lost = URLLoadError(code: -1005, message: "The network connection was lost.")
+        let late = URLLoadError(code: -1001, message: "The request timed out.")
+        let tooLarge = URLLoadError(code: -1103, message: "resource exceeds maximum size")
+        func noAnswer(_ code: Code, _ error: URLLoadError, _ sentence: String) -> ATSLoadError {
+            ATSLoadError(.noAnswer, error: error, causes: [Cause(code, sentence)], url: url.text)
+        }
+        let host = url.host
+        switch failure.reason {
+        case .closedBeforeAnswer:
+            return noAnswer("ats.http.no-answer", lost, "\(host) closed the connection without an HTTP answer.")
+        case .reset: return noAnswer("ats.http.no-answer", lost, "\(host) reset the connection.")
+        case .timeout: return noAnswer("ats.http.no-answer", late, "\(host) did not answer the request in time.")
+        case .stalled:
+            return noAnswer("ats.http.incomplete-answer", late, "\(host) stopped sending in the middle of its answer.")
+        case .incompleteBody:
+            return noAnswer(
+                "ats.http.incomplete-answer",
+                lost,
+                "\(host) closed the connection before its answer was complete."
+            )
+        case .malformed(let what):
+            let unparsable = URLLoadError(code: -1017, message: "cannot parse response")
+            return noAnswer(
+                "ats.http.no-answer",
+                unparsable,
+                "\(host) answers with something that is not HTTP (\(what))."
+            )
+        case .headerTooLarge:
+            return noAnswer(
+                "ats.http.answer-too-large",
+                tooLarge,
+                "\(host) sends more header fields than the limit allows."
+            )
+        case .bodyTooLarge(let limit):
+            return bodyTooLarge(limit, url: url)
+        case .alert(116): return clientCertificate(url)
+        case .alert(let description):
+            let outcome = HandshakeOutcome.alert(level: 2, description: description)
+            return translate(ConnectFailure(outcome: outcome), url: url, requirements: requirements, widest: nil)
+        case .requestBody(let what):
+            let sentence = "The body of the request could not be read: \(what.prefix(200))."
+            return noAnswer(
+                "ats.http.request-body",
+                URLLoadError(code: -1021, message: "request body stream exhausted"),
+                sentence
+            )
+        case .shutDown:
+            return noAnswer(
+                "ats.http.no-answer",
+                URLLoadError(code: -999, message: "cancelled"),
+                "The client is shut down."
+            )
+        }
+    }
+
+    static func bodyTooLarge(_ limit: Int, url: LoadURL) -> ATSLoadError {
+        ATSLoadError(
+            .noAnswer,
+            error: URLLoadError(code: -1103, message: "resource exceeds maximum size"),
+            causes: [Cause("ats.http.answer-too-large", "\(url.host) sends a body of more than \(limit) bytes.")],
+            url: url.text
+        )
+    }
+
+    // MARK: Redirects
+
+    enum RedirectFault: Equatable {
+        case unusable
+        case scheme
+        case body
+        case loop
+        case limit(Int)
+    }
+
+    static func redirect(_ fault: RedirectFault, from url: String, to target: String) -> ATSLoadError {
+        let shown = String(target.prefix(200))
+        switch fault {
+        case .unusable:
+            return refusal(
+                url,
+                -1011,
+                "bad server response",
+                "ats.http.redirect-blocked",
+                "The Location '\(shown)' is not a URL."
+            )
+        case .scheme:
+            return refusal(
+                url,
+                -1002,
+                "unsupported URL",
+                "ats.http.redirect-blocked",
+                "The redirect leads to '\(shown)', which is neither http nor https."
+            )
+        case .body:
+            return refusal(
+                url,
+                -1021,
+                "request body stream exhausted",
+                "ats.http.redirect-blocked",
+                "The redirect asks for the body again, which was streamed."
+            )
+        case .loop:
+            return refusal(
+                url,
+                -1007,
+                "too many HTTP redirects",
+                "ats.http.redirect-loop",
+                "The redirects come back to \(shown)."
+            )
+        case .limit(let limit):
+            return refusal(
+                url,
+                -1007,
+                "too many HTTP redirects",
+                "ats.http.redirect-loop",
+                "There are more than \(limit) redirects."
+            )
+        }
+    }
+
+    private static func refusal(_ url: String, _ number: Int, _ text: String, _ code: Code, _ sentence: String)
+        -> ATSLoadError
+    {
+        ATSLoadError(
+            .refused,
+            error: URLLoadError(code: number, message: text),
+            causes: [Cause(code, sentence)],
+            url: url
+        )
+    }
+}
+
+extension ConnectFailure {
+    /// A server that asked for a client certificate and gave up when none came: by alert 116, or up to TLS 1.2 by any alert or by closing.
+    fileprivate var isClientCertificateDemand: Bool {
+        switch outcome {
+        case .alert(_, 116): true
+        case .alert: askedForClientCertificate
+        case .connection(.closed), .connection(.reset): askedForClientCertificate
+        case .connection, .negotiated, .protocolError: false
+        }
+    }
+}

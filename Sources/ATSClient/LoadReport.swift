@@ -1,0 +1,42 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import AppTransportSecurity
+public import Findings
+public import HTTPTypes
+public import TLSFacts
+
+/// How one load ended, as a value: what `ats fetch` prints and `ats check` needs.
+public struct LoadReport: Sendable {
+    /// The three ends of a load.
+    public enum Result: String, Sendable {
+        /// A complete answer arrived, whatever its status.
+        case loaded
+        /// The load does not comply.
+        case refused
+        /// No complete answer came: connection, DNS, time, broken HTTP.
+        case noAnswer = "no-answer"
+    }
+
+    public let result: Result
+    /// The status of the last answer; nil where none came.
+    public let status: Int?
+    /// The URL of the last request.
+    public let url: String
+    /// The requests in order, redirects first.
+    public let hops: [Hop]
+    /// The NSURLError that an app would get; nil where the load completed.
+    public let error: URLLoadError?
+    /// Why it ended as it did, first cause first; after a load, notes such as a certificate that the delegate accepted.
+    public let because: [Cause]
+    /// The Info.plist keys that would change the outcome.
+    public let remedies: [Remedy]
+    /// The header fields of the answer.
+    public let headerFields: HTTPFields
+    /// The body, up to the configured limit.
+    public let body: [UInt8]
+    /// What was seen of the last server's TLS; nil for plain HTTP and where no handshake came that far.
+    public let connection: ConnectionFacts?
+    /// In monitor mode: what would have been refused.
+    public let wouldRefuse: [ATSLoadError]
+}

@@ -1,0 +1,181 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOConcurrencyHelpers
+public import NIOCore
+
+/// The body of an answer as a sequence of buffers, read as fast as the consumer asks and no faster.
+///
+/// One consumer: a second iteration of a body that did not fit into one read finds what the first one left.
+public struct ResponseBody: AsyncSequence, Sendable {
+    public typealias Element = ByteBuffer
+
+    enum Storage: Sendable {
+        case buffered(ByteBuffer)
+        case streaming(BodyReader)
+    }
+
+    let storage: Storage
+    /// Makes the error that an app sees of one that ended the body.
+    var translate: (@Sendable (ExchangeFailure) -> ATSLoadError)?
+
+    init(_ storage: Storage) { self.storage = storage }
+
+    public func makeAsyncIterator() -> AsyncIterator {
+        switch storage {
+        case .buffered(let buffer): AsyncIterator(buffered: buffer.readableBytes > 0 ? buffer : nil)
+        case .streaming(let reader): AsyncIterator(reader: reader, translate: translate)
+        }
+    }
+
+    /// Iterates over the buffers of a body.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        var buffered: ByteBuffer?
+        var reader: BodyReader?
+        var translate: (@Sendable (ExchangeFailure) -> ATSLoadError)?
+
+        /// The next buffer, or nil after the last one.
+        ///
+        /// - Throws: ``ATSLoadError`` where the body breaks off, stalls or grows over its limit; `CancellationError`.
+        public mutating func next() async throws -> ByteBuffer? {
+            if let buffer = buffered {
+                buffered = nil
+                return buffer
+            }
+            do {
+                return try await reader?.buffer.next()
+            } catch let failure as ExchangeFailure {
+                throw translate?(failure) ?? failure
+            }
+        }
+    }
+
+    /// The whole body in one buffer.
+    ///
+    /// - Parameter limit: the most bytes that are collected.
+    /// - Throws: ``BodyTooLarge`` where there are more; what the iteration throws.
+    public func collect(upTo limit: Int) async throws -> ByteBuffer {
+        var whole = ByteBuffer()
+        for try await part in self {
+            guard whole.readableBytes + part.readableBytes <= limit else { throw BodyTooLarge(limit: limit) }
+            if whole.readableBytes == 0 {
+                whole = part
+            } else {
+                whole.writeImmutableBuffer(part)
+            }
+        }
+        return whole
+    }
+}
+
+/// A body that is longer than its reader wanted to hold.
+public struct BodyTooLarge: Error, Sendable, Equatable, CustomStringConvertible {
+    /// Bytes.
+    public let limit: Int
+
+    public var description: String { "the body is larger than \(limit) bytes" }
+}
+
+/// The consumer's end of a body: when the last copy goes without having read to the end, the connection is given up.
+final class BodyReader: Sendable {
+    let buffer: BodyBuffer
+
+    init(_ buffer: BodyBuffer) { self.buffer = buffer }
+
+    deinit { buffer.abandon() }
+}
+
+/// What connects a channel that delivers a body with the task that consumes it.
+///
+/// Invariant: there is never a waiter while there is something to deliver. Above `highWatermark` pending bytes the channel stops reading, and
+/// the consumer asks it to go on when half of that is left.
+final class BodyBuffer: Sendable {
+    private struct State {
+        var parts: CircularBuffer<ByteBuffer> = []
+        var pending = 0
+        var end: Result<Void, any Error>?
+        var waiter: CheckedContinuation<ByteBuffer?, any Error>?
+        var isHeld = false
+    }
+
+    static let highWatermark = 256 * 1024
+
+    private let state = NIOLockedValueBox(State())
+    private let readOn: @Sendable () -> Void
+    private let giveUp: @Sendable () -> Void
+
+    init(readOn: @escaping @Sendable () -> Void, giveUp: @escaping @Sendable () -> Void) {
+        self.readOn = readOn
+        self.giveUp = giveUp
+    }
+
+    /// Adds a part; whether the channel may go on reading.
+    func push(_ part: ByteBuffer) -> Bool {
+        let (waiter, mayRead) = state.withLockedValue { state in
+            guard state.end == nil else { return (CheckedContinuation<ByteBuffer?, any Error>?.none, true) }
+            if let waiter = state.waiter {
+                state.waiter = nil
+                return (waiter, true)
+            }
+            state.parts.append(part)
+            state.pending += part.readableBytes
+            state.isHeld = state.pending >= BodyBuffer.highWatermark
+            return (nil, !state.isHeld)
+        }
+        waiter?.resume(returning: part)
+        return mayRead
+    }
+
+    /// Ends the body, well or with an error. What was pushed before is still delivered.
+    func finish(_ end: Result<Void, any Error>) {
+        let waiter = state.withLockedValue { state in
+            guard state.end == nil else { return CheckedContinuation<ByteBuffer?, any Error>?.none }
+            state.end = end
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(with: end.map { nil })
+    }
+
+    /// The consumer takes no more: the channel is told, unless the body was complete.
+    func abandon() {
+        let isUnfinished = state.withLockedValue { state in
+            defer { state.parts.removeAll() }
+            guard state.end == nil else { return false }
+            state.end = .failure(CancellationError())
+            return true
+        }
+        if isUnfinished { giveUp() }
+    }
+
+    /// The next part, nil at the end; waits where there is neither yet.
+    func next() async throws -> ByteBuffer? {
+        if let ready = take(orWait: nil) { return try ready.get() }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                if let ready = take(orWait: continuation) { continuation.resume(with: ready) }
+            }
+        } onCancel: {
+            finish(.failure(CancellationError()))
+            giveUp()
+        }
+    }
+
+    private func take(
+        orWait waiter: CheckedContinuation<ByteBuffer?, any Error>?
+    ) -> Result<ByteBuffer?, any Error>? {
+        let (ready, resumes): (Result<ByteBuffer?, any Error>?, Bool) = state.withLockedValue { state in
+            if let part = state.parts.popFirst() {
+                state.pending -= part.readableBytes
+                let resumes = state.isHeld && state.pending <= BodyBuffer.highWatermark / 2
+                if resumes { state.isHeld = false }
+                return (.success(part), resumes)
+            }
+            if let end = state.end { return (end.map { nil }, false) }
+            state.waiter = waiter
+            return (nil, false)
+        }
+        if resumes { readOn() }
+        return ready
+    }
+}
