@@ -101,8 +101,7 @@ let package = Package(
         library(
             "ATSClient",
             [
-                "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .nioCore, .nioPosix, .nioConcurrency,
-                .nioSSL,
+                "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .nioCore, .nioPosix, .nioConcurrency, .nioSSL,
                 .nioTLS, .nioHTTP1, .nioHTTP2, .httpTypes, .x509, .asn1, .lifecycle, .logging,
             ]
         ),
@@ -166,10 +165,7 @@ let package = Package(
         tests(of: "TrustPolicy"),
         tests(of: "AppBundles", ["AppTransportSecurity"]),
         tests(of: "TLSProbe", ["TLSFacts", "Findings", .crypto, .nioCore, .nioPosix]),
-        tests(
-            of: "ATSClient",
-            ["AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .httpTypes, .nioCore, .nioPosix]
-        ),
+        tests(of: "ATSClient", ["AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .httpTypes, .nioCore, .nioPosix]),
         tests(of: "TrustStores", ["AppAttest", "DeviceSimulator", "TrustStoresSQLite", "TrustStoresPostgres"]),
         tests(of: "AppleServices", ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", .jwt, .crypto]),
         tests(of: "ATSDiagnostics", ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]),

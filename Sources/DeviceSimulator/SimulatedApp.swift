@@ -1,0 +1,44 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// An app on a simulated device.
+public struct SimulatedApp: Hashable, Sendable {
+    /// How the app came to the device; the number is the validation category of iOS 27.
+    public enum Distribution: Int, Sendable, CaseIterable {
+        case testFlight = 2
+        case development = 3
+        case appStore = 4
+        case enterprise = 5
+        case developerID = 6
+    }
+
+    /// `PREFIX.bundle`, of the full app also where this is its App Clip.
+    public var applicationID: String
+    /// `CFBundleVersion`.
+    public var bundleVersion: String
+    public var distribution: Distribution
+    /// An App Clip: its keys go when it is deleted while the full app is not there.
+    public var isAppClip: Bool
+
+    public init(
+        _ applicationID: String,
+        bundleVersion: String = "1",
+        distribution: Distribution = .appStore,
+        isAppClip: Bool = false
+    ) {
+        self.applicationID = applicationID
+        self.bundleVersion = bundleVersion
+        self.distribution = distribution
+        self.isAppClip = isAppClip
+    }
+
+    /// Whether the keys are of the production environment: for everything but development builds.
+    public var isProduction: Bool { distribution != .development }
+
+    /// The App Clip of this app.
+    public var clip: SimulatedApp {
+        var clip = self
+        clip.isAppClip = true
+        return clip
+    }
+}

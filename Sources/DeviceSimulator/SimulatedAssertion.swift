@@ -1,0 +1,57 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Crypto
+import FoundationEssentials
+
+/// Every part of an assertion on its way to becoming one.
+public struct SimulatedAssertion: Sendable {
+    package var relyingPartyIDHash: [UInt8]
+    package var flags: UInt8
+    package var counter: UInt32
+    package var trailer: [UInt8]
+    package var clientDataHash: [UInt8]
+    /// Signs the nonce as if it were the digest: the classic mistake.
+    package var hashesOnce = false
+    package var adjustSignature: @Sendable ([UInt8]) -> [UInt8] = { $0 }
+    package var adjustAuthenticatorData: @Sendable ([UInt8]) -> [UInt8] = { $0 }
+    package var adjustObject: @Sendable ([UInt8]) -> [UInt8] = { $0 }
+
+    package init(app: SimulatedApp, system: SimulatedSystem, counter: UInt32, clientDataHash: [UInt8]) {
+        relyingPartyIDHash = Array(SHA256.hash(data: Array(app.applicationID.utf8)))
+        flags = system.sendsExtensions ? 0xC0 : 0x40
+        self.counter = counter
+        trailer = system.sendsExtensions ? AttestationRecipe.extensionMap(app) : []
+        self.clientDataHash = clientDataHash
+    }
+
+    /// Makes the assertion of a key, as `generateAssertion` does.
+    ///
+    /// - Parameters:
+    ///   - counter: 1 for the first assertion of a key.
+    ///   - clientDataHash: what the app hands over, 16 bytes or more.
+    public static func make(
+        key: P256.Signing.PrivateKey,
+        app: SimulatedApp,
+        system: SimulatedSystem,
+        counter: UInt32,
+        clientDataHash: [UInt8],
+        fault: AssertionFault? = nil
+    ) throws -> [UInt8] {
+        var assertion = SimulatedAssertion(app: app, system: system, counter: counter, clientDataHash: clientDataHash)
+        fault?.apply(to: &assertion)
+        return try assertion.object(signedBy: fault == .otherKey ? P256.Signing.PrivateKey() : key)
+    }
+
+    package func object(signedBy key: P256.Signing.PrivateKey) throws -> [UInt8] {
+        let data = adjustAuthenticatorData(relyingPartyIDHash + [flags] + counter.bigEndianBytes + trailer)
+        let nonce = SHA256.hash(data: data + clientDataHash)
+        let signature = hashesOnce ? try key.signature(for: nonce) : try key.signature(for: Data(nonce))
+        return adjustObject(
+            CBOR.map([
+                (CBOR.text("signature"), CBOR.bytes(adjustSignature(Array(signature.derRepresentation)))),
+                (CBOR.text("authenticatorData"), CBOR.bytes(data)),
+            ])
+        )
+    }
+}
