@@ -158,7 +158,7 @@ let package = Package(
         tests(of: "TLSFacts"),
         tests(of: "Findings"),
         tests(of: "StrictCBOR"),
-        tests(of: "AppTransportSecurity"),
+        tests(of: "AppTransportSecurity", ["TLSFacts", "Findings"]),
         tests(of: "ATSLint", ["AppBundles", "AppTransportSecurity", "Findings"]),
         tests(of: "AppAttest", ["DeviceSimulator", .crypto, .x509, .asn1]),
         tests(of: "DeviceCheckBits"),

@@ -1,0 +1,64 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import Testing
+
+@Suite("URLs, addresses and ranges")
+struct LoadURLTests {
+    @Test(
+        "taken apart",
+        arguments: [
+            ("https://API.Example.com:8443/a?b#c", "api.example.com", 8443, "/a?b"),
+            ("example.com", "example.com", 443, "/"),
+            ("http://[2001:DB8::1]:81", "2001:db8::1", 81, "/"),
+            ("https://user:pw@h.example?q", "h.example", 443, "/?q"),
+            ("ws://h.example", "h.example", 80, "/"), ("https://h.example:/x", "h.example", 443, "/x"),
+            ("https://bücher.example/", "xn--bcher-kva.example", 443, "/"),
+        ]
+    )
+    func parts(text: String, host: String, port: Int, target: String) throws {
+        let url = try LoadURL(text)
+        #expect(url.host == host)
+        #expect(url.effectivePort == port)
+        #expect(url.pathAndQuery == target)
+    }
+
+    @Test(
+        "refused",
+        arguments: [
+            "", "https://", "ftp://x", "https://a b/", "https://a:0/", "https://a:65536/", "https://a:9x/",
+            "https://[::1/", "https://[1.2.3.4]/",
+            "https://[::1]x/", "https://a..b/", "https://\u{7}a/", "https://ex%41mple/",
+            String(repeating: "a", count: 9000), "https://./", "://x",
+        ]
+    )
+    func refused(text: String) {
+        #expect(throws: MalformedInput(code: "malformed.url", reason: "")) { try LoadURL(text) }
+    }
+
+    @Test(
+        "IPv6 in all three forms",
+        arguments: ["::", "::1", "1::", "1:2:3:4:5:6:7:8", "::ffff:1.2.3.4", "1:2:3:4:5:6:1.2.3.4", "fe80::1"]
+    )
+    func v6(text: String) { #expect(IPAddress(text)?.bytes.count == 16) }
+
+    @Test(
+        "no addresses",
+        arguments: [
+            "", ":", ":::", "1:2", "1::2::3", "g::", "12345::", "1.2.3", "1.2.3.256", "01.2.3.4", "1:2:3:4:5:6:7:8:9",
+            "::1%eth0", "1:2:3:4:5:6:7::8:9",
+        ]
+    )
+    func noAddress(text: String) { #expect(IPAddress(text) == nil) }
+
+    @Test(
+        "ranges",
+        arguments: [
+            ("10/8", true), ("10.0.0.0/8", true), ("::/0", true), ("2001:db8::/129", false), ("10/33", false),
+            ("/8", false), ("10/", false), ("http://x/", false), ("1.2.3.4/8/9", false),
+        ]
+    )
+    func ranges(text: String, isRange: Bool) { #expect((AddressRange(text) != nil) == isRange) }
+}
