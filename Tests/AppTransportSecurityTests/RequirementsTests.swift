@@ -156,7 +156,7 @@ struct RequirementsTests {
         #expect(Set(OSProfile.all.map(\.id)).count == OSProfile.all.count)
         for profile in OSProfile.all {
             #expect(!profile.forwardSecretSuites.value.isEmpty && !profile.name.isEmpty)
-            #expect(profile.forwardSecretSuites.value.allSatisfy(\.hasForwardSecrecy))
+            #expect(profile.forwardSecretSuites.value.allSatisfy { $0.hasForwardSecrecy })
             #expect(profile.rsaSuites.value.allSatisfy { $0.keyExchange == .rsa })
         }
     }
