@@ -299,17 +299,17 @@ struct DecisionTableTests {
         Row("http://198.51.100.7/", ranges, "ios16", required: false, .local),
     ]
 
-    @Test("precedence of keys", arguments: precedence)
-    func precedence(row: Row) throws { try check(row) }
+    @Test("precedence of keys", arguments: DecisionTableTests.precedence)
+    func keysPrecede(row: Row) throws { try check(row) }
 
-    @Test("matching of names", arguments: names)
-    func names(row: Row) throws { try check(row) }
+    @Test("matching of names", arguments: DecisionTableTests.names)
+    func namesMatch(row: Row) throws { try check(row) }
 
-    @Test("local hosts", arguments: local)
-    func local(row: Row) throws { try check(row) }
+    @Test("local hosts", arguments: DecisionTableTests.local)
+    func localHosts(row: Row) throws { try check(row) }
 
-    @Test("addresses and ranges", arguments: addresses)
-    func addresses(row: Row) throws { try check(row) }
+    @Test("addresses and ranges", arguments: DecisionTableTests.addresses)
+    func addressRanges(row: Row) throws { try check(row) }
 
     private func check(_ row: Row) throws {
         let decision = try decide(row.url, row.json, os: row.os, loader: row.loader)

@@ -39,7 +39,7 @@ struct RequirementsTests {
         Case(entry: #"{"NSExceptionMinimumTLSVersion":1.1}"#, minimum: .tls12, suites: .ats, trust: .ats),
     ]
 
-    @Test("an entry's effect", arguments: cases)
+    @Test("an entry's effect", arguments: RequirementsTests.cases)
     func entry(_ one: Case) throws {
         let requirements = try decide("https://h.example/", #"{"NSExceptionDomains":{"h.example":\#(one.entry)}}"#)
             .requirements
