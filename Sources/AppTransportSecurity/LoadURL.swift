@@ -101,9 +101,10 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     private static func ascii(_ name: String) -> String? {
         var host = name.lowercased()
         if !host.utf8.allSatisfy({ $0 < 0x80 }) {
-            guard let encoded = URL(string: "https://\(host)/")?.host(percentEncoded: true), !encoded.contains("%")
-            else { return nil }
-            host = encoded.lowercased()
+            let labels = host.split(separator: ".", omittingEmptySubsequences: false).map { label in
+                label.utf8.allSatisfy { $0 < 0x80 } ? String(label) : Punycode.ascii(label) ?? ""
+            }
+            host = labels.joined(separator: ".")
         }
         let isPlain = host.utf8.allSatisfy { byte in
             (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F

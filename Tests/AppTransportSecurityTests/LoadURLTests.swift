@@ -16,6 +16,7 @@ struct LoadURLTests {
             ("https://user:pw@h.example?q", "h.example", 443, "/?q"),
             ("ws://h.example", "h.example", 80, "/"), ("https://h.example:/x", "h.example", 443, "/x"),
             ("https://bücher.example/", "xn--bcher-kva.example", 443, "/"),
+            ("https://例え.テスト/", "xn--r8jz45g.xn--zckzah", 443, "/"),
         ]
     )
     func parts(text: String, host: String, port: Int, target: String) throws {
