@@ -102,7 +102,7 @@ package enum ConnectionCauses {
         case .notTLS(let prefix):
             "\(host) answers with something that is not TLS"
                 + (prefix.starts(with: Array("HTTP/".utf8)) ? ": plain HTTP on this port." : ".")
-        case .nameNotFound(let name): "The name \(name) cannot be resolved."
+        case .nameNotFound: "The name \(host) cannot be resolved."
         }
     }
 
