@@ -7,6 +7,8 @@ public import Foundation
 public enum OpenSSLProgram {
     public struct Failure: Error, CustomStringConvertible {
         public let description: String
+
+        public init(description: String) { self.description = description }
     }
 
     /// Runs the program to its end.

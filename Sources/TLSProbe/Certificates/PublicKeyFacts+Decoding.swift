@@ -25,6 +25,15 @@ extension PublicKeyFacts {
         self.init(kind: kind, sha256: Array(SHA256.hash(data: der)), der: der)
     }
 
+    /// Reads only the key of a certificate.
+    init(ofCertificate der: [UInt8]) throws(MalformedInput) {
+        let (_, signed) = try SignedCertificate.open(der)
+        var reader = try DERReader(signed, "tbsCertificate")
+        _ = reader.optional(context: 0)
+        for member in ["serialNumber", "signature", "issuer", "validity", "subject"] { _ = try reader.required(member) }
+        try self.init(try reader.required("subjectPublicKeyInfo", .sequence))
+    }
+
     private static func modulusBits(_ key: ArraySlice<UInt8>) throws(MalformedInput) -> Int {
         var numbers = try DERReader(try DERReader.parse(key, "RSA key"), "RSA key")
         let modulus = try numbers.required("modulus").magnitude("modulus")

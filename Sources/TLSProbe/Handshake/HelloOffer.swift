@@ -1,0 +1,73 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import TLSFacts
+
+/// What a client hello offers.
+public struct HelloOffer: Sendable, Hashable {
+    public var minimumVersion: TLSVersion
+    public var maximumVersion: TLSVersion
+    /// In the order of preference; suites of TLS 1.3 are sent only where TLS 1.3 is offered.
+    public var suites: [CipherSuite]
+    public var groups: [NamedGroup]
+    public var signatureSchemes: [SignatureScheme]
+    /// ALPN names, for example `h2` and `http/1.1`; none sends no extension.
+    public var applicationProtocols: [String]
+    /// The name for the server_name extension. Nothing is sent for an address literal (RFC 6066 section 3).
+    public var serverName: String?
+    /// The groups that TLS 1.3 sends a key share for at once; others cost a HelloRetryRequest.
+    public var keyShareGroups: [NamedGroup]
+
+    public init(
+        minimumVersion: TLSVersion = .tls12,
+        maximumVersion: TLSVersion = .tls13,
+        suites: [CipherSuite],
+        groups: [NamedGroup] = HelloOffer.commonGroups,
+        signatureSchemes: [SignatureScheme] = HelloOffer.commonSignatureSchemes,
+        applicationProtocols: [String] = ["h2", "http/1.1"],
+        serverName: String? = nil,
+        keyShareGroups: [NamedGroup] = [.x25519, .secp256r1]
+    ) {
+        self.minimumVersion = minimumVersion
+        self.maximumVersion = maximumVersion
+        self.suites = suites
+        self.groups = groups
+        self.signatureSchemes = signatureSchemes
+        self.applicationProtocols = applicationProtocols
+        self.serverName = serverName
+        self.keyShareGroups = keyShareGroups
+    }
+
+    /// The groups of Apple's clients that this prober can agree on a key with.
+    public static let commonGroups: [NamedGroup] = [.x25519, .secp256r1, .secp384r1, .secp521r1]
+
+    /// The schemes in the order of Apple's clients; the SHA-1 ones come last.
+    public static let commonSignatureSchemes: [SignatureScheme] = [
+        .ecdsaSECP256R1SHA256, .rsaPSSSHA256, .rsaPKCS1SHA256, .ecdsaSECP384R1SHA384, .rsaPSSSHA384, .rsaPKCS1SHA384,
+        .ecdsaSECP521R1SHA512, .rsaPSSSHA512, .rsaPKCS1SHA512, .rsaPKCS1SHA1, .ecdsaSHA1,
+    ]
+
+    /// The versions from the highest down.
+    var versions: [TLSVersion] {
+        [TLSVersion.tls13, .tls12, .tls11, .tls10].filter { minimumVersion <= $0 && $0 <= maximumVersion }
+    }
+
+    /// The suites that go into the hello.
+    var sentSuites: [CipherSuite] {
+        suites.filter { suite in
+            suite.keyExchange == .tls13 ? maximumVersion >= .tls13 : minimumVersion < .tls13
+        }
+    }
+
+    /// The name as the extension carries it; nil for address literals and for what is no host name.
+    var sentServerName: [UInt8]? {
+        guard var name = serverName.map({ Array($0.utf8) }) else { return nil }
+        if name.last == UInt8(ascii: ".") { name.removeLast() }
+        guard (1...255).contains(name.count), !name.contains(UInt8(ascii: ":")),
+            name.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else { return nil }
+        let lastLabel = name.split(separator: UInt8(ascii: ".")).last ?? []
+        // A last label of digits makes an IPv4 address of the whole (WHATWG URL, "ends in a number").
+        return lastLabel.allSatisfy { (0x30...0x39).contains($0) } ? nil : name
+    }
+}

@@ -1,0 +1,103 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// The content types of TLS records (RFC 8446 section 5.1).
+enum ContentType {
+    static let changeCipherSpec: UInt8 = 20
+    static let alert: UInt8 = 21
+    static let handshake: UInt8 = 22
+    static let applicationData: UInt8 = 23
+}
+
+/// Cuts the bytes of a connection into records.
+struct RecordReader {
+    struct Record {
+        let type: UInt8
+        /// The five bytes before the body; TLS 1.3 authenticates them.
+        let header: ArraySlice<UInt8>
+        let body: ArraySlice<UInt8>
+    }
+
+    enum Step {
+        case record(Record)
+        case needsMore
+        /// The very first bytes are no TLS record; a few of them.
+        case notTLS(prefix: [UInt8])
+        case broken(String)
+    }
+
+    private var buffer: [UInt8] = []
+    private var position = 0
+    private(set) var received = 0
+    private var isFirst = true
+
+    mutating func append(_ bytes: some Collection<UInt8>) {
+        if position > 16 * 1024 {
+            buffer.removeFirst(position)
+            position = 0
+        }
+        received += bytes.count
+        buffer.append(contentsOf: bytes)
+    }
+
+    mutating func next() -> Step {
+        let rest = buffer[position...]
+        guard let type = rest.first else { return .needsMore }
+        guard (20...23).contains(type), rest.count < 2 || rest[rest.startIndex + 1] == 3 else {
+            return isFirst ? .notTLS(prefix: Array(rest.prefix(32))) : .broken("a record has the unknown type \(type)")
+        }
+        guard rest.count >= 5 else { return .needsMore }
+        let length = Int(rest[rest.startIndex + 3]) << 8 | Int(rest[rest.startIndex + 4])
+        // 2^14, and 256 for the expansion by encryption (RFC 8446 section 5.2); older versions allow 2048 (RFC 5246 6.2.3).
+        guard length <= 16 * 1024 + 2048 else {
+            return isFirst ? .notTLS(prefix: Array(rest.prefix(32))) : .broken("a record is \(length) bytes long")
+        }
+        guard rest.count >= 5 + length else { return .needsMore }
+        isFirst = false
+        position += 5 + length
+        return .record(Record(type: type, header: rest.prefix(5), body: rest.dropFirst(5).prefix(length)))
+    }
+
+    /// Puts a record header before a body.
+    static func record(_ type: UInt8, version: UInt16, _ body: [UInt8]) -> [UInt8] {
+        [type, UInt8(version >> 8), UInt8(version & 255), UInt8(body.count >> 8), UInt8(body.count & 255)] + body
+    }
+}
+
+/// Joins handshake fragments to messages: one over several records, or several in one.
+struct MessageReader {
+    enum Step {
+        /// The type, the body, and the whole message with its header.
+        case message(UInt8, ArraySlice<UInt8>, whole: ArraySlice<UInt8>)
+        case needsMore
+        case tooLong(Int)
+    }
+
+    private var buffer: [UInt8] = []
+    private var position = 0
+
+    /// Whether a message has begun and not ended.
+    var isInsideMessage: Bool { position < buffer.count }
+
+    mutating func append(_ fragment: some Collection<UInt8>) {
+        if position == buffer.count {
+            buffer.removeAll(keepingCapacity: true)
+            position = 0
+        }
+        buffer.append(contentsOf: fragment)
+    }
+
+    mutating func next() -> Step {
+        let rest = buffer[position...]
+        guard rest.count >= 4 else { return .needsMore }
+        let head = rest.startIndex
+        let length = Int(rest[head + 1]) << 16 | Int(rest[head + 2]) << 8 | Int(rest[head + 3])
+        guard length <= MessageReader.maximumLength else { return .tooLong(length) }
+        guard rest.count >= 4 + length else { return .needsMore }
+        position += 4 + length
+        return .message(rest[head], rest.dropFirst(4).prefix(length), whole: rest.prefix(4 + length))
+    }
+
+    /// Chains of the web stay under 20 KiB; 128 KiB are ten times what OpenSSL accepts of a chain by default.
+    static let maximumLength = 128 * 1024
+}

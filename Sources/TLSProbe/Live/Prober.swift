@@ -1,0 +1,144 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+public import NIOCore
+import NIOPosix
+public import TLSFacts
+
+/// Sends client hellos over TCP and returns what came back.
+///
+/// A probe connects, sends one hello (and a second after a HelloRetryRequest), reads the server's flight, says goodbye with an
+/// alert and closes. It sends no request, no client key exchange and no Finished.
+public struct Prober: Sendable {
+    private let group: any EventLoopGroup
+    private let secrets: @Sendable () -> HandshakeSecrets
+    public let resolver: NameResolver
+
+    /// - Parameter secrets: what makes each handshake unique; tests replace it.
+    public init(
+        group: any EventLoopGroup,
+        resolver: NameResolver = NameResolver(),
+        secrets: @escaping @Sendable () -> HandshakeSecrets = { .fresh() }
+    ) {
+        self.group = group
+        self.resolver = resolver
+        self.secrets = secrets
+    }
+
+    /// Probes one address.
+    ///
+    /// - Parameters:
+    ///   - serverName: replaces the name of the offer where it is not nil.
+    ///   - timeout: for the whole probe, connecting included.
+    public func probe(
+        _ offer: HelloOffer,
+        address: SocketAddress,
+        serverName: String? = nil,
+        connectTimeout: Duration = .seconds(5),
+        timeout: Duration = .seconds(10)
+    ) async -> HandshakeOutcome {
+        var offer = offer
+        if let serverName { offer.serverName = serverName }
+        let handshake = ClientHandshake(offer: offer, secrets: secrets())
+        let loop = group.next()
+        let promise = loop.makePromise(of: HandshakeOutcome.self)
+        let connected = ClientBootstrap(group: loop)
+            .connectTimeout(TimeAmount(min(connectTimeout, timeout)))
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(
+                        ProbeHandler(handshake, promise: promise, timeout: TimeAmount(timeout))
+                    )
+                }
+            }
+            .connect(to: address)
+        connected.whenFailure { promise.succeed(.connection(ConnectionFailure(connecting: $0))) }
+        let outcome = try? await withTaskCancellationHandler {
+            try await promise.futureResult.get()
+        } onCancel: {
+            connected.whenSuccess { $0.close(promise: nil) }
+        }
+        return outcome ?? .connection(.closed)
+    }
+
+    /// Probes the addresses in order; the first one that can be connected to decides.
+    ///
+    /// - Returns: the outcome, and the address that it is from.
+    public func probe(
+        _ offer: HelloOffer,
+        addresses: [SocketAddress],
+        serverName: String? = nil,
+        connectTimeout: Duration = .seconds(5),
+        timeout: Duration = .seconds(10)
+    ) async -> (outcome: HandshakeOutcome, address: SocketAddress?) {
+        var last: (HandshakeOutcome, SocketAddress?) = (.connection(.nameNotFound("the name has no address")), nil)
+        for address in addresses {
+            let outcome = await probe(
+                offer,
+                address: address,
+                serverName: serverName,
+                connectTimeout: connectTimeout,
+                timeout: timeout
+            )
+            last = (outcome, address)
+            switch outcome {
+            case .connection(.refused), .connection(.timeout), .connection(.unreachable): continue
+            default: return last
+            }
+        }
+        return last
+    }
+
+    /// Resolves the host and probes its addresses in order.
+    ///
+    /// - Parameter serverName: the name to ask for; nil takes the host, where that is a name.
+    public func probe(
+        _ offer: HelloOffer,
+        host: String,
+        port: Int,
+        serverName: String? = nil,
+        connectTimeout: Duration = .seconds(5),
+        timeout: Duration = .seconds(10)
+    ) async -> HandshakeOutcome {
+        switch await resolver.resolve(host: host, port: port, timeout: timeout) {
+        case .failed(let failure): .connection(failure)
+        case .addresses(let addresses):
+            await probe(
+                offer,
+                addresses: addresses,
+                serverName: serverName ?? host,
+                connectTimeout: connectTimeout,
+                timeout: timeout
+            ).outcome
+        }
+    }
+}
+
+extension ConnectionFailure {
+    /// What a failed attempt to connect means.
+    init(connecting error: any Error) {
+        if let failure = ConnectionFailure(reading: error) {
+            self = failure
+        } else {
+            self = .unreachable("\(error)")
+        }
+    }
+
+    /// What an error on an open connection means; nil where it is none of the connection.
+    init?(reading error: any Error) {
+        if case ChannelError.connectTimeout = error {
+            self = .timeout
+            return
+        }
+        guard let error = error as? IOError else { return nil }
+        switch error.errnoCode {
+        case ECONNREFUSED: self = .refused
+        case ECONNRESET, EPIPE: self = .reset
+        case ETIMEDOUT: self = .timeout
+        case ENETUNREACH: self = .unreachable("the network is unreachable")
+        case EHOSTUNREACH: self = .unreachable("the host is unreachable")
+        default: self = .unreachable("system error \(error.errnoCode)")
+        }
+    }
+}

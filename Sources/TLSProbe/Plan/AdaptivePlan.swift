@@ -1,0 +1,133 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import TLSFacts
+
+/// Decides which hello to send next, so that few hellos answer many questions.
+///
+/// The rules hold for every server that takes the highest version in common and then the first suite in a fixed order of its
+/// own, which nearly all do:
+/// - a hello that failed decides every question that accepts less;
+/// - a hello that gave a version and a suite decides every question that accepts both, the wider and the narrower ones;
+/// - a hello that gave a version decides every question with a higher floor.
+///
+/// When two answers contradict each other the server is not of that kind, and all questions are asked.
+public struct AdaptivePlan: Sendable {
+    /// What is known about one question.
+    public struct Answer: Sendable, Equatable {
+        /// What the server did, or would do.
+        public let outcome: HandshakeOutcome
+        /// The question whose hello this answer is from; the question's own where it was asked.
+        public let source: Int
+        /// How it follows from the hello that was sent.
+        public let reason: Reason
+    }
+
+    /// How an answer is known.
+    public enum Reason: Sendable, Equatable {
+        case asked
+        /// A hello that accepts more was refused.
+        case widerFailed
+        /// Another hello gave a version and a suite that this question accepts.
+        case sameHandshake
+        /// The server's highest version is below the floor of the question.
+        case versionCeiling(TLSVersion)
+        /// The server cannot be reached, or does not speak TLS.
+        case unreachable
+    }
+
+    /// The questions, the one to begin with first.
+    public let questions: [HelloQuestion]
+    /// The highest version that every hello offers.
+    public let maximumVersion: TLSVersion
+    /// Whether all questions are asked: on demand, or after a contradiction.
+    public private(set) var isExhaustive: Bool
+    /// Whether two answers contradicted each other.
+    public private(set) var foundContradiction = false
+    private var asked: [Int: HandshakeOutcome] = [:]
+    private var order: [Int] = []
+
+    public init(questions: [HelloQuestion], maximumVersion: TLSVersion = .tls13, exhaustive: Bool = false) {
+        self.questions = questions
+        self.maximumVersion = maximumVersion
+        isExhaustive = exhaustive
+    }
+
+    /// Hellos whose outcome was recorded.
+    public var hellosSent: Int { order.count }
+
+    /// The question to ask next; nil when all are answered.
+    public var next: Int? {
+        let open = questions.indices.filter { answer($0) == nil }
+        guard let first = open.first else { return nil }
+        if order.isEmpty || isExhaustive { return first }
+        // The widest decides the most.
+        return open.min { left, right in
+            let (one, two) = (questions[left], questions[right])
+            if one.suites.count != two.suites.count { return one.suites.count > two.suites.count }
+            return one.minimumVersion != two.minimumVersion ? one.minimumVersion < two.minimumVersion : left < right
+        }
+    }
+
+    /// Takes the outcome of the hello for question `index`.
+    public mutating func record(_ outcome: HandshakeOutcome, for index: Int) {
+        guard questions.indices.contains(index), asked[index] == nil else { return }
+        for earlier in order {
+            guard let was = asked[earlier], let implied = implied(by: outcome, of: index, for: earlier) else {
+                continue
+            }
+            if was.isNegotiated != implied.outcome.isNegotiated { foundContradiction = true }
+        }
+        asked[index] = outcome
+        order.append(index)
+        if foundContradiction { isExhaustive = true }
+    }
+
+    /// The answer to question `index`; nil where nothing decides it yet.
+    public func answer(_ index: Int) -> Answer? {
+        guard questions.indices.contains(index) else { return nil }
+        if let outcome = asked[index] { return Answer(outcome: outcome, source: index, reason: .asked) }
+        for source in order {
+            guard let outcome = asked[source] else { continue }
+            if isExhaustive, !outcome.endsThePlan { continue }
+            if let answer = implied(by: outcome, of: source, for: index) { return answer }
+        }
+        return nil
+    }
+
+    /// What the outcome of one question says about another.
+    private func implied(by outcome: HandshakeOutcome, of source: Int, for index: Int) -> Answer? {
+        let (known, wanted) = (questions[source], questions[index])
+        switch outcome {
+        case .negotiated(let observation):
+            if wanted.accepts(observation.version, observation.suite) {
+                return Answer(outcome: outcome, source: source, reason: .sameHandshake)
+            }
+            if wanted.minimumVersion > observation.version {
+                // 70 is protocol_version: what a server says, or a client, when the versions do not meet.
+                let refusal = HandshakeOutcome.alert(level: 2, description: 70)
+                return Answer(outcome: refusal, source: source, reason: .versionCeiling(observation.version))
+            }
+            return nil
+        case .alert, .protocolError, .connection(.closed), .connection(.reset):
+            return known.includes(wanted) ? Answer(outcome: outcome, source: source, reason: .widerFailed) : nil
+        case .connection:
+            return Answer(outcome: outcome, source: source, reason: .unreachable)
+        }
+    }
+}
+
+extension HandshakeOutcome {
+    var isNegotiated: Bool {
+        if case .negotiated = self { true } else { false }
+    }
+
+    /// Whether another hello would end the same way: no connection, no answer, or no TLS at all.
+    var endsThePlan: Bool {
+        switch self {
+        case .connection(.closed), .connection(.reset): false
+        case .connection: true
+        case .negotiated, .alert, .protocolError: false
+        }
+    }
+}

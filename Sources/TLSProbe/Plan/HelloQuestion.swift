@@ -1,0 +1,37 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import TLSFacts
+
+/// One thing to learn of a server: does it agree with a client that accepts these suites from this version on?
+public struct HelloQuestion: Sendable, Hashable {
+    public let minimumVersion: TLSVersion
+    public let suites: Set<CipherSuite>
+
+    public init(minimumVersion: TLSVersion, suites: Set<CipherSuite>) {
+        self.minimumVersion = minimumVersion
+        self.suites = suites
+    }
+
+    public init(minimumVersion: TLSVersion, suites: [CipherSuite]) {
+        self.init(minimumVersion: minimumVersion, suites: Set(suites))
+    }
+
+    /// Whether every handshake that `other` accepts is accepted here too.
+    public func includes(_ other: HelloQuestion) -> Bool {
+        minimumVersion <= other.minimumVersion && suites.isSuperset(of: other.suites)
+    }
+
+    /// Whether a handshake that ended with this version and suite is accepted.
+    func accepts(_ version: TLSVersion, _ suite: CipherSuite) -> Bool {
+        minimumVersion <= version && suites.contains(suite)
+    }
+
+    /// The hello that asks the question: the template with this floor, and of its suites those that are accepted.
+    public func offer(_ template: HelloOffer) -> HelloOffer {
+        var offer = template
+        offer.minimumVersion = minimumVersion
+        offer.suites = template.suites.filter(suites.contains)
+        return offer
+    }
+}

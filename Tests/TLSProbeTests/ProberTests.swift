@@ -1,0 +1,221 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NIOCore
+import NIOPosix
+import TLSFacts
+import TLSProbe
+import TestSupport
+import Testing
+
+@Suite struct ProberTests {
+    static let offer = HelloOffer(minimumVersion: .tls10, suites: ProbeFixtures.forwardSecret + ProbeFixtures.plainRSA)
+
+    @Test func brokenServersAreDifferentFacts() async throws {
+        let cases: [(OddServer.Behaviour, @Sendable (ConnectionFailure) -> Bool)] = [
+            (.silent, { $0 == .timeout }), (.closes, { $0 == .closed }), (.resets, { $0 == .reset }),
+            (
+                .says(Array("220 mail.example ESMTP\r\n".utf8)),
+                { $0 == .notTLS(prefix: Array("220 mail.example ESMTP\r\n".utf8)) }
+            ),
+            (
+                .answers(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)),
+                { $0 == .notTLS(prefix: Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)) }
+            ),
+            (
+                .answers([UInt8](repeating: 0xEE, count: 100)),
+                { $0 == .notTLS(prefix: [UInt8](repeating: 0xEE, count: 32)) }
+            ),
+            (.answers([22, 3]), { $0 == .closed }),
+        ]
+        for (behaviour, expected) in cases {
+            let server = try await OddServer(behaviour)
+            let outcome = await ProbeFixtures.prober.probe(
+                Self.offer,
+                address: try SocketAddress(ipAddress: "127.0.0.1", port: server.port),
+                timeout: .milliseconds(400)
+            )
+            guard case .connection(let failure) = outcome else {
+                Issue.record("\(behaviour): \(outcome)")
+                continue
+            }
+            #expect(expected(failure), "\(behaviour): \(failure)")
+            try await server.stop()
+        }
+    }
+
+    @Test func aClosedPortIsRefusedAndAnUnknownNameIsNotFound() async throws {
+        let closed = try ClosedPort()
+        #expect(try await ProbeFixtures.probe(Self.offer, port: closed.port) == .connection(.refused))
+        let outcome = await ProbeFixtures.prober.probe(
+            Self.offer,
+            host: "nothing.invalid",
+            port: 443,
+            timeout: .seconds(20)
+        )
+        switch outcome {
+        case .connection(.nameNotFound), .connection(.timeout): break
+        default: Issue.record("\(outcome)")
+        }
+    }
+
+    @Test func alertsKeepTheirNumber() async throws {
+        let identities = try ProbeFixtures.required()
+        let server = try OpenSSLServer(
+            ProbeFixtures.options(identities.rsa) + ["-tls1_2", "-cipher", "AES128-GCM-SHA256"]
+        )
+        let outcome = try await ProbeFixtures.probe(
+            HelloOffer(minimumVersion: .tls12, suites: ProbeFixtures.forwardSecret),
+            port: server.port
+        )
+        #expect(outcome == .alert(level: 2, description: 40))
+        let modern = try OpenSSLServer(ProbeFixtures.options(identities.rsa) + ["-tls1_3"])
+        let old = try await ProbeFixtures.probe(
+            HelloOffer(minimumVersion: .tls10, maximumVersion: .tls12, suites: ProbeFixtures.forwardSecret),
+            port: modern.port
+        )
+        #expect(old == .alert(level: 2, description: 70))
+    }
+
+    @Test func theFirstAddressThatConnectsDecides() async throws {
+        let identities = try ProbeFixtures.required()
+        let server = try OpenSSLServer(ProbeFixtures.options(identities.rsa))
+        let closed = try ClosedPort()
+        let port = closed.port
+        let addresses = [
+            try SocketAddress(ipAddress: "::1", port: port), try SocketAddress(ipAddress: "127.0.0.1", port: port),
+            try SocketAddress(ipAddress: "127.0.0.1", port: server.port),
+            try SocketAddress(ipAddress: "127.0.0.1", port: port),
+        ]
+        let (outcome, address) = await ProbeFixtures.prober.probe(Self.offer, addresses: addresses)
+        #expect(outcome.observation != nil && address == addresses[2])
+    }
+
+    @Test func theNameIsSentAndAddressesAreNot() async throws {
+        let identities = try ProbeFixtures.required()
+        let server = try OpenSSLServer(
+            ProbeFixtures.options(identities.rsa) + [
+                "-servername", "named.example", "-cert2", identities.p256.certificatePath, "-key2",
+                identities.p256.keyPath,
+            ]
+        )
+        let named = try await ProbeFixtures.probe(Self.offer, port: server.port, name: "named.example.")
+        #expect(named.observation?.certificates.first == identities.p256.der)
+        for name in ["127.0.0.1", "::1", "other.example", nil] {
+            let outcome = try await ProbeFixtures.probe(Self.offer, port: server.port, name: name)
+            #expect(outcome.observation?.certificates.first == identities.rsa.der)
+        }
+    }
+
+    @Test("Staples and timestamps are read", arguments: ["-tls1_2", "-tls1_3"])
+    func extras(_ version: String) async throws {
+        let identities = try ProbeFixtures.required()
+        let directory = try TemporaryDirectory()
+        let staple = directory.path("staple.der")
+        let index = directory.path("index.txt")
+        let serial = try CertificateFacts(decoding: identities.rsa.der).serialNumber
+        try "V\t401231235959Z\t\t\(serial)\tunknown\t/CN=rsa\n".write(toFile: index, atomically: true, encoding: .utf8)
+        try OpenSSLProgram.run([
+            "ocsp", "-index", index, "-CA", identities.root.certificatePath, "-rsigner",
+            identities.root.certificatePath,
+            "-rkey", identities.root.keyPath, "-issuer", identities.root.certificatePath, "-cert",
+            identities.rsa.certificatePath, "-ndays", "7", "-respout", staple,
+        ])
+        let response = Array(try Data(contentsOf: URL(fileURLWithPath: staple)))
+        // A SERVERINFOV2 file: context, extension number, length, body (openssl's SSL_CTX_use_serverinfo_ex). The context says in
+        // which messages of TLS 1.2 (ServerHello, 0x80 and ClientHello) and TLS 1.3 (Certificate, 0x1000) it goes.
+        let timestamps: [UInt8] = [0, 4, 0, 2, 1, 2]
+        let entry: [UInt8] = [0, 0, 0x11, 0x80, 0, 18, 0, UInt8(timestamps.count)] + timestamps
+        let info = directory.path("info.pem")
+        try
+            "-----BEGIN SERVERINFOV2 FOR SCT-----\n\(Data(entry).base64EncodedString())\n-----END SERVERINFOV2 FOR SCT-----\n"
+            .write(toFile: info, atomically: true, encoding: .utf8)
+        let server = try OpenSSLServer(
+            ProbeFixtures.options(identities.rsa) + [version, "-status_file", staple, "-serverinfo", info]
+        )
+        let observation = try await ProbeFixtures.probe(Self.offer, port: server.port).observation
+        #expect(observation?.stapledResponse == response)
+        #expect(observation?.timestamps == timestamps)
+        #expect(observation?.usesExtendedMasterSecret == (version == "-tls1_2"))
+    }
+
+    @Test("A retry request is followed", arguments: [NamedGroup.secp256r1, .secp384r1, .secp521r1])
+    func retry(_ group: NamedGroup) async throws {
+        let identities = try ProbeFixtures.required()
+        let server = try OpenSSLServer(
+            ProbeFixtures.options(identities.p256) + ["-tls1_3", "-curves", Oracle.name(group)]
+        )
+        var offer = Self.offer
+        offer.keyShareGroups = [.x25519]
+        let observation = try await ProbeFixtures.probe(offer, port: server.port).observation
+        #expect(observation?.usedHelloRetryRequest == true && observation?.group == group)
+        #expect(observation?.keyPossession == .proven)
+        offer.groups = [.x25519]
+        #expect(try await ProbeFixtures.probe(offer, port: server.port) == .alert(level: 2, description: 40))
+    }
+
+    @Test func overridesReplaceTheLookUp() async throws {
+        let identities = try ProbeFixtures.required()
+        let server = try OpenSSLServer(ProbeFixtures.options(identities.rsa))
+        let override = NameResolver.Override("Api.Example:\(server.port):127.0.0.1")
+        let resolver = NameResolver(overrides: [try #require(override)])
+        let prober = Prober(group: MultiThreadedEventLoopGroup.singleton, resolver: resolver)
+        let outcome = await prober.probe(Self.offer, host: "api.example", port: server.port)
+        #expect(outcome.observation != nil)
+        for wrong in ["a:1", "a:x:127.0.0.1", "a:443:name", ":443:127.0.0.1", "a:0:127.0.0.1"] {
+            #expect(NameResolver.Override(wrong) == nil)
+        }
+        #expect(NameResolver.Override("a:*:[::1]")?.address == "::1")
+        guard case .addresses(let local) = await NameResolver().resolve(host: "localhost", port: 1) else {
+            Issue.record("localhost has no address")
+            return
+        }
+        #expect(!local.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            ("10.1.2.3", false), ("127.0.0.1", false), ("169.254.169.254", false), ("172.16.0.1", false),
+            ("172.32.0.1", true),
+            ("192.168.1.1", false), ("100.64.0.1", false), ("0.0.0.0", false), ("224.0.0.1", false), ("8.8.8.8", true),
+            ("::1", false), ("fe80::1", false), ("fd00::1", false), ("::ffff:10.0.0.1", false),
+            ("::ffff:8.8.8.8", true),
+            ("64:ff9b::a00:1", false), ("2002:7f00:1::", false), ("2606:4700::1", true), ("ff02::1", false),
+            ("::", false),
+        ]
+    )
+    func scopes(_ address: String, _ isGlobal: Bool) throws {
+        #expect((AddressScope(try SocketAddress(ipAddress: address, port: 80)) == .global) == isGlobal)
+    }
+
+    @Test func intermediatesAreFetchedWithinBounds() async throws {
+        let chain = try ChainBuilderTests.Chain()
+        let body = chain.intermediate.der
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n"
+        let redirect = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1/\r\nContent-Length: 0\r\n\r\n"
+        let chunked =
+            Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(String(body.count, radix: 16))\r\n".utf8)
+            + body
+        let answers: [([UInt8], Bool)] = [
+            (Array(head.utf8) + body, true), (Array("HTTP/1.0 200 OK\r\n\r\n".utf8) + body, true),
+            (chunked + Array("\r\n0\r\n\r\n".utf8), true), (Array(redirect.utf8), false),
+            (Array("HTTP/1.1 404 Not Found\r\n\r\n".utf8) + body, false),
+            (Array(head.utf8) + body.dropLast(), false), (Array("garbage".utf8), false),
+            (Array("HTTP/1.1 200 OK\r\n\r\n".utf8) + body + [UInt8](repeating: 0, count: 70_000), false),
+        ]
+        let fetcher = HTTPIntermediateFetcher(group: MultiThreadedEventLoopGroup.singleton, timeout: .seconds(5))
+        for (answer, works) in answers {
+            let server = try await OddServer(.answers(answer))
+            let address = "http://127.0.0.1:\(server.port)/ca.crt"
+            let found = await fetcher.certificates(at: address, allowingPrivateAddresses: true)
+            #expect(found == (works ? [body] : []))
+            #expect(await fetcher.certificates(at: address, allowingPrivateAddresses: false).isEmpty)
+            try await server.stop()
+        }
+        for address in ["https://127.0.0.1/", "http://user@127.0.0.1/", "http:///x", "http://127.0.0.1:0/", "ftp://a/"]
+        {
+            #expect(await fetcher.certificates(at: address, allowingPrivateAddresses: true).isEmpty)
+        }
+    }
+}
