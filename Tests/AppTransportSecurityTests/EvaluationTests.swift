@@ -1,0 +1,460 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import Foundation
+import TLSFacts
+import Testing
+
+/// Facts of a connection that meets everything, to be broken one by one.
+struct Scene {
+    var version: TLSVersion = .tls12
+    var suite: CipherSuite = .ecdheRSAWithAES128GCMSHA256
+    var host = "api.example.com"
+    var names: AlternativeNames? = AlternativeNames(dnsNames: ["api.example.com"], addresses: [])
+    var commonNames: [String] = []
+    var key: PublicKeyFacts.Kind = .rsa(bits: 2048)
+    var hash: SignatureFacts.Hash = .sha256
+    var purposes: [String]? = ["1.3.6.1.5.5.7.3.1"]
+    var issued = Scene.date("2026-01-01")
+    var days = 300.0
+    var anchor: AnchorKind? = .installed
+    var isSelfSigned = false
+    var issuerAddresses: [String] = []
+    var possession: KeyPossession = .proven
+    var extendedMasterSecret = true
+    var timestamps: [UInt8]?
+
+    static func date(_ day: String) -> Date { ISO8601DateFormatter().date(from: day + "T00:00:00Z") ?? .distantPast }
+
+    static func certificate(_ subject: String, issuer: String, scene: Scene, isLeaf: Bool) -> CertificateFacts {
+        CertificateFacts(
+            der: Array(subject.utf8),
+            subject: subject,
+            issuer: issuer,
+            subjectDER: Array(subject.utf8),
+            issuerDER: Array(issuer.utf8),
+            serialNumber: "01",
+            notBefore: isLeaf ? scene.issued : date("2016-01-01"),
+            notAfter: isLeaf ? scene.issued.addingTimeInterval(scene.days * 86400) : date("2046-01-01"),
+            publicKey: PublicKeyFacts(
+                kind: isLeaf ? scene.key : .rsa(bits: 4096),
+                sha256: [UInt8](repeating: isLeaf ? 1 : 2, count: 32),
+                der: []
+            ),
+            signature: SignatureFacts(algorithm: "1.2.840.113549.1.1.11", hash: isLeaf ? scene.hash : .sha256),
+            commonNames: isLeaf ? scene.commonNames : [],
+            alternativeNames: isLeaf ? scene.names : nil,
+            extendedKeyUsages: isLeaf ? scene.purposes : nil,
+            isAuthority: !isLeaf,
+            issuerAddresses: isLeaf ? scene.issuerAddresses : [],
+            embeddedTimestamps: isLeaf ? scene.timestamps : nil
+        )
+    }
+
+    var facts: ConnectionFacts {
+        let leaf = Scene.certificate("CN=leaf", issuer: isSelfSigned ? "CN=leaf" : "CN=root", scene: self, isLeaf: true)
+        let root = Scene.certificate("CN=root", issuer: "CN=root", scene: self, isLeaf: false)
+        let path: ChainFacts.Path =
+            anchor.map { .anchored([leaf], AnchorFacts(certificate: root, kind: $0, store: "test")) }
+            ?? .unanchored([leaf])
+        return ConnectionFacts(
+            handshake: HandshakeObservation(
+                version: version,
+                suite: suite,
+                keyPossession: possession,
+                usesExtendedMasterSecret: extendedMasterSecret
+            ),
+            chain: ChainFacts(presented: [leaf], path: path)
+        )
+    }
+
+    func verdict(_ json: String = "{}", os: String = "macos26", at: String = "2026-06-01", logs: CTLogList? = nil)
+        throws -> TransportVerdict
+    {
+        let requirements = try decide("https://\(host)/", json, os: os).requirements
+        return evaluate(requirements, facts, host: host, at: Scene.date(at), logs: logs)
+    }
+}
+
+@Suite("Judging a connection")
+struct EvaluationTests {
+    struct Case: CustomTestStringConvertible, Sendable {
+        let name: String
+        let change: @Sendable (inout Scene) -> Void
+        let macos26: Code?
+        let published: Code?
+        let ios9: Code?
+        var testDescription: String { name }
+    }
+
+    /// The first cause under three systems; nil passes.
+    static let cases: [Case] = [
+        Case(name: "all is well", change: { _ in }, macos26: nil, published: nil, ios9: nil),
+        Case(
+            name: "TLS 1.1",
+            change: { $0.version = .tls11 },
+            macos26: "ats.tls.version-too-low",
+            published: "ats.tls.version-too-low",
+            ios9: "ats.tls.version-too-low"
+        ),
+        Case(
+            name: "RSA key exchange",
+            change: { $0.suite = .rsaWithAES128GCMSHA256 },
+            macos26: "ats.tls.no-forward-secrecy",
+            published: "ats.tls.no-forward-secrecy",
+            ios9: "ats.tls.no-forward-secrecy"
+        ),
+        Case(
+            name: "CBC with SHA-256",
+            change: { $0.suite = .ecdheRSAWithAES128CBCSHA256 },
+            macos26: "ats.tls.no-common-suite",
+            published: nil,
+            ios9: nil
+        ),
+        Case(
+            name: "ChaCha20",
+            change: { $0.suite = .ecdheRSAWithChaCha20Poly1305 },
+            macos26: nil,
+            published: "ats.tls.no-common-suite",
+            ios9: "ats.tls.no-common-suite"
+        ),
+        Case(
+            name: "RSA 1024",
+            change: { $0.key = .rsa(bits: 1024) },
+            macos26: "ats.trust.weak-key",
+            published: "ats.trust.weak-key",
+            ios9: "ats.trust.weak-key"
+        ),
+        Case(
+            name: "P-224",
+            change: { $0.key = .ellipticCurve(curve: "P-224", bits: 224) },
+            macos26: "ats.trust.weak-key",
+            published: "ats.trust.weak-key",
+            ios9: "ats.trust.weak-key"
+        ),
+        Case(
+            name: "RSA 2047",
+            change: { $0.key = .rsa(bits: 2047) },
+            macos26: "ats.trust.weak-key",
+            published: "ats.trust.weak-key",
+            ios9: "ats.trust.weak-key"
+        ),
+        Case(
+            name: "SHA-1",
+            change: { $0.hash = .sha1 },
+            macos26: "ats.trust.weak-signature",
+            published: "ats.trust.weak-signature",
+            ios9: "ats.trust.weak-signature"
+        ),
+        Case(
+            name: "SHA-224",
+            change: { $0.hash = .sha224 },
+            macos26: "ats.trust.weak-signature",
+            published: "ats.trust.weak-signature",
+            ios9: "ats.trust.weak-signature"
+        ),
+        Case(
+            name: "another host",
+            change: { $0.names = AlternativeNames(dnsNames: ["other.example.com"], addresses: []) },
+            macos26: "ats.trust.wrong-host",
+            published: "ats.trust.wrong-host",
+            ios9: "ats.trust.wrong-host"
+        ),
+        Case(
+            name: "common name only",
+            change: {
+                $0.names = nil
+                $0.commonNames = ["api.example.com"]
+            },
+            macos26: "ats.trust.no-subject-alternative-name",
+            published: "ats.trust.no-subject-alternative-name",
+            ios9: nil
+        ),
+        Case(
+            name: "no purpose, installed root",
+            change: { $0.purposes = nil },
+            macos26: nil,
+            published: "ats.trust.wrong-key-usage",
+            ios9: nil
+        ),
+        Case(
+            name: "no purpose, system root",
+            change: {
+                $0.purposes = nil
+                $0.anchor = .system
+            },
+            macos26: "ats.trust.wrong-key-usage",
+            published: "ats.trust.wrong-key-usage",
+            ios9: nil
+        ),
+        Case(
+            name: "826 days",
+            change: { $0.days = 826 },
+            macos26: "ats.trust.validity-too-long",
+            published: "ats.trust.validity-too-long",
+            ios9: nil
+        ),
+        Case(name: "825 days", change: { $0.days = 825 }, macos26: nil, published: nil, ios9: nil),
+        Case(
+            name: "399 days, system root",
+            change: {
+                $0.days = 399
+                $0.anchor = .system
+            },
+            macos26: "ats.trust.validity-too-long",
+            published: "ats.trust.validity-too-long",
+            ios9: nil
+        ),
+        Case(
+            name: "825 days, issued earlier",
+            change: {
+                $0.issued = Scene.date("2025-01-01")
+                $0.days = 825
+            },
+            macos26: nil,
+            published: nil,
+            ios9: nil
+        ),
+        Case(
+            name: "self-signed",
+            change: {
+                $0.anchor = nil
+                $0.isSelfSigned = true
+            },
+            macos26: "ats.trust.self-signed",
+            published: "ats.trust.self-signed",
+            ios9: "ats.trust.self-signed"
+        ),
+        Case(
+            name: "unknown root",
+            change: { $0.anchor = nil },
+            macos26: "ats.trust.unknown-root",
+            published: "ats.trust.unknown-root",
+            ios9: "ats.trust.unknown-root"
+        ),
+        Case(
+            name: "missing intermediate",
+            change: {
+                $0.anchor = nil
+                $0.issuerAddresses = ["http://ca.example/i.der"]
+            },
+            macos26: "ats.trust.missing-intermediate",
+            published: "ats.trust.missing-intermediate",
+            ios9: "ats.trust.missing-intermediate"
+        ),
+        Case(
+            name: "a signature that does not match",
+            change: { $0.possession = .refuted },
+            macos26: "ats.tls.handshake-failed",
+            published: "ats.tls.handshake-failed",
+            ios9: "ats.tls.handshake-failed"
+        ),
+        Case(
+            name: "expired",
+            change: { $0.days = 30 },
+            macos26: "ats.trust.expired",
+            published: "ats.trust.expired",
+            ios9: "ats.trust.expired"
+        ),
+        Case(
+            name: "not yet valid",
+            change: { $0.issued = Scene.date("2026-07-01") },
+            macos26: "ats.trust.not-yet-valid",
+            published: "ats.trust.not-yet-valid",
+            ios9: "ats.trust.not-yet-valid"
+        ),
+    ]
+
+    @Test("the first cause by system", arguments: EvaluationTests.cases)
+    func causes(one: Case) throws {
+        var scene = Scene()
+        one.change(&scene)
+        for (os, expected) in [("macos26", one.macos26), ("published", one.published), ("ios9", one.ios9)] {
+            let verdict = try scene.verdict(os: os)
+            #expect(verdict.causes.first?.code == expected, "under \(os)")
+            #expect(verdict.passed == (expected == nil))
+            #expect((verdict.error == nil) == verdict.passed)
+        }
+    }
+
+    @Test("validity counts to the second: both ends are inside")
+    func edges() throws {
+        let scene = Scene()
+        #expect(try scene.verdict(at: "2026-01-01").passed)
+        #expect(try scene.verdict(at: "2026-10-28").passed)
+        #expect(try !scene.verdict(at: "2026-10-29").passed)
+    }
+
+    @Test("the errors of an app: -9802 under ATS, a code for each cause where insecure loads are permitted")
+    func errors() throws {
+        var scene = Scene()
+        scene.names = AlternativeNames(dnsNames: ["other.example.com"], addresses: [])
+        #expect(try scene.verdict().error == .secureConnectionFailed(-9802))
+        let permitted = #"{"NSExceptionDomains":{"api.example.com":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#
+        let verdict = try scene.verdict(permitted)
+        #expect(verdict.error?.code == -1202 && verdict.error?.streamCode == -9843)
+        #expect(verdict.causes.map(\.code) == ["ats.trust.wrong-host", "ats.trust.needs-delegate"])
+        #expect(verdict.onlyTrustFailed && !verdict.passed)
+        scene.names = Scene().names
+        scene.days = 30
+        #expect(try scene.verdict(permitted).error?.code == -1201)
+        scene.version = .tls10
+        #expect(try scene.verdict(permitted).onlyTrustFailed == false)
+        #expect(try scene.verdict(permitted).causes.allSatisfy { $0.code != "ats.trust.needs-delegate" })
+    }
+
+    @Test("switching forward secrecy off drops the key-size check on old systems only")
+    func keySize() throws {
+        var scene = Scene()
+        scene.key = .rsa(bits: 1024)
+        let json = #"{"NSExceptionDomains":{"api.example.com":{"NSExceptionRequiresForwardSecrecy":false}}}"#
+        #expect(try scene.verdict(json, os: "macos10.14").passed)
+        #expect(try !scene.verdict(json, os: "macos10.15").passed)
+    }
+
+    @Test("outside ATS old systems take SHA-1 and small keys, new ones do not")
+    func plainTrust() throws {
+        var scene = Scene()
+        scene.hash = .sha1
+        scene.key = .rsa(bits: 1024)
+        let open = #"{"NSAllowsArbitraryLoads":true}"#
+        #expect(try scene.verdict(open, os: "macos10.11").passed)
+        #expect(
+            try scene.verdict(open, os: "macos26").causes.map(\.code) == [
+                "ats.trust.weak-key", "ats.trust.weak-signature", "ats.trust.needs-delegate",
+            ]
+        )
+    }
+
+    @Test("hardening asks for the extended master secret in TLS 1.2")
+    func hardening() throws {
+        var scene = Scene()
+        let json = #"{"NSRequiresNIAPTLSPackageVersion":"recommended"}"#
+        #expect(try scene.verdict(json, os: "macos26.4").passed)
+        scene.extendedMasterSecret = false
+        #expect(try !scene.verdict(json, os: "macos26.4").passed)
+        #expect(try scene.verdict(json, os: "macos26").passed)
+    }
+
+    static let leafPin = Data(repeating: 1, count: 32).base64EncodedString()
+    static let rootPin = Data(repeating: 2, count: 32).base64EncodedString()
+
+    @Test(
+        "pins",
+        arguments: [
+            (#"{"NSPinnedLeafIdentities":[{"SPKI-SHA256-BASE64":"LEAF"}]}"#, true),
+            (#"{"NSPinnedLeafIdentities":[{"SPKI-SHA256-BASE64":"ROOT"}]}"#, false),
+            (#"{"NSPinnedCAIdentities":[{"SPKI-SHA256-BASE64":"ROOT"}]}"#, true),
+            (#"{"NSPinnedCAIdentities":[{"SPKI-SHA256-BASE64":"LEAF"}]}"#, false),
+            (
+                #"{"NSPinnedCAIdentities":[{"SPKI-SHA256-BASE64":"ROOT"}],"NSPinnedLeafIdentities":[{"SPKI-SHA256-BASE64":"ROOT"}]}"#,
+                false
+            ),
+            (#"{"NSPinnedLeafIdentities":[]}"#, false),
+            (#"{"NSPinnedLeafIdentities":[{"SPKI-SHA256-BASE64":"%%"}]}"#, false), (#"{}"#, true),
+        ]
+    )
+    func pins(entry: String, passes: Bool) throws {
+        let entry = entry.replacingOccurrences(of: "LEAF", with: EvaluationTests.leafPin).replacingOccurrences(
+            of: "ROOT",
+            with: EvaluationTests.rootPin
+        )
+        for key in ["api.example.com", "API.Example.com."] {
+            let verdict = try Scene().verdict(#"{"NSPinnedDomains":{"\#(key)":\#(entry)}}"#)
+            #expect(verdict.passed == passes)
+            #expect(passes || verdict.causes.map(\.code) == ["ats.trust.pin-mismatch"])
+        }
+        // Systems before iOS 14 read no pins.
+        #expect(try Scene().verdict(#"{"NSPinnedDomains":{"api.example.com":\#(entry)}}"#, os: "ios13").passed)
+    }
+
+    @Test("pins reach one label down, and entries are joined")
+    func pinReach() throws {
+        let entry =
+            #"{"NSIncludesSubdomains":true,"NSPinnedLeafIdentities":[{"SPKI-SHA256-BASE64":"\#(EvaluationTests.rootPin)"}]}"#
+        #expect(try !Scene().verdict(#"{"NSPinnedDomains":{"example.com":\#(entry)}}"#).passed)
+        #expect(try Scene().verdict(#"{"NSPinnedDomains":{"com":\#(entry)}}"#).passed)
+        let own = #"{"NSPinnedLeafIdentities":[{"SPKI-SHA256-BASE64":"\#(EvaluationTests.leafPin)"}]}"#
+        #expect(try Scene().verdict(#"{"NSPinnedDomains":{"example.com":\#(entry),"api.example.com":\#(own)}}"#).passed)
+    }
+
+    @Test("Certificate Transparency is a note without a log list, and a verdict with one")
+    func transparency() throws {
+        func logs(_ state: String) throws -> CTLogList {
+            let entries = (1...3).map { index in
+                #"{"log_id":"\#(Data(repeating: UInt8(index), count: 32).base64EncodedString())","state":{"\#(state)":{}}}"#
+            }
+            return try CTLogList(
+                json: Array(#"{"operators":[{"name":"one","logs":[\#(entries.joined(separator: ","))]}]}"#.utf8)
+            )
+        }
+        func list(_ ids: [UInt8]) -> [UInt8] {
+            let entries = ids.flatMap { identifier -> [UInt8] in
+                let entry: [UInt8] =
+                    [0] + [UInt8](repeating: identifier, count: 32) + [0, 0, 1, 0x90, 0, 0, 0, 0] + [0, 0, 4, 3, 0, 0]
+                return [UInt8(entry.count >> 8), UInt8(entry.count & 0xFF)] + entry
+            }
+            return [UInt8(entries.count >> 8), UInt8(entries.count & 0xFF)] + entries
+        }
+        var scene = Scene()
+        scene.anchor = .system
+        let unjudged = try scene.verdict()
+        #expect(unjudged.passed && unjudged.notes.contains { $0.code == "ats.note.ct-not-judged" })
+        #expect(try scene.verdict(logs: try logs("usable")).causes.map(\.code) == ["ats.ct.missing"])
+        scene.timestamps = list([1, 2, 3])
+        #expect(try scene.verdict(logs: try logs("usable")).passed)
+        #expect(try !scene.verdict(logs: try logs("retired")).passed)
+        scene.timestamps = list([1, 1, 1])
+        #expect(try !scene.verdict(logs: try logs("usable")).passed)
+        scene.anchor = .installed
+        #expect(try scene.verdict(logs: try logs("usable")).passed)
+    }
+
+    @Test("lists of timestamps, cut at every byte, are refused or read, and nothing ends the process")
+    func truncation() {
+        let entry: [UInt8] = [0] + [UInt8](repeating: 9, count: 40) + [0, 0, 4, 3, 0, 0]
+        let whole: [UInt8] = [0, UInt8(entry.count + 2), 0, UInt8(entry.count)] + entry
+        #expect(SignedTimestamp.list(whole)?.count == 1)
+        for length in 0..<whole.count { #expect(SignedTimestamp.list(Array(whole.prefix(length))) == nil) }
+    }
+
+    @Test(
+        "wildcards: one whole label, never two, never a top level",
+        arguments: [
+            ("*.example.com", true), ("*.com", false), ("a*.example.com", false), ("API.EXAMPLE.COM", true),
+            ("*.api.example.com", false),
+        ]
+    )
+    func wildcards(pattern: String, covers: Bool) throws {
+        var scene = Scene()
+        scene.names = AlternativeNames(dnsNames: [pattern], addresses: [])
+        #expect(try scene.verdict().passed == covers)
+    }
+
+    @Test("what stood in the way of a failed hello is told from what the server does otherwise")
+    func failedHello() throws {
+        let requirements = try decide("https://api.example.com/").requirements
+        let refused = evaluate(requirements, failed: .alert(level: 2, description: 40), host: "api.example.com")
+        #expect(
+            refused.isDetermined && refused.causes.first?.code == "ats.tls.handshake-failed"
+                && refused.error.streamCode == -9824
+        )
+        let old = HandshakeObservation(version: .tls10, suite: .ecdheRSAWithAES128CBCSHA, keyPossession: .proven)
+        let explained = evaluate(
+            requirements,
+            failed: .alert(level: 2, description: 70),
+            host: "api.example.com",
+            widest: old
+        )
+        #expect(explained.causes.first?.code == "ats.tls.version-too-low" && explained.error.streamCode == -9836)
+        for (failure, code) in [
+            (ConnectionFailure.refused, Code(rawValue: "ats.net.refused")), (.timeout, "ats.net.timeout"),
+            (.reset, "ats.net.reset"), (.closed, "ats.net.closed"), (.notTLS(prefix: []), "ats.net.not-tls"),
+        ] {
+            let verdict = evaluate(requirements, failed: .connection(failure), host: "api.example.com")
+            #expect(!verdict.isDetermined && verdict.causes.first?.code == code)
+        }
+    }
+}
