@@ -122,7 +122,10 @@ let package = Package(
         ),
 
         // Layer 3
-        library("ATSDiagnostics", ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]),
+        library(
+            "ATSDiagnostics",
+            ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings", .nioCore, .nioPosix]
+        ),
         library(
             "TrustService",
             [

@@ -177,8 +177,8 @@ package enum ServerExpectations {
             Row.static12,
             nil,
             nil,
-            "ats.tls.no-common-suite",
-            "No common group, so ECDHE cannot be; RSA key exchange can."
+            "ats.tls.no-forward-secrecy",
+            "No common group, so ECDHE cannot be; the server then has RSA key exchange alone."
         ),
     ]
 
@@ -376,9 +376,9 @@ package enum ServerExpectations {
             "ip-address",
             Row.pass,
             nil,
-            "F P FFF F F FFF FFF",
             nil,
-            "127.0.0.1 with an address in the SAN. OS X 10.11 blocks addresses, and only Allow All frees them."
+            nil,
+            "127.0.0.1 with an address in the SAN. The documents say that OS X 10.11 blocks addresses, and not whether they mean https too."
         ),
         .init("wildcard", Row.pass, nil, Row.pass13, nil, "*.example.com covers api.example.com."),
         .init(
@@ -394,8 +394,8 @@ package enum ServerExpectations {
             Row.fail,
             nil,
             Row.fail13,
-            "ats.trust.missing-intermediate",
-            "Nothing leads to the root, and the leaf says not where to fetch."
+            "ats.trust.unknown-root",
+            "A leaf alone: an unknown root and a missing intermediate cannot be told apart, so both are named."
         ),
         .init(
             "missing-intermediate-aia",
@@ -420,7 +420,7 @@ package enum ServerExpectations {
             Row.fail,
             nil,
             Row.fail13,
-            "ats.trust.unknown-root",
+            "ats.trust.wrong-key-usage",
             "An issuer must be an authority (RFC 5280, 6.1.4 k)."
         ),
         .init(

@@ -1,11 +1,79 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSDiagnostics
+import AppTransportSecurity
 import ArgumentParser
+import Findings
+import Foundation
 
 struct CheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "The nscurl --ats-diagnostics configurations against real servers, and why each fails."
+        abstract: "The nscurl --ats-diagnostics configurations against real servers, and why each fails.",
+        discussion: """
+            Example:
+              sealward ats check example.com api.example.com:8443 --os ios17 --format json
+
+            Exit status: 0 the default configuration passes (or the app's dictionary, with --info-plist), 1 it fails for a target,
+            2 it could not be determined, 64 usage.
+            """
     )
+
+    @Argument(help: "Hosts, host:port or URLs.")
+    var targets: [String] = []
+
+    @OptionGroup var network: CheckOptions
+
+    @Option(help: ArgumentHelp("The app's Info.plist: its dictionary is one more configuration.", valueName: "PATH"))
+    var infoPlist: String?
+
+    @Option(help: "The form of the result: text, nscurl, json, jsonl, junit, markdown or html.")
+    var format: CheckFormat = .text
+
+    @Flag(help: "Every configuration with its dictionary and error.")
+    var verbose = false
+
+    @Flag(help: "A target object for each address that a name has.")
+    var allAddresses = false
+
+    @OptionGroup var shared: SharedOptions
+
+    func run() async throws {
+        try await CommandIO.run {
+            let dictionary = try infoPlist.map(CheckCommand.dictionary)
+            var list = try network.targets(targets)
+            let session = try network.session(appDictionary: dictionary)
+            if allAddresses { list = await session.expandingAddresses(list) }
+            let stream = try ResultStream(path: shared.output)
+            let options = CheckOutput.Options(
+                format: format,
+                os: network.os.id,
+                verbose: verbose,
+                colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil),
+                showsProgress: !shared.quiet && isatty(STDERR_FILENO) == 1 && list.count > 1
+            )
+            var output = CheckOutput(options: options, targets: list, stream: stream)
+            try output.begin()
+            let isComplete = try await Interruption.run {
+                try await session.run(list, concurrency: network.concurrency) { try output.add($1, at: $0) }
+            }
+            try output.end()
+            await session.close()
+            if !isComplete {
+                CommandIO.say("sealward: interrupted; \(output.finished) of \(list.count) targets are checked.")
+                return output.outcome == .findings ? .findings : .undetermined
+            }
+            return output.outcome
+        }
+    }
+
+    /// The NSAppTransportSecurity value of an Info.plist; an app without one has the empty dictionary.
+    static func dictionary(infoPlist path: String) throws -> PropertyListValue {
+        let document = try PropertyListFile.read(path)
+        guard let members = document.members else {
+            throw CommandFault("\(path): holds \(document.kind), not the dictionary that an Info.plist is.")
+        }
+        return members["NSAppTransportSecurity"] ?? .dictionary([:])
+    }
 }

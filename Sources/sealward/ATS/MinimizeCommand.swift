@@ -1,11 +1,61 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSDiagnostics
+import AppTransportSecurity
 import ArgumentParser
+import Findings
+import Foundation
 
 struct MinimizeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "minimize",
-        abstract: "The smallest ATS dictionary that lets every target load, with the proof."
+        abstract: "The smallest ATS dictionary that lets every target load, with the proof.",
+        discussion: """
+            Example:
+              sealward ats minimize example.com old.example.com --info-plist Info.plist --format plist
+
+            With --info-plist, the exceptions of the app that are dead: every target loads without them. Exit status: 0 a dictionary
+            lets all targets load, 1 no dictionary helps a target, 2 a target could not be reached, 64 usage.
+            """
     )
+
+    enum Format: String, ExpressibleByArgument, CaseIterable { case text, plist, json }
+
+    @Argument(help: "Hosts, host:port or URLs.")
+    var targets: [String] = []
+
+    @OptionGroup var network: CheckOptions
+
+    @Option(help: ArgumentHelp("The app's Info.plist, to find dead exceptions.", valueName: "PATH"))
+    var infoPlist: String?
+
+    @Option(help: "The form of the result: text, plist or json.")
+    var format: Format = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func run() async throws {
+        try await CommandIO.run {
+            let app = try infoPlist.map(CheckCommand.dictionary)
+            let list = try network.targets(targets)
+            let session = try network.session(appDictionary: app)
+            let result = await session.minimize(list, concurrency: network.concurrency)
+            await session.close()
+            let text =
+                switch format {
+                case .json: result.json(os: network.os.id).rendered() + "\n"
+                case .plist: result.propertyList()
+                case .text: result.text(os: network.os.id)
+                }
+            try CommandIO.write(text, to: shared.output)
+            if format == .plist {
+                for target in result.impossible {
+                    CommandIO.say("sealward: \(target.target): no dictionary helps: \(target.message)")
+                }
+            }
+            if result.impossible.contains(where: { !$0.isUndetermined }) { return .findings }
+            return result.impossible.isEmpty ? .clean : .undetermined
+        }
+    }
 }

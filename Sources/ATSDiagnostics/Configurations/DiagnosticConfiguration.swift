@@ -1,0 +1,92 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import AppTransportSecurity
+
+/// One of the configurations that `nscurl --ats-diagnostics` tries: a title, a name and an NSAppTransportSecurity dictionary.
+public struct DiagnosticConfiguration: Sendable, Equatable {
+    /// The title of the section, in nscurl's words.
+    public let section: String
+    /// The name of the test, in nscurl's words.
+    public let name: String
+    /// The value of NSAppTransportSecurity.
+    public let ats: PropertyListValue
+    /// Whether this is the app's own dictionary, which nscurl does not have.
+    public let isAppDictionary: Bool
+
+    public init(section: String, name: String, ats: PropertyListValue, isAppDictionary: Bool = false) {
+        self.section = section
+        self.name = name
+        self.ats = ats
+        self.isAppDictionary = isAppDictionary
+    }
+
+    /// The name of the first configuration, which the exit status follows.
+    public static let defaultName = "ATS Default Connection"
+}
+
+extension DiagnosticConfiguration {
+    /// The configurations for a host in nscurl's order: 16, or 13 for systems without TLS 1.3.
+    ///
+    /// - Parameter host: without a port, as nscurl writes it into titles and dictionaries.
+    public static func all(host: String, supportsTLS13: Bool) -> [DiagnosticConfiguration] {
+        let versions = (supportsTLS13 ? ["TLSv1.3"] : []) + ["TLSv1.2", "TLSv1.1", "TLSv1.0"]
+        let noSecrecy: [String: PropertyListValue] = [ATSKey.forwardSecrecy: .boolean(false)]
+        let insecure = noSecrecy.merging([ATSKey.insecureHTTPLoads: .boolean(true)]) { $1 }
+        func exception(_ keys: [String: PropertyListValue], version: String? = nil) -> PropertyListValue {
+            var keys = keys
+            if let version { keys[ATSKey.minimumTLSVersion] = .string(version) }
+            return .dictionary([ATSKey.exceptionDomains: .dictionary([host: .dictionary(keys)])])
+        }
+        func row(_ section: String, _ name: String, _ ats: PropertyListValue) -> DiagnosticConfiguration {
+            DiagnosticConfiguration(section: section, name: name, ats: ats)
+        }
+
+        var rows = [
+            row("Default ATS Secure Connection", defaultName, .dictionary([:])),
+            row("Allowing Arbitrary Loads", "Allow All Loads", .dictionary([ATSKey.arbitraryLoads: .boolean(true)])),
+        ]
+        for version in versions {
+            rows.append(row("Configuring TLS exceptions for \(host)", version, exception([:], version: version)))
+        }
+        rows.append(
+            row("Configuring PFS exceptions for \(host)", "Disabling Perfect Forward Secrecy", exception(noSecrecy))
+        )
+        rows.append(
+            row(
+                "Configuring PFS exceptions and allowing insecure HTTP for \(host)",
+                "Disabling Perfect Forward Secrecy and Allowing Insecure HTTP",
+                exception(insecure)
+            )
+        )
+        for version in versions {
+            rows.append(
+                row(
+                    "Configuring TLS exceptions with PFS disabled for \(host)",
+                    "\(version) with PFS disabled",
+                    exception(noSecrecy, version: version)
+                )
+            )
+        }
+        for version in versions {
+            rows.append(
+                row(
+                    "Configuring TLS exceptions with PFS disabled and insecure HTTP allowed for \(host)",
+                    "\(version) with PFS disabled and insecure HTTP allowed",
+                    exception(insecure, version: version)
+                )
+            )
+        }
+        return rows
+    }
+
+    /// The app's own dictionary, judged after nscurl's.
+    public static func app(_ ats: PropertyListValue) -> DiagnosticConfiguration {
+        DiagnosticConfiguration(
+            section: "Using the dictionary of the app",
+            name: "App Dictionary",
+            ats: ats,
+            isAppDictionary: true
+        )
+    }
+}

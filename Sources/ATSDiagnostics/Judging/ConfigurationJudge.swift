@@ -1,0 +1,156 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import AppTransportSecurity
+package import Findings
+package import Foundation
+import TLSFacts
+
+/// Judges configurations from evidence: pure, so that the same evidence always gives the same report.
+package struct ConfigurationJudge: Sendable {
+    package let target: LoadURL
+    package let profile: OSProfile
+    /// For the target and for every TLS host that redirects led to.
+    package var evidence: [Endpoint: HostEvidence]
+    /// Nil where no load was made.
+    package var trace: LoadTrace?
+    package let instant: Date
+    package let logs: CTLogList?
+
+    package init(
+        target: LoadURL,
+        profile: OSProfile,
+        evidence: [Endpoint: HostEvidence],
+        trace: LoadTrace? = nil,
+        instant: Date,
+        logs: CTLogList? = nil
+    ) {
+        self.target = target
+        self.profile = profile
+        self.evidence = evidence
+        self.trace = trace
+        self.instant = instant
+        self.logs = logs
+    }
+
+    /// How one place of a load ends under one policy.
+    package struct Judgement: Sendable {
+        package var result: ConfigurationResult.Result
+        package var error: URLLoadError?
+        package var because: [Cause]
+        package var notes: [Cause]
+
+        package static let passed = Judgement(result: .pass, error: nil, because: [], notes: [])
+    }
+
+    /// The offers that the configurations need of one server.
+    package static func offers(of dictionaries: [PropertyListValue], url: LoadURL, profile: OSProfile) -> [Offer] {
+        var offers: [Offer] = []
+        for dictionary in dictionaries {
+            let policy = ATSPolicy(dictionary: ATSDictionary(dictionary), profile: profile)
+            let offer = Offer(policy.decide(url).requirements)
+            if !offers.contains(offer) { offers.append(offer) }
+        }
+        return offers
+    }
+
+    /// The verdict for one configuration: the handshake with the target, then every place that the load came to.
+    package func judge(_ configuration: DiagnosticConfiguration) -> ConfigurationResult {
+        let judgement = judge(dictionary: configuration.ats)
+        return ConfigurationResult(
+            configuration: configuration,
+            result: judgement.result,
+            error: judgement.error,
+            because: judgement.because,
+            notes: judgement.notes
+        )
+    }
+
+    package func judge(dictionary: PropertyListValue) -> Judgement {
+        let policy = ATSPolicy(dictionary: ATSDictionary(dictionary), profile: profile)
+        let first = judge(place: target, policy: policy, isRedirect: false)
+        guard first.result == .pass, let trace else { return first }
+        var notes = first.notes + trace.notes
+        for place in trace.places.dropFirst() {
+            var judgement = judge(place: place, policy: policy, isRedirect: true)
+            notes += judgement.notes
+            judgement.notes = notes
+            if judgement.result != .pass { return judgement }
+        }
+        switch trace.end {
+        case .loaded: return Judgement(result: .pass, error: nil, because: [], notes: notes)
+        case .refused(let error, let causes):
+            return Judgement(result: .fail, error: error, because: causes, notes: notes)
+        case .noAnswer(let error, let causes):
+            return Judgement(result: .undetermined, error: error, because: causes, notes: notes)
+        }
+    }
+
+    /// One place of the load under one policy.
+    package func judge(place: LoadURL, policy: ATSPolicy, isRedirect: Bool) -> Judgement {
+        let decision = policy.decide(place)
+        if decision.verdict == .blocked {
+            var because = decision.because
+            if isRedirect {
+                because.insert(
+                    Cause(
+                        "ats.http.redirect-blocked",
+                        "The server redirects to \(place.text), which the policy does not allow: TLS is required for \(place.host)."
+                    ),
+                    at: 0
+                )
+            }
+            return Judgement(result: .fail, error: decision.error, because: because.onlyContract, notes: [])
+        }
+        guard place.isSecure else { return .passed }
+        let requirements = decision.requirements
+        guard let known = evidence[Endpoint(place)], let outcome = known.outcomes[Offer(requirements)] else {
+            return Judgement(
+                result: .undetermined,
+                error: nil,
+                because: [Cause("ats.net.timeout", "\(place.host) was not asked: the time for this target was over.")],
+                notes: []
+            )
+        }
+        guard case .negotiated(let observation) = outcome, let facts = known.facts(of: observation) else {
+            return judge(failed: outcome, requirements: requirements, host: place.host, known: known)
+        }
+        let verdict = evaluate(requirements, facts, host: place.host, at: instant, logs: logs)
+        return Judgement(
+            result: verdict.passed ? .pass : .fail,
+            error: verdict.error,
+            because: verdict.passed ? [] : verdict.causes,
+            notes: verdict.notes
+        )
+    }
+
+    /// A hello without a server flight. Where a wider hello got one, that tells what the server lacks.
+    private func judge(
+        failed outcome: HandshakeOutcome,
+        requirements: TransportRequirements,
+        host: String,
+        known: HostEvidence
+    ) -> Judgement {
+        let widest = known.widest?.facts.handshake
+        let verdict = evaluate(requirements, failed: outcome, host: host, widest: widest)
+        var causes = verdict.causes
+        if case .alert(_, 40) = outcome, causes.first?.code == "ats.tls.handshake-failed" {
+            causes[0] = Cause(
+                "ats.tls.no-common-suite",
+                "The server refuses the handshake with alert 40 (handshake_failure): no suite, group or signature scheme that is "
+                    + "offered suits it."
+            )
+        }
+        return Judgement(
+            result: verdict.isDetermined ? .fail : .undetermined,
+            error: verdict.error,
+            because: causes,
+            notes: []
+        )
+    }
+}
+
+extension [Cause] {
+    /// Without the causes that only name the rule which decided; `because` of a report holds what failed.
+    fileprivate var onlyContract: [Cause] { filter { !$0.code.rawValue.hasPrefix("ats.rule.") } }
+}

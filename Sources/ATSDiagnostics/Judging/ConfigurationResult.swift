@@ -1,0 +1,38 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import AppTransportSecurity
+public import Findings
+
+/// How one configuration ended for one target.
+public struct ConfigurationResult: Sendable {
+    /// PASS and FAIL are nscurl's words; UNDETERMINED says that no TLS conversation was completed or no HTTP answer came.
+    public enum Result: String, Sendable {
+        case pass = "PASS"
+        case fail = "FAIL"
+        case undetermined = "UNDETERMINED"
+    }
+
+    public let configuration: DiagnosticConfiguration
+    public let result: Result
+    /// What an app would get; nil where the load completed.
+    public let error: URLLoadError?
+    /// Why it did not pass, first cause first; empty where it did.
+    public let because: [Cause]
+    /// What else was noticed; never a verdict.
+    public let notes: [Cause]
+
+    public init(
+        configuration: DiagnosticConfiguration,
+        result: Result,
+        error: URLLoadError?,
+        because: [Cause],
+        notes: [Cause] = []
+    ) {
+        self.configuration = configuration
+        self.result = result
+        self.error = error
+        self.because = because
+        self.notes = notes
+    }
+}

@@ -1,0 +1,71 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import AppTransportSecurity
+package import TLSFacts
+
+/// What a hello offers, as far as it changes the answer: two requirements with the same offer are decided by the same hello.
+package struct Offer: Hashable, Sendable {
+    package let minimum: TLSVersion
+    package let maximum: TLSVersion
+    /// The most wanted first.
+    package let suites: [CipherSuite]
+    package let groups: [NamedGroup]
+    package let signatureSchemes: [SignatureScheme]
+
+    package init(_ requirements: TransportRequirements) {
+        minimum = requirements.effectiveMinimum
+        maximum = requirements.maximum
+        suites = requirements.suites
+        groups = requirements.groups
+        signatureSchemes = requirements.signatureSchemes
+    }
+}
+
+/// What was learned about one server: an outcome for each offer, and a path for each chain that it presented.
+package struct HostEvidence: Sendable {
+    package var outcomes: [Offer: HandshakeOutcome]
+    /// By the presented list of DER certificates.
+    package var chains: [[[UInt8]]: ChainFacts]
+    /// The hellos that were sent; a second one after HelloRetryRequest does not count.
+    package var hellos: Int
+    /// The address that answered first.
+    package var address: String?
+
+    package init(
+        outcomes: [Offer: HandshakeOutcome] = [:],
+        chains: [[[UInt8]]: ChainFacts] = [:],
+        hellos: Int = 0,
+        address: String? = nil
+    ) {
+        self.outcomes = outcomes
+        self.chains = chains
+        self.hellos = hellos
+        self.address = address
+    }
+
+    /// The facts of a handshake that succeeded.
+    package func facts(of observation: HandshakeObservation) -> ConnectionFacts? {
+        chains[observation.certificates].map { ConnectionFacts(handshake: observation, chain: $0) }
+    }
+
+    /// The handshake that asked least: of those that succeeded, the one with the most offered suites and the lowest minimum.
+    package var widest: (offer: Offer, facts: ConnectionFacts)? {
+        var best: (offer: Offer, facts: ConnectionFacts)?
+        for (offer, outcome) in outcomes {
+            guard case .negotiated(let observation) = outcome, let facts = facts(of: observation) else { continue }
+            if let held = best?.offer, !offer.isWider(than: held) { continue }
+            best = (offer, facts)
+        }
+        return best
+    }
+}
+
+extension Offer {
+    /// A total order, so that the choice never depends on the order of a dictionary.
+    fileprivate func isWider(than other: Offer) -> Bool {
+        if suites.count != other.suites.count { return suites.count > other.suites.count }
+        if minimum != other.minimum { return minimum < other.minimum }
+        return suites.map(\.rawValue).lexicographicallyPrecedes(other.suites.map(\.rawValue))
+    }
+}

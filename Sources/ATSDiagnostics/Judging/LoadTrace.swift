@@ -1,0 +1,45 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import AppTransportSecurity
+package import Findings
+
+/// What one real load of the target met, under the widest policy that gets through: the places it came to and its end.
+///
+/// It is judged again under every configuration, since a redirect that one dictionary allows is refused by another.
+package struct LoadTrace: Sendable {
+    /// How the load ended after the last place, apart from the policy.
+    package enum End: Sendable {
+        case loaded
+        /// No answer under any policy: a loop, a demanded client certificate.
+        case refused(URLLoadError?, [Cause])
+        case noAnswer(URLLoadError?, [Cause])
+    }
+
+    /// Every URL of the load in order; the target first.
+    package let places: [LoadURL]
+    package let end: End
+    package let status: Int?
+    /// What the report should say of the load itself.
+    package let notes: [Cause]
+
+    package init(places: [LoadURL], end: End, status: Int? = nil, notes: [Cause] = []) {
+        self.places = places
+        self.end = end
+        self.status = status
+        self.notes = notes
+    }
+}
+
+/// A host and port that a load connects to.
+package struct Endpoint: Hashable, Sendable {
+    package let host: String
+    package let port: Int
+
+    package init(host: String, port: Int) {
+        self.host = host
+        self.port = port
+    }
+
+    package init(_ url: LoadURL) { self.init(host: url.host, port: url.effectivePort) }
+}

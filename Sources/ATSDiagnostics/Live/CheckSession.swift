@@ -1,0 +1,137 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import AppTransportSecurity
+public import Findings
+public import Foundation
+import TLSFacts
+import TLSProbe
+
+/// One run of checks: trust stores read once, a prober and a client for all targets.
+public struct CheckSession: Sendable {
+    /// What a run needs to know; every default is that of the command line.
+    public struct Configuration: Sendable {
+        public var profile: OSProfile = .standard
+        /// The app's NSAppTransportSecurity dictionary, as one more configuration.
+        public var appDictionary: PropertyListValue?
+        /// All ten hellos instead of the adaptive plan.
+        public var isExhaustive = false
+        public var loadsHTTP = true
+        public var fetchesIntermediates = true
+        /// PEM files of roots as if a user had installed them.
+        public var installedRoots: [String] = []
+        /// A PEM file instead of the system's roots.
+        public var systemRoots: String?
+        public var overrides: [ResolveEntry] = []
+        public var connectTimeout: Duration = .seconds(10)
+        public var targetTimeout: Duration = .seconds(30)
+        public var concurrency = 64
+        /// Whether redirects and fetched intermediates of public targets may lead to private addresses.
+        public var allowsPrivateRedirects = false
+        /// The time of judgement; nil is now.
+        public var instant: Date?
+        public var logs: CTLogList?
+
+        public init() {}
+    }
+
+    private let configuration: Configuration
+    private let diagnosis: TargetDiagnosis
+    private let network: NetworkProbing
+
+    /// Reads the trust stores.
+    ///
+    /// - Throws: `MalformedInput` where a file of roots is absent or holds no certificate.
+    public init(_ configuration: Configuration) throws(MalformedInput) {
+        self.configuration = configuration
+        var store: TrustStore
+        if let path = configuration.systemRoots {
+            store = TrustStore()
+            try store.add(file: path, kind: .system)
+        } else {
+            do {
+                store = try .system()
+            } catch {
+                // A machine without roots can still judge chains to the roots that were named.
+                guard !configuration.installedRoots.isEmpty else { throw error }
+                store = TrustStore()
+            }
+        }
+        for path in configuration.installedRoots { try store.add(file: path, kind: .installed) }
+        let instant = configuration.instant ?? Date()
+        let network = NetworkProbing(configuration, store: store, instant: instant)
+        self.network = network
+        diagnosis = TargetDiagnosis(
+            profile: configuration.profile,
+            appDictionary: configuration.appDictionary,
+            probing: network,
+            loading: configuration.loadsHTTP ? NetworkLoading(configuration, store: store, instant: instant) : nil,
+            allowsPrivate: configuration.allowsPrivateRedirects,
+            instant: instant,
+            logs: configuration.logs
+        )
+    }
+
+    /// Checks one target.
+    public func check(_ target: CheckTarget) async -> TargetReport { await diagnosis.diagnose(target) }
+
+    /// Checks all targets, at most `concurrency` at a time; `each` is called one at a time, in the order of finishing, with the place of
+    /// the target in the list. A cancelled task stops early.
+    public func run(
+        _ targets: [CheckTarget],
+        concurrency: Int,
+        each: (Int, TargetReport) async throws -> Void
+    ) async throws {
+        try await FleetRunner(concurrency: concurrency, diagnose: check).run(targets, each: each)
+    }
+
+    /// Each target once for every address that its name has; a name without any stays as it is.
+    public func expandingAddresses(_ targets: [CheckTarget]) async -> [CheckTarget] {
+        var expanded: [CheckTarget] = []
+        for target in targets {
+            let addresses = await network.addresses(of: Endpoint(target.url))
+            expanded += addresses.isEmpty ? [target] : addresses.map { target.pinned(to: $0) }
+        }
+        return expanded
+    }
+
+    /// The smallest dictionary that lets every target load; with the app's own dictionary in the configuration, also its dead keys.
+    ///
+    /// - Parameter progress: called with the number of targets that are done.
+    public func minimize(
+        _ targets: [CheckTarget],
+        concurrency: Int,
+        progress: @Sendable (Int) -> Void = { _ in }
+    ) async -> MinimalDictionary {
+        let diagnosis = diagnosis
+        var judges: [Int: ConfigurationJudge] = [:]
+        await withTaskGroup(of: (Int, ConfigurationJudge).self) { group in
+            var waiting = Array(targets.enumerated().reversed())
+            func start() {
+                guard let (index, target) = waiting.popLast() else { return }
+                group.addTask { (index, await diagnosis.evidence(of: target)) }
+            }
+            for _ in 0..<max(1, concurrency) { start() }
+            while let (index, judge) = await group.next() {
+                judges[index] = judge
+                progress(judges.count)
+                start()
+            }
+        }
+        let known = targets.enumerated().compactMap { index, target in judges[index].map { (target: target, judge: $0) }
+        }
+        return DictionarySearch(known).minimal(app: configuration.appDictionary)
+    }
+
+    /// Ends what the run has started.
+    public func close() async {}
+}
+
+extension CheckTarget {
+    /// The same target at one address.
+    func pinned(to address: String) -> CheckTarget {
+        var target = self
+        target.address = address
+        return target
+    }
+}

@@ -1,0 +1,140 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSClient
+import AppTransportSecurity
+import Findings
+import Foundation
+import HTTPTypes
+import NIOCore
+import NIOPosix
+import TLSFacts
+import TLSProbe
+
+/// The one real load of a target: GET, HTTP/2 or HTTP/1.1 as ALPN picks, redirects followed as far as the dictionary lets.
+struct NetworkLoading: TargetLoading {
+    private let configuration: CheckSession.Configuration
+    private let store: TrustStore
+    private let fetcher: (any IntermediateFetcher)?
+    private let instant: Date
+
+    init(_ configuration: CheckSession.Configuration, store: TrustStore, instant: Date) {
+        self.configuration = configuration
+        self.store = store
+        self.instant = instant
+        let resolver = NameResolver(overrides: configuration.overrides.names)
+        fetcher =
+            configuration.fetchesIntermediates
+            ? HTTPIntermediateFetcher(group: MultiThreadedEventLoopGroup.singleton, resolver: resolver) : nil
+    }
+
+    func load(_ url: LoadURL, dictionary: PropertyListValue, profile: OSProfile, address: String?) async -> LoadTrace {
+        let policy = ATSPolicy(dictionary: ATSDictionary(dictionary), profile: profile)
+        let client = ATSClient(policy: policy, trust: store, fetcher: fetcher, configuration: settings(url, address))
+        let trace = await load(url, client)
+        await client.shutDown(grace: .zero)
+        return trace
+    }
+
+    private func load(_ url: LoadURL, _ client: ATSClient) async -> LoadTrace {
+        var request = HTTPRequest(method: .get, scheme: url.scheme, authority: nil, path: url.pathAndQuery)
+        request.authority = "\(url.bracketedHost):\(url.effectivePort)"
+        do {
+            let response = try await client.execute(request, timeout: configuration.targetTimeout)
+            let places = LoadTrace.places(url, response.hops.map(\.url))
+            do {
+                var bytes = 0
+                for try await part in response.body {
+                    bytes += part.readableBytes
+                    // A download that runs is an answer; the rest of a long one would tell nothing more.
+                    if bytes > NetworkLoading.enough { break }
+                }
+            } catch let error as ATSLoadError {
+                return LoadTrace(
+                    places: places,
+                    end: .noAnswer(error.error, error.causes),
+                    status: response.status.code
+                )
+            }
+            return LoadTrace(places: places, end: .loaded, status: response.status.code, notes: [])
+        } catch let error as ATSLoadError {
+            return NetworkLoading.trace(of: error, url)
+        } catch {
+            let cause = Cause("ats.net.timeout", "The time for this target was over before the answer came.")
+            return LoadTrace(places: [url], end: .noAnswer(.connection(.timeout), [cause]))
+        }
+    }
+
+    /// What a failed load tells. The last place's TLS is judged again from its own hellos, so only what they cannot show ends the trace.
+    private static func trace(of error: ATSLoadError, _ url: LoadURL) -> LoadTrace {
+        let places = LoadTrace.places(url, error.hops.map(\.url) + [error.url])
+        let code = error.code.rawValue
+        if error.outcome == .noAnswer { return LoadTrace(places: places, end: .noAnswer(error.error, error.causes)) }
+        switch code {
+        case "ats.http.redirect-loop", "ats.tls.client-certificate-required":
+            // A loop leads back to where the load has been.
+            return LoadTrace(
+                places: Array(places.dropLast(places.count > 1 ? 1 : 0)),
+                end: .refused(error.error, error.causes)
+            )
+        case _ where code.hasPrefix("ats.tls.") || code.hasPrefix("ats.trust.") || code.hasPrefix("ats.ct."),
+            "ats.cleartext.blocked", "ats.http.redirect-blocked":
+            let note = Cause(
+                "ats.note.load-not-made",
+                "The load itself ended with \(code); the verdict is that of the handshake: \(error.causes.first?.message ?? "")"
+            )
+            return LoadTrace(places: places, end: .loaded, notes: [note])
+        default: return LoadTrace(places: places, end: .refused(error.error, error.causes))
+        }
+    }
+
+    private func settings(_ url: LoadURL, _ address: String?) -> ATSClient.Configuration {
+        var settings = ATSClient.Configuration()
+        settings.connectTimeout = configuration.connectTimeout
+        settings.totalTimeout = configuration.targetTimeout
+        settings.idleTimeout = configuration.connectTimeout
+        settings.toleratesUncleanClose = true
+        settings.mayRedirectToPrivateAddresses = configuration.allowsPrivateRedirects
+        settings.connectionsPerHost = 1
+        let now = instant
+        settings.now = { now }
+        settings.transparencyLogs = configuration.logs
+        settings.addressOverrides = configuration.overrides.flatMap { entry in
+            entry.addresses.map { AddressOverride(host: entry.host, port: entry.port, address: $0) }
+        }
+        if let address {
+            settings.addressOverrides.removeAll { $0.host == url.host && $0.port == url.effectivePort }
+            settings.addressOverrides.append(AddressOverride(host: url.host, port: url.effectivePort, address: address))
+        }
+        return settings
+    }
+
+    /// Bytes of a body after which a load counts as completed.
+    private static let enough = 1 << 20
+}
+
+extension LoadTrace {
+    /// The target, then every other place in order.
+    fileprivate static func places(_ first: LoadURL, _ texts: [String]) -> [LoadURL] {
+        var places = [first]
+        for text in texts.prefix(64) {
+            guard let place = try? LoadURL(text) else { continue }
+            if places.count == 1, place.host == first.host, place.effectivePort == first.effectivePort,
+                place.pathAndQuery == first.pathAndQuery, place.isSecure
+            {
+                continue
+            }
+            if places.last != place { places.append(place) }
+        }
+        return places
+    }
+}
+
+extension [ResolveEntry] {
+    /// For the resolver of the prober.
+    var names: [NameResolver.Override] {
+        flatMap { entry in
+            entry.addresses.map { NameResolver.Override(host: entry.host, port: entry.port, address: $0) }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Foundation
+import NIOCore
+import NIOPosix
+import TLSFacts
+import TLSProbe
+
+/// Hellos over the network.
+struct NetworkProbing: ServerProbing {
+    private let prober: Prober
+    private let chains: ChainBuilder
+    private let connectTimeout: Duration
+    private let targetTimeout: Duration
+    private let isExhaustive: Bool
+    private let fetchesFromPrivateAddresses: Bool
+    private let instant: Date
+
+    init(_ configuration: CheckSession.Configuration, store: TrustStore, instant: Date) {
+        let group = MultiThreadedEventLoopGroup.singleton
+        let resolver = NameResolver(overrides: configuration.overrides.names)
+        prober = Prober(group: group, resolver: resolver)
+        chains = ChainBuilder(
+            store: store,
+            fetcher: configuration.fetchesIntermediates
+                ? HTTPIntermediateFetcher(group: group, resolver: resolver) : nil
+        )
+        connectTimeout = configuration.connectTimeout
+        targetTimeout = configuration.targetTimeout
+        isExhaustive = configuration.isExhaustive
+        fetchesFromPrivateAddresses = configuration.allowsPrivateRedirects
+        self.instant = instant
+    }
+
+    func evidence(of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool) async -> HostEvidence {
+        let deadline = ContinuousClock.now + targetTimeout
+        var evidence = HostEvidence()
+        func fail(_ failure: ConnectionFailure) -> HostEvidence {
+            for offer in offers { evidence.outcomes[offer] = .connection(failure) }
+            return evidence
+        }
+        var addresses: [SocketAddress]
+        switch await prober.resolver.resolve(
+            host: address ?? endpoint.host,
+            port: endpoint.port,
+            timeout: connectTimeout
+        ) {
+        case .failed(let failure): return fail(failure)
+        case .addresses(let found): addresses = found
+        }
+        if !allowsPrivate {
+            addresses.removeAll { AddressScope($0) == .local }
+            if addresses.isEmpty { return fail(.unreachable("a public server may not lead to a private address")) }
+        }
+        let server = ServerAddress(addresses)
+        let plan = HelloPlan(offers: offers, isExhaustive: isExhaustive)
+        evidence = await plan.run { offer in
+            let remaining = deadline - ContinuousClock.now
+            guard remaining > .zero else { return nil }
+            let timeout = min(connectTimeout, remaining)
+            let (outcome, used) = await prober.probe(
+                offer.hello(serverName: endpoint.host),
+                addresses: server.candidates,
+                connectTimeout: timeout,
+                timeout: timeout
+            )
+            server.settle(on: used, after: outcome)
+            return outcome
+        }
+        evidence.address = server.settled?.ipAddress
+        let isPrivate = server.settled.map { AddressScope($0) == .local } ?? false
+        for case .negotiated(let observation) in evidence.outcomes.values
+        where evidence.chains[observation.certificates] == nil {
+            evidence.chains[observation.certificates] = await chains.build(
+                presented: observation.certificates,
+                at: instant,
+                allowingPrivateAddresses: isPrivate || fetchesFromPrivateAddresses
+            )
+        }
+        return evidence
+    }
+
+    func isPrivate(_ address: String) -> Bool {
+        (try? SocketAddress(ipAddress: address, port: 0)).map { AddressScope($0) == .local } ?? false
+    }
+
+    /// Every address of an endpoint, as text.
+    func addresses(of endpoint: Endpoint) async -> [String] {
+        guard
+            case .addresses(let list) = await prober.resolver.resolve(
+                host: endpoint.host,
+                port: endpoint.port,
+                timeout: connectTimeout
+            )
+        else { return [] }
+        return list.compactMap(\.ipAddress)
+    }
+}
+
+extension Offer {
+    fileprivate func hello(serverName: String) -> HelloOffer {
+        HelloOffer(
+            minimumVersion: minimum,
+            maximumVersion: maximum,
+            suites: suites,
+            groups: groups,
+            signatureSchemes: signatureSchemes,
+            serverName: serverName
+        )
+    }
+}
+
+/// The addresses of a server: all of them until one can be connected to, then that one.
+private final class ServerAddress: @unchecked Sendable {
+    private let lock = NSLock()
+    private var addresses: [SocketAddress]
+    private var chosen: SocketAddress?
+
+    init(_ addresses: [SocketAddress]) { self.addresses = addresses }
+
+    var candidates: [SocketAddress] { lock.withLock { chosen.map { [$0] } ?? addresses } }
+
+    /// Nil where no address let itself be connected to.
+    var settled: SocketAddress? { lock.withLock { chosen } }
+
+    func settle(on address: SocketAddress?, after outcome: HandshakeOutcome) {
+        switch outcome {
+        case .connection(.refused), .connection(.unreachable), .connection(.nameNotFound): return
+        default: lock.withLock { if chosen == nil { chosen = address } }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import TLSFacts
+
+/// The form for people: one line a target, then the cause and the mend.
+public struct CheckText: Sendable {
+    /// Whether ANSI colours are written.
+    public let colored: Bool
+    /// Whether every configuration gets a line.
+    public let verbose: Bool
+    /// The columns that targets are padded to.
+    public let width: Int
+
+    public init(colored: Bool, verbose: Bool, width: Int = 0) {
+        self.colored = colored
+        self.verbose = verbose
+        self.width = width
+    }
+
+    public func render(_ report: TargetReport) -> String {
+        guard let decisive = report.decisive else { return "" }
+        let name = CheckText.shortName(report)
+        let passing = report.results.count { $0.result == .pass }
+        var columns = [paint(decisive.result), pad(name, width)]
+        if let facts = report.facts {
+            columns.append(pad(facts.handshake.version.description, 7))
+            columns.append(pad(facts.handshake.suite.description, 38))
+        } else {
+            columns.append(pad("-", 7))
+            columns.append(pad("-", 38))
+        }
+        columns.append("\(passing)/\(report.results.count)")
+        columns.append("\(report.elapsed.milliseconds) ms")
+        var lines = [columns.joined(separator: "  ")]
+        for cause in decisive.because {
+            lines.append(detail("cause", "\(cause.code): \(cause.message)"))
+        }
+        if decisive.result != .pass { lines += mends(report, decisive) }
+        for note in report.notes where verbose { lines.append(detail("note", note.message)) }
+        if verbose {
+            for result in report.results {
+                let cause = result.because.first.map { "  \($0.code)" } ?? ""
+                lines.append("  \(paint(result.result))  \(result.configuration.name)\(cause)")
+            }
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private func mends(_ report: TargetReport, _ decisive: ConfigurationResult) -> [String] {
+        var lines: [String] = []
+        if let code = decisive.because.first?.code, let mend = Mend.server(code) { lines.append(detail("mend", mend)) }
+        switch report.smallestException {
+        case .none: break
+        case .dictionary(let exception): lines.append(detail("or", Mend.keys(of: exception)))
+        case .noneHelps where decisive.result == .fail: lines.append(detail("or", "no exception helps"))
+        case .noneHelps: break
+        }
+        return lines
+    }
+
+    /// `host:port`, the port left out where it is 443.
+    public static func shortName(_ report: TargetReport) -> String { shortName(host: report.host, port: report.port) }
+
+    public static func shortName(host: String, port: Int) -> String {
+        let host = host.contains(":") ? "[\(host)]" : host
+        return port == 443 ? host : "\(host):\(port)"
+    }
+
+    private func detail(_ label: String, _ text: String) -> String {
+        let dim = colored ? "\u{1B}[2m\(pad(label, 5))\u{1B}[0m" : pad(label, 5)
+        return "\(String(repeating: " ", count: CheckText.verdictWidth + 2))\(dim)  \(CheckText.printable(text))"
+    }
+
+    private func paint(_ result: ConfigurationResult.Result) -> String {
+        let word = pad(result.rawValue, CheckText.verdictWidth)
+        guard colored else { return word }
+        let color =
+            switch result {
+            case .pass: "32"
+            case .fail: "31"
+            case .undetermined: "33"
+            }
+        return "\u{1B}[\(color)m\(word)\u{1B}[0m"
+    }
+
+    private func pad(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+
+    /// Text from servers may hold terminal control codes: they are shown, not obeyed.
+    static func printable(_ text: String) -> String {
+        String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.map { scalar in
+                    scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar
+                }
+            )
+        )
+    }
+
+    private static let verdictWidth = 12
+}

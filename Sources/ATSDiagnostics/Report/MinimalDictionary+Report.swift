@@ -1,0 +1,100 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+public import Findings
+import Foundation
+
+extension MinimalDictionary {
+    /// The document `sealward.ats-minimize/1`.
+    public func json(os: String) -> JSONValue {
+        .object([
+            .init("schema", "sealward.ats-minimize/1"), .init("os", .string(os)), .init("dictionary", dictionary.json),
+            .init(
+                "needed",
+                .array(
+                    needed.map {
+                        [
+                            "keyPath": .string($0.keyPath), "target": .string($0.target),
+                            "without": .string($0.without.rawValue),
+                        ]
+                    }
+                )
+            ),
+            .init("dead", .array(dead.map { ["keyPath": .string($0.keyPath), "why": .string($0.why)] })),
+            .init(
+                "impossible",
+                .array(
+                    impossible.map {
+                        [
+                            "target": .string($0.target), "because": .string($0.because.rawValue),
+                            "message": .string($0.message),
+                        ]
+                    }
+                )
+            ),
+        ])
+    }
+
+    /// An XML property list with the one key NSAppTransportSecurity, ready for an Info.plist.
+    public func propertyList() -> String {
+        var text = """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+            <plist version="1.0">
+            <dict>
+            \t<key>NSAppTransportSecurity</key>
+
+            """
+        MinimalDictionary.write(dictionary, into: &text, depth: 1)
+        return text + "</dict>\n</plist>\n"
+    }
+
+    private static func write(_ value: PropertyListValue, into text: inout String, depth: Int) {
+        let pad = String(repeating: "\t", count: depth)
+        switch value {
+        case .dictionary(let members) where members.isEmpty: text += "\(pad)<dict/>\n"
+        case .dictionary(let members):
+            text += "\(pad)<dict>\n"
+            for key in members.keys.sorted() {
+                text += "\(pad)\t<key>\(escape(key))</key>\n"
+                if let member = members[key] { write(member, into: &text, depth: depth + 1) }
+            }
+            text += "\(pad)</dict>\n"
+        case .boolean(let flag): text += "\(pad)<\(flag ? "true" : "false")/>\n"
+        case .string(let string): text += "\(pad)<string>\(escape(string))</string>\n"
+        case .integer(let number): text += "\(pad)<integer>\(number)</integer>\n"
+        // The search writes dictionaries of booleans and strings only.
+        case .real, .date, .data, .array: text += "\(pad)<string></string>\n"
+        }
+    }
+
+    private static func escape(_ text: String) -> String {
+        text.replacingOccurrences(of: "&", with: "&amp;").replacingOccurrences(of: "<", with: "&lt;")
+            .replacingOccurrences(of: ">", with: "&gt;")
+    }
+
+    /// For people: the dictionary, why each key is needed, what is dead, what is impossible.
+    public func text(os: String) -> String {
+        var lines: [String] = []
+        if dictionary.members?.isEmpty == true {
+            lines.append("No exception is needed on \(os): the empty dictionary {} lets every target load that can.")
+        } else {
+            lines.append("The smallest dictionary on \(os):")
+            lines.append(dictionary.oldStyleDescription)
+        }
+        for need in needed {
+            lines.append("needed      \(need.keyPath)")
+            lines.append("            without it \(need.target) fails: \(need.without)")
+        }
+        for key in dead {
+            lines.append("dead        \(key.keyPath)")
+            lines.append("            \(key.why)")
+        }
+        for target in impossible {
+            lines.append("\(target.isUndetermined ? "unknown   " : "impossible")  \(target.target)")
+            lines.append("            \(target.because): \(CheckText.printable(target.message))")
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}

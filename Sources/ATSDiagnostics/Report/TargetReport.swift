@@ -1,0 +1,67 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Findings
+public import TLSFacts
+
+/// Everything that a check found out about one target.
+public struct TargetReport: Sendable {
+    /// The URL with its port, always `https`.
+    public let target: String
+    /// Without a port and without brackets.
+    public let host: String
+    public let port: Int
+    /// The address that answered; nil where none was reached.
+    public let address: String?
+    /// nscurl's configurations in its order, and the app's dictionary at the end where one was given.
+    public let results: [ConfigurationResult]
+    public let smallestException: SmallestException
+    /// What was negotiated and presented: of the default configuration where it got that far, else of the widest hello.
+    public let facts: ConnectionFacts?
+    /// Whether the facts are those of a hello that offers more than the default configuration.
+    public let factsAreOfWiderHello: Bool
+    /// The HTTP status that the load ended with; nil where none was made or none came.
+    public let status: Int?
+    /// Hellos of the plan.
+    public let handshakes: Int
+    public let elapsed: Duration
+    public let notes: [Cause]
+
+    public init(
+        target: String,
+        host: String,
+        port: Int,
+        address: String?,
+        results: [ConfigurationResult],
+        smallestException: SmallestException,
+        facts: ConnectionFacts?,
+        factsAreOfWiderHello: Bool = false,
+        status: Int? = nil,
+        handshakes: Int,
+        elapsed: Duration,
+        notes: [Cause] = []
+    ) {
+        self.target = target
+        self.host = host
+        self.port = port
+        self.address = address
+        self.results = results
+        self.smallestException = smallestException
+        self.facts = facts
+        self.factsAreOfWiderHello = factsAreOfWiderHello
+        self.status = status
+        self.handshakes = handshakes
+        self.elapsed = elapsed
+        self.notes = notes
+    }
+
+    /// The result that the exit status follows: the app's dictionary where one was given, else the default configuration.
+    public var decisive: ConfigurationResult? {
+        results.last { $0.configuration.isAppDictionary } ?? results.first
+    }
+
+    /// Whether a result is the first that passes: the smallest of nscurl's configurations that lets the target load.
+    public func isFirstPassing(_ result: ConfigurationResult) -> Bool {
+        results.first { $0.result == .pass }?.configuration == result.configuration
+    }
+}

@@ -1,0 +1,123 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import ATSDiagnostics
+import AppTransportSecurity
+public import ArgumentParser
+import Findings
+import Foundation
+
+/// What `ats check` and `ats minimize` share: which targets, which system, how to reach them and whom to trust.
+struct CheckOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("A file with one target a line; # starts a comment, - is standard input.", valueName: "FILE")
+    )
+    var targetsFrom: String?
+
+    @Option(help: ArgumentHelp("The system: ios9 ... ios27, macos10.11 ... macos27, published.", valueName: "ID"))
+    var os: OSProfile = .standard
+
+    @Flag(help: "Send all ten hellos instead of the adaptive plan.")
+    var exhaustive = false
+
+    @Flag(name: .customLong("no-http"), help: "Judge the handshakes only; do not load.")
+    var noHTTP = false
+
+    @Flag(name: .customLong("no-aia"), help: "Do not fetch a missing intermediate certificate.")
+    var noAIA = false
+
+    @Option(help: ArgumentHelp("Roots as if a user had installed them. May be repeated.", valueName: "PEM"))
+    var caFile: [String] = []
+
+    @Option(help: ArgumentHelp("Roots instead of the system's.", valueName: "PEM"))
+    var roots: String?
+
+    @Option(
+        help: ArgumentHelp("The Certificate Transparency logs, as browsers publish them (JSON).", valueName: "FILE")
+    )
+    var ctLogList: String?
+
+    @Option(
+        help: ArgumentHelp("Connect to ADDRESS for this host and port, as in curl.", valueName: "HOST:PORT:ADDRESS")
+    )
+    var resolve: [ResolveEntry] = []
+
+    @Option(help: ArgumentHelp("The time of judgement, RFC 3339; default now.", valueName: "RFC3339"))
+    var at: Instant?
+
+    @Option(help: ArgumentHelp("Seconds for each connection.", valueName: "S"))
+    var connectTimeout: Double = 10
+
+    @Option(help: ArgumentHelp("Seconds for each target.", valueName: "S"))
+    var timeout: Double = 30
+
+    @Option(help: ArgumentHelp("Targets in flight.", valueName: "N"))
+    var concurrency = 64
+
+    @Flag(help: "Let redirects and fetched intermediates lead to private addresses.")
+    var allowPrivate = false
+
+    func validate() throws {
+        guard connectTimeout > 0, timeout > 0, connectTimeout.isFinite, timeout.isFinite, timeout <= 86_400 else {
+            throw ValidationError("--timeout and --connect-timeout are seconds above 0.")
+        }
+        guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency is from 1 to 4096.") }
+    }
+
+    /// The targets of the command line and of the file, in order.
+    func targets(_ arguments: [String]) throws -> [CheckTarget] {
+        var list = try arguments.map { text in
+            do {
+                return try CheckTarget(text)
+            } catch {
+                throw ValidationError("\(error).")
+            }
+        }
+        if let targetsFrom {
+            let name = targetsFrom == "-" ? "standard input" : targetsFrom
+            let text = String(decoding: try CommandIO.read(targetsFrom, limit: 64 << 20), as: UTF8.self)
+            for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+                let entry = line.prefix { $0 != "#" }.trimmingCharacters(in: .whitespacesAndNewlines)
+                if entry.isEmpty { continue }
+                do {
+                    list.append(try CheckTarget(entry))
+                } catch {
+                    throw CommandFault("\(name): line \(index + 1): \(error).")
+                }
+            }
+        } else if list.isEmpty {
+            throw ValidationError("Name at least one target, for example: sealward ats check example.com")
+        }
+        if list.isEmpty { throw CommandFault("\(targetsFrom ?? "The list"): holds no target; write one host a line.") }
+        return list
+    }
+
+    func session(appDictionary: PropertyListValue? = nil) throws -> CheckSession {
+        var options = CheckSession.Configuration()
+        options.profile = os
+        options.appDictionary = appDictionary
+        options.isExhaustive = exhaustive
+        options.loadsHTTP = !noHTTP
+        options.fetchesIntermediates = !noAIA
+        options.installedRoots = caFile
+        options.systemRoots = roots
+        options.overrides = resolve
+        options.connectTimeout = .seconds(connectTimeout)
+        options.targetTimeout = .seconds(timeout)
+        options.concurrency = concurrency
+        options.allowsPrivateRedirects = allowPrivate
+        options.instant = at?.date
+        if let ctLogList {
+            options.logs = try PropertyListFile.named(ctLogList) {
+                try CTLogList(json: CommandIO.read(ctLogList, limit: 16 << 20))
+            }
+        }
+        return try CheckSession(options)
+    }
+}
+
+extension ResolveEntry: ExpressibleByArgument {
+    public init?(argument: String) { self.init(argument) }
+}
+
+enum CheckFormat: String, ExpressibleByArgument, CaseIterable { case text, nscurl, json, jsonl, junit, markdown, html }

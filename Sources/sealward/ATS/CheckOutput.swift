@@ -1,0 +1,131 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import AppTransportSecurity
+import Findings
+import Foundation
+
+/// Renders reports as they come: `jsonl` at once, every other form in the order in which the targets were given.
+struct CheckOutput {
+    struct Options {
+        let format: CheckFormat
+        let os: String
+        let verbose: Bool
+        let colored: Bool
+        let showsProgress: Bool
+    }
+
+    private let options: Options
+    private let targets: [CheckTarget]
+    private let stream: ResultStream
+    private let text: CheckText
+    /// Rendered reports whose turn has not come; text only, never the reports themselves.
+    private var waiting: [Int: String] = [:]
+    private var turn = 0
+    private var written = 0
+    private var summary = CheckSummary()
+    private(set) var finished = 0
+
+    init(options: Options, targets: [CheckTarget], stream: ResultStream) {
+        self.options = options
+        self.targets = targets
+        self.stream = stream
+        let names = targets.map { CheckText.shortName(host: $0.url.host, port: $0.url.effectivePort).count }
+        text = CheckText(colored: options.colored, verbose: options.verbose, width: min(48, names.max() ?? 0))
+    }
+
+    /// FAIL beats undetermined.
+    var outcome: Outcome {
+        if summary.failed > 0 { return .findings }
+        return summary.undetermined > 0 ? .undetermined : .clean
+    }
+
+    mutating func begin() throws {
+        switch options.format {
+        case .json:
+            try stream.write(
+                "{\n  \"schema\": \"sealward.ats-check/1\",\n  \"os\": \(JSONValue.string(options.os).rendered()),\n  \"targets\": ["
+            )
+        case .junit: try stream.write(CheckDocuments.junitHead)
+        case .markdown: try stream.write(CheckDocuments.markdownHead(os: options.os))
+        case .html: try stream.write(CheckDocuments.htmlHead(os: options.os))
+        case .text, .nscurl, .jsonl: break
+        }
+    }
+
+    mutating func add(_ report: TargetReport, at index: Int) throws {
+        finished += 1
+        summary.add(report)
+        if options.format == .jsonl {
+            try stream.write(report.json.rendered(pretty: false) + "\n")
+        } else {
+            waiting[index] = render(report, index)
+            while let next = waiting.removeValue(forKey: turn) {
+                try emit(next)
+                turn += 1
+            }
+        }
+        if options.showsProgress {
+            FileHandle.standardError.write(Data("\r\(finished)/\(targets.count) ".utf8))
+        }
+    }
+
+    /// Writes what is known of targets whose predecessors never finished, and closes the document.
+    mutating func end() throws {
+        for index in waiting.keys.sorted() {
+            if let next = waiting.removeValue(forKey: index) { try emit(next) }
+        }
+        if options.showsProgress { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+        switch options.format {
+        case .json: try stream.write(written == 0 ? "]\n}\n" : "\n  ]\n}\n")
+        case .junit: try stream.write(CheckDocuments.junitTail)
+        case .html: try stream.write(CheckDocuments.htmlTail)
+        case .text:
+            if targets.count > 1 {
+                try stream.write(
+                    "\(summary.passed) pass, \(summary.failed) fail, \(summary.undetermined) undetermined on \(options.os)\n"
+                )
+            }
+        case .nscurl, .jsonl, .markdown: break
+        }
+        try stream.close()
+    }
+
+    private mutating func emit(_ rendered: String) throws {
+        if options.format == .json, written > 0 { try stream.write(",") }
+        try stream.write(rendered)
+        written += 1
+    }
+
+    private func render(_ report: TargetReport, _ index: Int) -> String {
+        switch options.format {
+        case .text: text.render(report)
+        case .nscurl: NSCurlText.render(report, url: targets[index].displayURL, verbose: options.verbose)
+        case .json:
+            "\n    "
+                + report.json.rendered().split(separator: "\n", omittingEmptySubsequences: false).joined(
+                    separator: "\n    "
+                )
+        case .jsonl: ""
+        case .junit: CheckDocuments.junit(report)
+        case .markdown: CheckDocuments.markdown(report)
+        case .html: CheckDocuments.html(report)
+        }
+    }
+}
+
+/// How many targets ended how.
+struct CheckSummary {
+    private(set) var passed = 0
+    private(set) var failed = 0
+    private(set) var undetermined = 0
+
+    mutating func add(_ report: TargetReport) {
+        switch report.decisive?.result {
+        case .pass: passed += 1
+        case .fail: failed += 1
+        case .undetermined, nil: undetermined += 1
+        }
+    }
+}

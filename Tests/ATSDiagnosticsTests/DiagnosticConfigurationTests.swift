@@ -1,0 +1,78 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Testing
+
+@testable import ATSDiagnostics
+
+@Suite struct DiagnosticConfigurationTests {
+    @Test func sixteenInNSCurlsOrder() {
+        let names = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: true).map(\.name)
+        let versions = ["TLSv1.3", "TLSv1.2", "TLSv1.1", "TLSv1.0"]
+        let wanted =
+            ["ATS Default Connection", "Allow All Loads"] + versions
+            + ["Disabling Perfect Forward Secrecy", "Disabling Perfect Forward Secrecy and Allowing Insecure HTTP"]
+            + versions.map { $0 + " with PFS disabled" }
+            + versions.map { $0 + " with PFS disabled and insecure HTTP allowed" }
+        #expect(names == wanted)
+    }
+
+    @Test func thirteenBeforeTLS13() {
+        let rows = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: false)
+        #expect(rows.count == 13)
+        #expect(!rows.contains { $0.name.contains("1.3") })
+    }
+
+    @Test func tenDifferentHellosDecideSixteenConfigurations() throws {
+        let target = try CheckTarget("h.example")
+        let rows = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: true)
+        let offers = ConfigurationJudge.offers(of: rows.map(\.ats), url: target.url, profile: .standard)
+        #expect(offers.count == 10)
+    }
+
+    @Test(arguments: OSProfile.all.map(\.id))
+    func theSearchForExceptionsNeedsNoHelloOfItsOwn(_ os: String) throws {
+        let profile = try #require(OSProfile.named(os))
+        let target = try CheckTarget("h.example")
+        let rows = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: profile.supportsTLS13.value).map(\.ats)
+        let own = ConfigurationJudge.offers(of: rows, url: target.url, profile: profile)
+        let search = ConfigurationJudge.offers(
+            of: ExceptionCandidates.dictionaries(host: "h.example"),
+            url: target.url,
+            profile: profile
+        )
+        #expect(search.allSatisfy(own.contains))
+    }
+
+    @Test(arguments: [
+        ("example.com", "https://example.com:443/", "https://example.com"),
+        ("Example.com:8443", "https://example.com:8443/", "https://Example.com:8443"),
+        ("http://example.com/a?b", "https://example.com:443/a?b", "https://example.com/a?b"),
+        ("http://example.com:8080/", "https://example.com:8080/", "https://example.com:8080/"),
+        ("::1", "https://[::1]:443/", "https://[::1]"), ("[::1]:8443", "https://[::1]:8443/", "https://[::1]:8443"),
+    ])
+    func targets(_ text: String, _ url: String, _ shown: String) throws {
+        let target = try CheckTarget(text)
+        #expect(target.url.text == url)
+        #expect(target.displayURL == shown)
+    }
+
+    @Test(arguments: ["", "ftp://example.com", "example.com:0", "example.com:99999", "a b", "https://"])
+    func refusesWhatIsNoTarget(_ text: String) {
+        #expect(throws: (any Error).self) { try CheckTarget(text) }
+    }
+
+    @Test(arguments: [
+        ("a.example:443:127.0.0.1", ["127.0.0.1"]), ("+a.example:443:127.0.0.1", ["127.0.0.1"]),
+        ("a.example:443:[::1],127.0.0.1", ["::1", "127.0.0.1"]), ("*:443:::1", ["::1"]),
+    ])
+    func addressOverrides(_ text: String, _ addresses: [String]) throws {
+        let override = try #require(ResolveEntry(text))
+        #expect([override].addresses(host: "a.example", port: 443) == addresses)
+        #expect([override].addresses(host: "a.example", port: 444) == nil)
+    }
+
+    @Test(arguments: ["", "a", "a:443", "a:x:127.0.0.1", "a:443:nonsense", ":443:127.0.0.1", "a:0:127.0.0.1"])
+    func refusesWhatIsNoOverride(_ text: String) { #expect(ResolveEntry(text) == nil) }
+}

@@ -1,0 +1,142 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import Foundation
+import TLSFacts
+import Testing
+
+@testable import ATSDiagnostics
+
+@Suite struct MinimalDictionaryTests {
+    private static func judges(_ servers: [(String, ModelServer)], app: PropertyListValue? = nil) async throws
+        -> DictionarySearch
+    {
+        var judges: [(target: CheckTarget, judge: ConfigurationJudge)] = []
+        for (host, server) in servers {
+            let target = try CheckTarget(host)
+            var server = server
+            server.chain = ModelServer.chain(
+                leaf: ModelServer.certificate("CN=\(host)", issuer: "CN=Root", names: [host])
+            )
+            let diagnosis = TargetDiagnosis(
+                profile: .standard,
+                appDictionary: app,
+                probing: server,
+                instant: ModelServer.instant
+            )
+            judges.append((target, await diagnosis.evidence(of: target)))
+        }
+        return DictionarySearch(judges)
+    }
+
+    private static let good = ModelServer()
+    private static let old = ModelServer(versions: [.tls10], suites: [.ecdheRSAWithAES128CBCSHA])
+    private static let secret = ModelServer(versions: [.tls12], suites: [.rsaWithAES128GCMSHA256])
+    private static let hopeless = ModelServer(versions: [.tls12], suites: [.dheRSAWithAES128GCMSHA256])
+
+    @Test func goodServersNeedNothing() async throws {
+        let result = try await Self.judges([("a.example", Self.good), ("b.example", Self.good)]).minimal()
+        #expect(result.dictionary == .dictionary([:]))
+        #expect(result.needed.isEmpty && result.impossible.isEmpty && result.dead.isEmpty)
+    }
+
+    @Test func everyKeyHasATargetThatFailsWithoutIt() async throws {
+        let search = try await Self.judges([
+            ("a.example", Self.good), ("old.example", Self.old), ("rsa.example", Self.secret),
+            ("no.example", Self.hopeless),
+        ])
+        let result = search.minimal()
+        #expect(
+            result.dictionary
+                == .dictionary([
+                    "NSExceptionDomains": .dictionary([
+                        "old.example": .dictionary(["NSExceptionMinimumTLSVersion": .string("TLSv1.0")]),
+                        "rsa.example": .dictionary(["NSExceptionRequiresForwardSecrecy": .boolean(false)]),
+                    ])
+                ])
+        )
+        #expect(result.needed.map(\.without) == ["ats.tls.version-too-low", "ats.tls.no-forward-secrecy"])
+        #expect(result.needed.map(\.target) == ["https://old.example:443/", "https://rsa.example:443/"])
+        #expect(result.impossible.map(\.target) == ["https://no.example:443/"])
+        #expect(result.impossible.first?.isUndetermined == false)
+    }
+
+    @Test func deadExceptionsAreFoundAndLiveOnesKept() async throws {
+        let app = PropertyListValue.dictionary([
+            "NSAllowsArbitraryLoads": .boolean(true),
+            "NSExceptionDomains": .dictionary([
+                "old.example": .dictionary([
+                    "NSExceptionMinimumTLSVersion": .string("TLSv1.0"),
+                    "NSExceptionAllowsInsecureHTTPLoads": .boolean(true),
+                ]),
+                "a.example": .dictionary(["NSExceptionRequiresForwardSecrecy": .boolean(false)]),
+                "gone.example": .dictionary(["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)]),
+            ]),
+        ])
+        let result = try await Self.judges([("a.example", Self.good), ("old.example", Self.old)], app: app).minimal(
+            app: app
+        )
+        let prefix = "NSAppTransportSecurity."
+        #expect(
+            Set(result.dead.map(\.keyPath)) == [
+                prefix + "NSAllowsArbitraryLoads",
+                prefix + "NSExceptionDomains.old.example.NSExceptionAllowsInsecureHTTPLoads",
+                prefix + "NSExceptionDomains.a.example.NSExceptionRequiresForwardSecrecy",
+                prefix + "NSExceptionDomains.gone.example.NSExceptionAllowsInsecureHTTPLoads",
+            ]
+        )
+    }
+
+    /// Every dictionary over two hosts with every combination of keys: none with fewer keys lets all load.
+    @Test func bruteForceFindsNothingSmaller() async throws {
+        var generator = Seeded(state: 7)
+        let versions: [[TLSVersion]] = [[.tls10], [.tls11], [.tls12], [.tls13], [.tls10, .tls12]]
+        for _ in 0..<40 {
+            let servers = ["a.example", "b.example"].map { host in
+                let version = versions.randomElement(using: &generator) ?? []
+                let suite = CipherSuiteSamples.all.randomElement(using: &generator) ?? .rsaWithAES128CBCSHA
+                return (host, ModelServer(versions: version, suites: [suite]))
+            }
+            let search = try await Self.judges(servers)
+            let result = search.minimal()
+            let possible = search.judges.filter { pair in
+                !result.impossible.contains { $0.target == pair.target.url.text }
+            }
+            #expect(possible.allSatisfy { $0.judge.judge(dictionary: result.dictionary).result == .pass })
+            let size = KeyPaths.all(in: result.dictionary).count
+            for one in ExceptionCandidates.entries {
+                for other in ExceptionCandidates.entries where one.count + other.count < size {
+                    let smaller = ExceptionCandidates.dictionary(["a.example": one, "b.example": other])
+                    #expect(!possible.allSatisfy { $0.judge.judge(dictionary: smaller).result == .pass }, "\(servers)")
+                }
+            }
+            for target in result.impossible {
+                let judge = search.judges.first { $0.target.url.text == target.target }?.judge
+                for entry in ExceptionCandidates.entries {
+                    let dictionary = ExceptionCandidates.dictionary([judge?.target.host ?? "": entry])
+                    #expect(judge?.judge(dictionary: dictionary).result != .pass)
+                }
+            }
+        }
+    }
+
+    @Test func thePropertyListReadsBackAsTheDictionary() async throws {
+        let result = try await Self.judges([("old.example", Self.old), ("rsa.example", Self.secret)]).minimal()
+        let value = try PropertyListValue(propertyList: Array(result.propertyList().utf8))
+        #expect(value.members?["NSAppTransportSecurity"] == result.dictionary)
+    }
+}
+
+/// A small generator with a seed, so that a failure repeats (SplitMix64).
+struct Seeded: RandomNumberGenerator {
+    var state: UInt64
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}

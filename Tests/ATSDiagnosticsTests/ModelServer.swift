@@ -1,0 +1,110 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Foundation
+import TLSFacts
+
+@testable import ATSDiagnostics
+
+/// A server that picks its highest common version and then the first of its own suites that is offered.
+struct ModelServer: ServerProbing {
+    var versions: [TLSVersion] = [.tls12, .tls13]
+    var suites: [CipherSuite] = [.ecdheRSAWithAES128GCMSHA256]
+    /// Answers this whatever is offered.
+    var failure: ConnectionFailure?
+    var chain: ChainFacts = ModelServer.goodChain
+
+    func answer(_ offer: Offer) -> HandshakeOutcome {
+        if let failure { return .connection(failure) }
+        let common = versions.filter { offer.minimum <= $0 && $0 <= offer.maximum }.max()
+        guard let version = common else { return .alert(level: 2, description: 70) }
+        let own = version == .tls13 ? [.aes128GCMSHA256] : suites
+        guard let suite = own.first(where: offer.suites.contains) else { return .alert(level: 2, description: 40) }
+        return .negotiated(
+            HandshakeObservation(
+                version: version,
+                suite: suite,
+                group: suite.hasForwardSecrecy ? .x25519 : nil,
+                certificates: chain.presented.map(\.der),
+                keyPossession: .proven
+            )
+        )
+    }
+
+    func evidence(of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool) async -> HostEvidence {
+        var evidence = HostEvidence(address: failure == nil ? "192.0.2.1" : nil)
+        for offer in offers { evidence.outcomes[offer] = answer(offer) }
+        evidence.chains[chain.presented.map(\.der)] = chain
+        evidence.hellos = 1
+        return evidence
+    }
+
+    func isPrivate(_ address: String) -> Bool { false }
+
+    static let host = "api.example.com"
+    static let instant = Date(timeIntervalSince1970: 1_790_000_000)
+
+    static let goodChain = chain(leaf: certificate("CN=api.example.com", issuer: "CN=Root"))
+
+    static func chain(leaf: CertificateFacts) -> ChainFacts {
+        let root = certificate("CN=Root", issuer: "CN=Root", names: nil)
+        return ChainFacts(
+            presented: [leaf],
+            path: .anchored([leaf], AnchorFacts(certificate: root, kind: .installed, store: "test"))
+        )
+    }
+
+    static func certificate(
+        _ subject: String,
+        issuer: String,
+        names: [String]? = [host],
+        bits: Int = 2048,
+        hash: SignatureFacts.Hash = .sha256,
+        notAfter: Date = instant.addingTimeInterval(86_400 * 60)
+    ) -> CertificateFacts {
+        CertificateFacts(
+            der: Array("\(subject)\(bits)\(hash)\(notAfter)".utf8),
+            subject: subject,
+            issuer: issuer,
+            subjectDER: Array(subject.utf8),
+            issuerDER: Array(issuer.utf8),
+            serialNumber: "01",
+            notBefore: instant.addingTimeInterval(-86_400),
+            notAfter: notAfter,
+            publicKey: PublicKeyFacts(kind: .rsa(bits: bits), sha256: [UInt8](repeating: 7, count: 32), der: []),
+            signature: SignatureFacts(algorithm: "1.2.840.113549.1.1.11", hash: hash),
+            alternativeNames: names.map { AlternativeNames(dnsNames: $0, addresses: []) },
+            extendedKeyUsages: ["1.3.6.1.5.5.7.3.1"]
+        )
+    }
+}
+
+/// A load whose places are known before.
+struct ModelLoad: TargetLoading {
+    let trace: LoadTrace
+    func load(_ url: LoadURL, dictionary: PropertyListValue, profile: OSProfile, address: String?) async -> LoadTrace {
+        trace
+    }
+}
+
+extension TargetDiagnosis {
+    /// The report of one model server under a profile.
+    static func of(
+        _ server: ModelServer,
+        os: String = "macos26",
+        target: String = ModelServer.host,
+        app: PropertyListValue? = nil,
+        load: LoadTrace? = nil
+    ) async throws -> TargetReport {
+        let profile = OSProfile.named(os) ?? .standard
+        let diagnosis = TargetDiagnosis(
+            profile: profile,
+            appDictionary: app,
+            probing: server,
+            loading: load.map(ModelLoad.init),
+            instant: ModelServer.instant
+        )
+        return await diagnosis.diagnose(try CheckTarget(target))
+    }
+}

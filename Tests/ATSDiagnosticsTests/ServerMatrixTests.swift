@@ -1,0 +1,131 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import Foundation
+import TLSFacts
+import TestSupport
+import Testing
+
+@testable import ATSDiagnostics
+
+/// Every kind of loopback server against what was written down for it.
+@Suite(.enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"), .serialized)
+struct ServerMatrixTests {
+    private static func session(
+        _ servers: LoopbackServers,
+        os: String,
+        change: (inout CheckSession.Configuration) -> Void = { _ in }
+    ) throws -> CheckSession {
+        var configuration = CheckSession.Configuration()
+        configuration.profile = try #require(OSProfile.named(os))
+        configuration.installedRoots = [servers.authority]
+        configuration.overrides = servers.resolveEntries.compactMap(ResolveEntry.init)
+        configuration.connectTimeout = .seconds(3)
+        change(&configuration)
+        return try CheckSession(configuration)
+    }
+
+    private static func reports(_ session: CheckSession, _ servers: LoopbackServers, _ kinds: [String]) async throws
+        -> [String: TargetReport]
+    {
+        let targets = try kinds.map { try CheckTarget(servers.server($0).url) }
+        var reports: [String: TargetReport] = [:]
+        try await session.run(targets, concurrency: 24) { reports[kinds[$0]] = $1 }
+        return reports
+    }
+
+    static func letters(_ report: TargetReport) -> String {
+        String(report.results.map { String($0.result.rawValue.prefix(1)) }.joined())
+    }
+
+    @Test(arguments: ["macos26", "published", "macos10.11"])
+    func everyServerYieldsWhatWasWrittenDown(_ os: String) async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let kinds = ServerExpectations.all.map(\.kind)
+        let reports = try await Self.reports(Self.session(servers, os: os), servers, kinds)
+        #expect(reports.count == kinds.count)
+        for expectation in ServerExpectations.all {
+            let row =
+                switch os {
+                case "macos26": expectation.macos26
+                case "published": expectation.published
+                default: expectation.macos1011
+                }
+            guard let row, let report = reports[expectation.kind] else { continue }
+            let codes = report.results.map { $0.because.first?.code.rawValue ?? "-" }
+            #expect(
+                Self.letters(report) == ServerExpectation.letters(row),
+                "\(expectation.kind) on \(os): \(expectation.reason) \(codes.joined(separator: " "))"
+            )
+            if os == "macos26" {
+                #expect(report.decisive?.because.first?.code.rawValue == expectation.cause, "\(expectation.kind)")
+            }
+        }
+    }
+
+    /// The adaptive plan must say what ten hellos say.
+    @Test(arguments: ["macos26", "macos10.11"])
+    func adaptiveAndExhaustivePlansAgree(_ os: String) async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let kinds = ServerExpectations.all.map(\.kind)
+        let adaptive = try await Self.reports(Self.session(servers, os: os) { $0.loadsHTTP = false }, servers, kinds)
+        let all = try await Self.reports(
+            Self.session(servers, os: os) {
+                $0.loadsHTTP = false
+                $0.isExhaustive = true
+            },
+            servers,
+            kinds
+        )
+        for kind in kinds {
+            guard let one = adaptive[kind], let other = all[kind] else { continue }
+            #expect(Self.letters(one) == Self.letters(other), "\(kind)")
+            #expect(one.smallestException == other.smallestException, "\(kind)")
+            #expect(one.handshakes <= other.handshakes, "\(kind)")
+        }
+        if os == "macos26" {
+            let hellos = adaptive.values.map(\.handshakes)
+            let mean = Double(hellos.reduce(0, +)) / Double(max(1, hellos.count))
+            #expect(mean <= 1.5, "mean hellos \(mean)")
+        }
+    }
+
+    /// What the search found must pass when it is the app's own dictionary.
+    @Test func smallestExceptionsPassAsTheAppsDictionary() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let kinds = ServerExpectations.all.map(\.kind).filter { !["silent", "half-record"].contains($0) }
+        let reports = try await Self.reports(Self.session(servers, os: "macos26"), servers, kinds)
+        for (kind, report) in reports {
+            guard case .dictionary(let exception) = report.smallestException else { continue }
+            let session = try Self.session(servers, os: "macos26") { $0.appDictionary = exception }
+            let again = await session.check(try CheckTarget(servers.server(kind).url))
+            #expect(again.decisive?.result == .pass, "\(kind) with \(exception.oldStyleDescription)")
+        }
+    }
+
+    @Test func aDeadHostDelaysNobody() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let session = try Self.session(servers, os: "macos26")
+        let kinds = ["silent"] + Array(repeating: "modern", count: 40)
+        let targets = try kinds.map { try CheckTarget(servers.server($0).url) }
+        var order: [Int] = []
+        try await session.run(targets, concurrency: 4) { index, _ in order.append(index) }
+        #expect(order.last == 0)
+        #expect(order.count == 41)
+    }
+
+    @Test func loadsTellTheStatusAndNotesTellWhatWasFetched() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let session = try Self.session(servers, os: "macos26")
+        let missing = await session.check(try CheckTarget(servers.server("status-404").url))
+        #expect(missing.status == 404)
+        let fetched = await session.check(try CheckTarget(servers.server("missing-intermediate-aia").url))
+        #expect(fetched.facts?.chain.fetched.count == 1)
+        #expect(fetched.notes.contains { $0.code == "ats.note.intermediate-fetched" })
+        let without = try Self.session(servers, os: "macos26") { $0.fetchesIntermediates = false }
+        let bare = await without.check(try CheckTarget(servers.server("missing-intermediate-aia").url))
+        #expect(bare.decisive?.because.first?.code == "ats.trust.missing-intermediate")
+    }
+}

@@ -1,0 +1,154 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import Foundation
+import TLSFacts
+import Testing
+
+@testable import ATSDiagnostics
+
+@Suite struct TargetDiagnosisTests {
+    private static func letters(_ report: TargetReport) -> String {
+        String(report.results.map { String($0.result.rawValue.prefix(1)) }.joined())
+    }
+
+    private static func exception(_ keys: [String: PropertyListValue]) -> SmallestException {
+        .dictionary(.dictionary(["NSExceptionDomains": .dictionary([ModelServer.host: .dictionary(keys)])]))
+    }
+
+    @Test func aGoodServerNeedsNoException() async throws {
+        let report = try await TargetDiagnosis.of(ModelServer())
+        #expect(report.results.allSatisfy { $0.result == .pass })
+        #expect(report.smallestException == .none)
+        #expect(report.decisive?.because.isEmpty == true)
+    }
+
+    @Test func oldVersionNeedsTheLowestMinimumThatTheServerHas() async throws {
+        let eleven = try await TargetDiagnosis.of(ModelServer(versions: [.tls11], suites: [.ecdheRSAWithAES128CBCSHA]))
+        #expect(Self.letters(eleven) == "FPFFPPFFFFPPFFPP")
+        #expect(eleven.decisive?.because.first?.code == "ats.tls.version-too-low")
+        #expect(eleven.smallestException == Self.exception(["NSExceptionMinimumTLSVersion": .string("TLSv1.1")]))
+        let ten = try await TargetDiagnosis.of(ModelServer(versions: [.tls10], suites: [.rsaWithAES128CBCSHA]))
+        #expect(
+            ten.smallestException
+                == Self.exception([
+                    "NSExceptionMinimumTLSVersion": .string("TLSv1.0"),
+                    "NSExceptionRequiresForwardSecrecy": .boolean(false),
+                ])
+        )
+    }
+
+    @Test func noForwardSecrecyIsNamedAndMended() async throws {
+        let report = try await TargetDiagnosis.of(ModelServer(versions: [.tls12], suites: [.rsaWithAES128GCMSHA256]))
+        #expect(Self.letters(report) == "FPFFFFPPFPPPFPPP")
+        #expect(report.decisive?.because.first?.code == "ats.tls.no-forward-secrecy")
+        #expect(report.smallestException == Self.exception(["NSExceptionRequiresForwardSecrecy": .boolean(false)]))
+        #expect(report.factsAreOfWiderHello)
+    }
+
+    @Test func badCertificatesHaveNoExceptionAndNeedADelegate() async throws {
+        let expired = ModelServer.certificate(
+            "CN=x",
+            issuer: "CN=Root",
+            notAfter: ModelServer.instant.addingTimeInterval(-5)
+        )
+        let report = try await TargetDiagnosis.of(ModelServer(chain: ModelServer.chain(leaf: expired)))
+        #expect(report.results.allSatisfy { $0.result == .fail && $0.because.first?.code == "ats.trust.expired" })
+        #expect(report.smallestException == .noneHelps)
+        let insecure = try #require(report.results.last)
+        #expect(insecure.because.contains { $0.code == "ats.trust.needs-delegate" })
+        #expect(report.decisive?.because.contains { $0.code == "ats.trust.needs-delegate" } == false)
+    }
+
+    @Test(arguments: [
+        (ConnectionFailure.refused, "ats.net.refused"), (.timeout, "ats.net.timeout"), (.reset, "ats.net.reset"),
+        (.closed, "ats.net.closed"), (.notTLS(prefix: []), "ats.net.not-tls"), (.nameNotFound("x"), "ats.net.dns"),
+    ])
+    func withoutAConversationNothingIsDetermined(_ failure: ConnectionFailure, _ code: String) async throws {
+        let report = try await TargetDiagnosis.of(ModelServer(failure: failure))
+        #expect(report.results.allSatisfy { $0.result == .undetermined && $0.because.first?.code.rawValue == code })
+        #expect(report.smallestException == .noneHelps)
+    }
+
+    @Test func redirectToCleartextNeedsInsecureHTTPForItsHost() async throws {
+        let places = ["https://api.example.com:443/", "http://other.example/"].map { try? LoadURL($0) }.compactMap(
+            \.self
+        )
+        let report = try await TargetDiagnosis.of(ModelServer(), load: LoadTrace(places: places, end: .loaded))
+        #expect(Self.letters(report) == "FPFFFFFFFFFFFFFF")
+        #expect(report.decisive?.error?.code == -1022)
+        #expect(report.decisive?.because.first?.code == "ats.http.redirect-blocked")
+        #expect(
+            report.smallestException.value
+                == .dictionary([
+                    "NSExceptionDomains": .dictionary([
+                        "other.example": .dictionary(["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)])
+                    ])
+                ])
+        )
+    }
+
+    @Test func aLoopFailsAndSilenceAfterTLSIsUndetermined() async throws {
+        let here = try LoadURL("https://api.example.com:443/")
+        let loop = LoadTrace(
+            places: [here],
+            end: .refused(.tooManyRedirects, [Cause("ats.http.redirect-loop", "A loop.")])
+        )
+        let looped = try await TargetDiagnosis.of(ModelServer(), load: loop)
+        #expect(looped.results.allSatisfy { $0.result == .fail && $0.because.first?.code == "ats.http.redirect-loop" })
+        #expect(looped.smallestException == .noneHelps)
+        let silent = LoadTrace(places: [here], end: .noAnswer(nil, [Cause("ats.http.no-answer", "Nothing.")]))
+        let unanswered = try await TargetDiagnosis.of(ModelServer(), load: silent)
+        #expect(unanswered.results.allSatisfy { $0.result == .undetermined })
+    }
+
+    @Test func theAppsDictionaryIsOneMoreAndDecides() async throws {
+        let app = PropertyListValue.dictionary([
+            "NSExceptionDomains": .dictionary([
+                "example.com": .dictionary([
+                    "NSIncludesSubdomains": .boolean(true), "NSExceptionMinimumTLSVersion": .string("TLSv1.0"),
+                ])
+            ])
+        ])
+        let server = ModelServer(versions: [.tls10], suites: [.ecdheRSAWithAES128CBCSHA])
+        let report = try await TargetDiagnosis.of(server, app: app)
+        #expect(report.results.count == 17)
+        #expect(report.results.first?.result == .fail)
+        #expect(report.decisive?.configuration.isAppDictionary == true)
+        #expect(report.decisive?.result == .pass)
+    }
+
+    /// The search against brute force: no dictionary of the space with fewer keys loads what the found one loads.
+    @Test func theSmallestExceptionHasNoSmallerOne() async throws {
+        for version in [TLSVersion.tls10, .tls11, .tls12, .tls13] {
+            for suite in CipherSuiteSamples.all {
+                let server = ModelServer(versions: [version], suites: [suite])
+                let target = try CheckTarget(ModelServer.host)
+                let diagnosis = TargetDiagnosis(profile: .standard, probing: server, instant: ModelServer.instant)
+                let judge = await diagnosis.evidence(of: target)
+                let found = judge.smallestException()
+                let passing = ExceptionCandidates.entries.filter {
+                    judge.judge(dictionary: ExceptionCandidates.dictionary([ModelServer.host: $0])).result == .pass
+                }
+                guard let value = found.value else {
+                    #expect(passing.isEmpty)
+                    continue
+                }
+                #expect(judge.judge(dictionary: value).result == .pass)
+                let keys = value.members?["NSExceptionDomains"]?.members?[ModelServer.host]?.members ?? [:]
+                for other in passing where Set(other.keys).isSubset(of: Set(keys.keys)) {
+                    #expect(Set(other.keys) == Set(keys.keys), "\(other) is smaller than \(keys)")
+                }
+            }
+        }
+    }
+}
+
+enum CipherSuiteSamples {
+    static let all: [CipherSuite] = [
+        .ecdheRSAWithAES128GCMSHA256, .ecdheRSAWithAES128CBCSHA, .ecdheRSAWithAES256CBCSHA384, .rsaWithAES128GCMSHA256,
+        .rsaWithAES128CBCSHA, .rsaWithAES128CBCSHA256, .rsaWith3DESCBCSHA, .dheRSAWithAES128GCMSHA256,
+    ]
+}

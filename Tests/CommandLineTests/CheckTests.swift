@@ -1,0 +1,181 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `sealward ats check` as a user runs it.
+@Suite(.enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"))
+struct CheckTests {
+    struct Run {
+        let status: Int32
+        let output: String
+        let errors: String
+    }
+
+    static func sealward(_ arguments: [String], input: String? = nil) throws -> Run {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: LoopbackServers.repository + "/.build/debug/sealward")
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(["NO_COLOR": "1"]) { $1 }
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (out, err) = (folder.appendingPathComponent("out"), folder.appendingPathComponent("err"))
+        for file in [out, err] { try Data().write(to: file) }
+        process.standardOutput = try FileHandle(forWritingTo: out)
+        process.standardError = try FileHandle(forWritingTo: err)
+        if let input {
+            let file = folder.appendingPathComponent("in")
+            try Data(input.utf8).write(to: file)
+            process.standardInput = try FileHandle(forReadingFrom: file)
+        } else {
+            process.standardInput = FileHandle.nullDevice
+        }
+        try process.run()
+        process.waitUntilExit()
+        return Run(
+            status: process.terminationStatus,
+            output: try String(contentsOf: out, encoding: .utf8),
+            errors: try String(contentsOf: err, encoding: .utf8)
+        )
+    }
+
+    /// `ats check` against loopback kinds with the test authority installed.
+    static func check(_ kinds: [String], _ more: [String] = []) throws -> Run {
+        let servers = try #require(LoopbackServers.shared)
+        var arguments = ["ats", "check", "--ca-file", servers.authority, "--connect-timeout", "3"] + more
+        for kind in kinds {
+            let server = try servers.server(kind)
+            arguments += [server.url, "--resolve", server.resolve]
+        }
+        return try sealward(arguments)
+    }
+
+    @Test(
+        arguments: [
+            (["modern"], 0), (["tls10-only"], 1), (["refused"], 2), (["modern", "refused"], 2),
+            (["refused", "expired"], 1),
+        ] as [([String], Int32)]
+    )
+    func theExitStatusFollowsTheDefaultConfiguration(_ kinds: [String], _ status: Int32) throws {
+        let run = try Self.check(kinds)
+        #expect(run.status == status, "\(run.output)\(run.errors)")
+    }
+
+    @Test func jsonHasEveryFieldOfTheContract() throws {
+        let run = try Self.check(["tls11-only"], ["--format", "json"])
+        let document = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
+        #expect(document["schema"] as? String == "sealward.ats-check/1")
+        #expect(document["os"] as? String == "macos26")
+        let target = try #require((document["targets"] as? [[String: Any]])?.first)
+        let server = try #require(LoopbackServers.shared).server("tls11-only")
+        #expect(target["target"] as? String == "https://api.example.com:\(server.port)/")
+        #expect(target["host"] as? String == "api.example.com")
+        #expect(target["port"] as? Int == server.port)
+        #expect(target["address"] as? String == "127.0.0.1")
+        #expect(target["facts"] is [String: Any])
+        #expect((target["handshakes"] as? Int).map { (1...4).contains($0) } == true)
+        #expect(target["elapsedMilliseconds"] is Int)
+        let tests = try #require(target["tests"] as? [[String: Any]])
+        #expect(tests.count == 16)
+        let first = try #require(tests.first)
+        #expect(first["section"] as? String == "Default ATS Secure Connection")
+        #expect(first["name"] as? String == "ATS Default Connection")
+        #expect((first["ats"] as? [String: Any])?.isEmpty == true)
+        #expect(first["result"] as? String == "FAIL")
+        let error = try #require(first["error"] as? [String: Any])
+        #expect(error["domain"] as? String == "NSURLErrorDomain")
+        #expect(error["code"] as? Int == -1200)
+        #expect(error["streamCode"] is Int)
+        let because = try #require(first["because"] as? [[String: Any]])
+        #expect(because.first?["code"] as? String == "ats.tls.version-too-low")
+        let exception = try #require(target["smallestException"] as? [String: Any])
+        let hosts = try #require(exception["NSExceptionDomains"] as? [String: [String: Any]])
+        #expect(hosts["api.example.com"]?["NSExceptionMinimumTLSVersion"] as? String == "TLSv1.1")
+    }
+
+    @Test func jsonlHasALineForEachTarget() throws {
+        let run = try Self.check(["modern", "expired", "refused"], ["--format", "jsonl"])
+        let lines = run.output.split(separator: "\n")
+        #expect(lines.count == 3)
+        for line in lines { #expect((try? JSONSerialization.jsonObject(with: Data(line.utf8))) is [String: Any]) }
+    }
+
+    @Test func nscurlTextNamesTheHostWithoutItsPort() throws {
+        let run = try Self.check(["modern"], ["--format", "nscurl", "--verbose"])
+        let port = try #require(LoopbackServers.shared).server("modern").port
+        #expect(run.output.contains("HTTPS loads to https://api.example.com:\(port)/.\n"))
+        #expect(run.output.contains("Configuring TLS exceptions for api.example.com\n"))
+        #expect(run.output.contains("        \"api.example.com\" =         {\n"))
+        #expect(run.output.components(separatedBy: "Result : PASS\n").count == 17)
+    }
+
+    @Test func textNamesCauseAndMend() throws {
+        let run = try Self.check(["tls10-only"])
+        #expect(run.output.hasPrefix("FAIL "))
+        #expect(run.output.contains("ats.tls.version-too-low"))
+        #expect(run.output.contains("enable TLS 1.2"))
+        #expect(run.output.contains("NSExceptionMinimumTLSVersion = TLSv1.0"))
+        #expect(!run.output.contains("\u{1B}"))
+    }
+
+    @Test(arguments: ["junit", "markdown", "html"]) func documentsNameTheTargetAndItsResult(_ format: String) throws {
+        let run = try Self.check(["expired", "modern"], ["--format", format])
+        #expect(run.status == 1)
+        #expect(run.output.contains("api.example.com"))
+        #expect(run.output.contains("ats.trust.expired"))
+    }
+
+    @Test func theAppsDictionaryDecidesTheExitStatus() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("Info.plist")
+        let plist = """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <plist version="1.0"><dict><key>NSAppTransportSecurity</key><dict><key>NSExceptionDomains</key><dict>
+            <key>api.example.com</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string></dict>
+            </dict></dict></dict></plist>
+            """
+        try Data(plist.utf8).write(to: file)
+        let run = try Self.check(["tls10-only"], ["--info-plist", file.path, "--format", "json"])
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(run.output.components(separatedBy: "\"section\"").count == 18)
+    }
+
+    @Test func targetsComeFromAFileAndFromStandardInput() throws {
+        let servers = try #require(LoopbackServers.shared)
+        let modern = try servers.server("modern")
+        let list = "# two\n\(modern.host):\(modern.port)\n\n  https://\(modern.host):\(modern.port)/x # again\n"
+        let run = try Self.sealward(
+            [
+                "ats", "check", "--targets-from", "-", "--ca-file", servers.authority, "--resolve", modern.resolve,
+                "--format", "jsonl",
+            ],
+            input: list
+        )
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(run.output.split(separator: "\n").count == 2)
+    }
+
+    @Test(arguments: [
+        ["ats", "check"], ["ats", "check", "ftp://example.com"], ["ats", "check", "--format", "yaml", "example.com"],
+        ["ats", "check", "--os", "beos", "example.com"], ["ats", "check", "--concurrency", "0", "example.com"],
+        ["ats", "check", "--resolve", "nonsense", "example.com"], ["ats", "minimize"],
+    ])
+    func wrongUseIs64(_ arguments: [String]) throws { #expect(try Self.sealward(arguments).status == 64) }
+
+    @Test(arguments: [
+        ["ats", "check", "--ca-file", "/nowhere.pem", "example.com"],
+        ["ats", "check", "--targets-from", "/nowhere.txt"],
+        ["ats", "check", "--info-plist", "/nowhere.plist", "example.com"],
+    ])
+    func missingFilesAre2AndNamed(_ arguments: [String]) throws {
+        let run = try Self.sealward(arguments)
+        #expect(run.status == 2)
+        #expect(run.errors.contains("/nowhere"))
+        #expect(run.errors.split(separator: "\n").count == 1)
+    }
+}
