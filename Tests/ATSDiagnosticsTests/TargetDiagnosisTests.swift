@@ -120,6 +120,61 @@ import Testing
         #expect(report.decisive?.result == .pass)
     }
 
+    /// Redirects of a public server may not be used to look into a private network.
+    @Test(arguments: [(false, false, false), (true, false, true), (false, true, true)])
+    func redirectsReachPrivateAddressesOnlyFromPrivateOnes(_ isPrivate: Bool, _ isAllowed: Bool, _ wanted: Bool)
+        async throws
+    {
+        let places = ["https://api.example.com:443/", "https://inner.example/"].compactMap { try? LoadURL($0) }
+        let seen = Seen()
+        let diagnosis = TargetDiagnosis(
+            profile: .standard,
+            probing: RecordingProbe(isPrivate: isPrivate, seen: seen),
+            loading: ModelLoad(trace: LoadTrace(places: places, end: .loaded)),
+            allowsPrivate: isAllowed,
+            instant: ModelServer.instant
+        )
+        _ = await diagnosis.diagnose(try CheckTarget(ModelServer.host))
+        #expect(await seen.permissions["api.example.com"] == true)
+        #expect(await seen.permissions["inner.example"] == wanted)
+    }
+
+    actor Seen {
+        var permissions: [String: Bool] = [:]
+        func note(_ host: String, _ allowed: Bool) { permissions[host] = allowed }
+    }
+
+    struct RecordingProbe: ServerProbing {
+        let isPrivate: Bool
+        let seen: Seen
+        func evidence(of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool) async
+            -> HostEvidence
+        {
+            await seen.note(endpoint.host, allowsPrivate)
+            return await ModelServer().evidence(
+                of: endpoint,
+                offers: offers,
+                address: address,
+                allowsPrivate: allowsPrivate
+            )
+        }
+        func isPrivate(_ address: String) -> Bool { isPrivate }
+    }
+
+    @Test func whatTheLoadingLibraryLacksIsDecidedByTheHandshake() async throws {
+        let here = try LoadURL("https://api.example.com:443/")
+        let refused = LoadTrace(
+            places: [here],
+            end: .handshakeRefused(.secureConnectionFailed(-9824), [Cause("ats.tls.handshake-failed", "No.")])
+        )
+        let common = try await TargetDiagnosis.of(ModelServer(), load: refused)
+        #expect(common.decisive?.result == .fail)
+        let rare = ModelServer(versions: [.tls12], suites: [.ecdheRSAWithAES256CBCSHA384])
+        let report = try await TargetDiagnosis.of(rare, os: "published", load: refused)
+        #expect(report.decisive?.result == .pass)
+        #expect(report.notes.contains { $0.code == "ats.note.load-not-made" })
+    }
+
     /// The search against brute force: no dictionary of the space with fewer keys loads what the found one loads.
     @Test func theSmallestExceptionHasNoSmallerOne() async throws {
         for version in [TLSVersion.tls10, .tls11, .tls12, .tls13] {

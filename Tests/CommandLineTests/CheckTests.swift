@@ -160,6 +160,37 @@ struct CheckTests {
         #expect(run.output.split(separator: "\n").count == 2)
     }
 
+    @Test func anInterruptPrintsWhatIsKnown() throws {
+        let servers = try #require(LoopbackServers.shared)
+        let (modern, silent) = (try servers.server("modern"), try servers.server("silent"))
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try Data().write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: LoopbackServers.repository + "/.build/debug/sealward")
+        process.arguments = [
+            "ats", "check", "--format", "json", "--ca-file", servers.authority, silent.url, modern.url, "--resolve",
+            silent.resolve, "--resolve", modern.resolve, "--connect-timeout", "60", "--timeout", "60",
+        ]
+        let errors = Pipe()
+        process.standardOutput = try FileHandle(forWritingTo: file)
+        process.standardError = errors
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        let started = Date()
+        // The head of the document is written before the first target is asked.
+        while try Data(contentsOf: file).isEmpty, Date().timeIntervalSince(started) < 20 { usleep(20_000) }
+        while Date().timeIntervalSince(started) < 3 { usleep(20_000) }
+        process.interrupt()
+        process.waitUntilExit()
+        #expect(Date().timeIntervalSince(started) < 30)
+        #expect(process.terminationStatus == 2)
+        let text = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        #expect(text.contains("interrupted; 1 of 2 targets"), "\(text)")
+        let document = try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any]
+        #expect((document?["targets"] as? [Any])?.count == 1)
+    }
+
     @Test(arguments: [
         ["ats", "check"], ["ats", "check", "ftp://example.com"], ["ats", "check", "--format", "yaml", "example.com"],
         ["ats", "check", "--os", "beos", "example.com"], ["ats", "check", "--concurrency", "0", "example.com"],

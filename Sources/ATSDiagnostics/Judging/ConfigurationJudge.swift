@@ -83,7 +83,34 @@ package struct ConfigurationJudge: Sendable {
             return Judgement(result: .fail, error: error, because: causes, notes: notes)
         case .noAnswer(let error, let causes):
             return Judgement(result: .undetermined, error: error, because: causes, notes: notes)
+        case .handshakeRefused(let error, let causes):
+            let last = trace.places.last ?? target
+            guard let suite = suite(at: last, policy: policy), !ConfigurationJudge.notLoadable.contains(suite),
+                causes.first?.code.rawValue.hasPrefix("ats.tls.") == true
+            else {
+                notes.append(
+                    Cause(
+                        "ats.note.load-not-made",
+                        "The load itself was not made, and the verdict is that of the handshake: \(causes.first?.message ?? "")"
+                    )
+                )
+                return Judgement(result: .pass, error: nil, because: [], notes: notes)
+            }
+            return Judgement(result: .fail, error: error, because: causes, notes: notes)
         }
+    }
+
+    /// Suites that swift-nio-ssl lacks: a server that has only these cannot be loaded from, and its hello decides.
+    private static let notLoadable: Set<CipherSuite> = [
+        .ecdheECDSAWithAES256CBCSHA384, .ecdheECDSAWithAES128CBCSHA256, .ecdheRSAWithAES256CBCSHA384,
+        .ecdheRSAWithAES128CBCSHA256, .rsaWithAES256CBCSHA256, .rsaWithAES128CBCSHA256,
+    ]
+
+    /// What the hello of a policy negotiated at one place.
+    private func suite(at place: LoadURL, policy: ATSPolicy) -> CipherSuite? {
+        let offer = Offer(policy.decide(place).requirements)
+        guard case .negotiated(let observation)? = evidence[Endpoint(place)]?.outcomes[offer] else { return nil }
+        return observation.suite
     }
 
     /// One place of the load under one policy.

@@ -14,6 +14,9 @@ package struct LoadTrace: Sendable {
         /// No answer under any policy: a loop, a demanded client certificate.
         case refused(URLLoadError?, [Cause])
         case noAnswer(URLLoadError?, [Cause])
+        /// The last place's TLS failed in the load, though its hello is judged on its own. It counts where the library that loads could
+        /// offer the suite.
+        case handshakeRefused(URLLoadError?, [Cause])
     }
 
     /// Every URL of the load in order; the target first.

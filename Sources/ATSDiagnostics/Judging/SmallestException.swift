@@ -55,7 +55,10 @@ extension ConfigurationJudge {
     /// Hosts are searched one by one: an entry for one host never changes the decision for another, as none includes subdomains.
     package func smallestException() -> SmallestException {
         if judge(dictionary: .dictionary([:])).result == .pass { return .none }
-        if let trace, case .loaded = trace.end {} else if trace != nil { return .noneHelps }
+        switch trace?.end {
+        case nil, .loaded, .handshakeRefused: break
+        case .refused, .noAnswer: return .noneHelps
+        }
         let places = trace?.places ?? [target]
         var chosen: [String: [String: PropertyListValue]] = [:]
         for host in Set(places.map(\.host)).sorted() {

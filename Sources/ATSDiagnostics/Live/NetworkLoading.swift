@@ -77,13 +77,10 @@ struct NetworkLoading: TargetLoading {
                 places: Array(places.dropLast(places.count > 1 ? 1 : 0)),
                 end: .refused(error.error, error.causes)
             )
-        case _ where code.hasPrefix("ats.tls.") || code.hasPrefix("ats.trust.") || code.hasPrefix("ats.ct."),
-            "ats.cleartext.blocked", "ats.http.redirect-blocked":
-            let note = Cause(
-                "ats.note.load-not-made",
-                "The load itself ended with \(code); the verdict is that of the handshake: \(error.causes.first?.message ?? "")"
-            )
-            return LoadTrace(places: places, end: .loaded, notes: [note])
+        case _ where code.hasPrefix("ats.tls.") || code.hasPrefix("ats.trust.") || code.hasPrefix("ats.ct."):
+            return LoadTrace(places: places, end: .handshakeRefused(error.error, error.causes))
+        // Where the load may not go, the policy of each configuration says so itself.
+        case "ats.cleartext.blocked", "ats.http.redirect-blocked": return LoadTrace(places: places, end: .loaded)
         default: return LoadTrace(places: places, end: .refused(error.error, error.causes))
         }
     }

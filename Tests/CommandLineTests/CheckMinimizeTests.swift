@@ -1,0 +1,56 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `sealward ats minimize` as a user runs it.
+@Suite(.enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"))
+struct CheckMinimizeTests {
+    static func minimize(_ kinds: [String], _ more: [String]) throws -> CheckTests.Run {
+        let servers = try #require(LoopbackServers.shared)
+        var arguments = ["ats", "minimize", "--ca-file", servers.authority, "--connect-timeout", "3"] + more
+        for kind in kinds {
+            let server = try servers.server(kind)
+            arguments += [server.url, "--resolve", server.resolve]
+        }
+        return try CheckTests.sealward(arguments)
+    }
+
+    @Test func theDictionaryThatItPrintsPassesInCheck() throws {
+        let kinds = ["tls10-only", "suite-static-aes128-gcm-sha256", "modern"]
+        let run = try Self.minimize(kinds, ["--format", "plist"])
+        #expect(run.status == 0, "\(run.errors)")
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".plist")
+        try Data(run.output.utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let check = try CheckTests.check(kinds, ["--info-plist", file.path])
+        #expect(check.status == 0, "\(check.output)")
+        #expect(try CheckTests.check(kinds).status == 1)
+    }
+
+    @Test func jsonNamesNeedsDeadKeysAndTheImpossible() throws {
+        let plist = """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <plist version="1.0"><dict><key>NSAppTransportSecurity</key><dict><key>NSExceptionDomains</key><dict>
+            <key>api.example.com</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string>
+            <key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict></dict></dict></dict></plist>
+            """
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".plist")
+        try Data(plist.utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let run = try Self.minimize(["tls10-only", "expired"], ["--format", "json", "--info-plist", file.path])
+        #expect(run.status == 1)
+        let document = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
+        #expect(document["schema"] as? String == "sealward.ats-minimize/1")
+        let needed = try #require(document["needed"] as? [[String: String]])
+        #expect(needed.count == 1)
+        #expect(needed.first?["keyPath"]?.hasSuffix("api.example.com.NSExceptionMinimumTLSVersion") == true)
+        #expect(needed.first?["without"] == "ats.tls.version-too-low")
+        let dead = try #require(document["dead"] as? [[String: String]])
+        #expect(dead.map { $0["keyPath"]?.hasSuffix("NSExceptionAllowsInsecureHTTPLoads") } == [true])
+        let impossible = try #require(document["impossible"] as? [[String: String]])
+        #expect(impossible.first?["because"] == "ats.trust.expired")
+    }
+}
