@@ -124,7 +124,7 @@ let package = Package(
         // Layer 3
         library(
             "ATSDiagnostics",
-            ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings", .nioCore, .nioPosix]
+            ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings", .httpTypes, .nioCore, .nioPosix]
         ),
         library(
             "TrustService",
