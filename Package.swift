@@ -163,7 +163,7 @@ let package = Package(
         tests(of: "StrictCBOR"),
         tests(of: "AppTransportSecurity", ["TLSFacts", "Findings"]),
         tests(of: "ATSLint", ["AppBundles", "AppTransportSecurity", "Findings"]),
-        tests(of: "AppAttest", ["DeviceSimulator", .crypto, .x509, .asn1]),
+        tests(of: "AppAttest", ["DeviceSimulator", "Findings", "StrictCBOR", .crypto, .x509, .asn1]),
         tests(of: "DeviceCheckBits"),
         tests(of: "TrustPolicy"),
         tests(of: "AppBundles", ["AppTransportSecurity"]),
@@ -176,7 +176,7 @@ let package = Package(
             of: "TrustService",
             ["DeviceSimulator", "AppleSimulator", "TrustStores", "TrustStoresSQLite", "TrustStoresPostgres", .jwt]
         ),
-        tests(of: "DeviceSimulator"),
+        tests(of: "DeviceSimulator", ["AppAttest", .crypto]),
         tests(
             of: "AppleSimulator",
             ["DeviceSimulator", "AppleServices", "DeviceCheckBits", "AppAttest", .jwt, .crypto, .logging]

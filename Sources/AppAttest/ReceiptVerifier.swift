@@ -113,7 +113,7 @@ public struct ReceiptVerifier: Sendable {
         _ instant: Date
     ) async throws(Refusal) -> VerifiedReceipt {
         // Step 1: the signature.
-        guard let signer = receipt.message.signerCertificate(), let key = SigningKey(signer) else {
+        guard let signer = receipt.message.signerCertificate(), let key = SigningKey(signer.record) else {
             throw Refusal(.receiptSignatureInvalid, step: 1, "the signer's certificate is not in the receipt")
         }
         guard receipt.message.isSigned(by: key) else {
@@ -121,7 +121,7 @@ public struct ReceiptVerifier: Sendable {
         }
 
         // Step 2: the chain, at the time at which the receipt says it was made.
-        try await checkChain(receipt, signer)
+        try await checkChain(receipt, signer.record, signer.der)
 
         // Step 3: the fields.
         let facts = try facts(of: receipt)
@@ -166,7 +166,11 @@ public struct ReceiptVerifier: Sendable {
         return facts
     }
 
-    private func checkChain(_ receipt: Receipt, _ signer: CertificateRecord) async throws(Refusal) {
+    private func checkChain(
+        _ receipt: Receipt,
+        _ signer: CertificateRecord,
+        _ signerDER: ArraySlice<UInt8>
+    ) async throws(Refusal) {
         // A receipt without a readable time is judged as if made while its signer was valid; step 3 refuses it.
         let creation = receipt.creationTime ?? signer.notBefore
         var fault = ChainFault.untrusted("the signer's issuer is not in the receipt")
@@ -184,6 +188,11 @@ public struct ReceiptVerifier: Sendable {
                         "the signer or its authority is not marked for App Attest receipts"
                     )
                 }
+                // What else came along must be of this chain: nobody else has looked at it.
+                let isWhole = receipt.message.certificates.allSatisfy { other in
+                    other == signerDER || other == der || chain.anchors.encoded.contains(where: other.elementsEqual)
+                }
+                guard isWhole else { throw ChainFault.untrusted("a certificate in the receipt is not of its chain") }
                 return
             } catch let found as ChainFault {
                 fault = found

@@ -11,10 +11,13 @@ struct SignedMessage {
     /// The certificates in the message as DER. Nothing about them is trusted.
     let certificates: [ArraySlice<UInt8>]
     let signer: Signer
+    /// The digest algorithms that the message announces, as they are encoded.
+    private let digestAlgorithms: ArraySlice<UInt8>
 
     struct Signer {
         let issuer: ArraySlice<UInt8>
         let serialNumber: ArraySlice<UInt8>
+        /// The two algorithms as they are encoded.
         let digestAlgorithm: ArraySlice<UInt8>
         let signatureAlgorithm: ArraySlice<UInt8>
         let signature: ArraySlice<UInt8>
@@ -37,8 +40,8 @@ struct SignedMessage {
         try info.end()
         var signed = try NodeSequence(try wrapper.require(), "the signed data")
         try wrapper.end()
-        _ = try signed.primitive(.integer)
-        _ = try NodeSequence(try signed.require(), "the digest algorithms", tag: .set)
+        guard try signed.primitive(.integer).elementsEqual([1]) else { throw ASN1Fault("its version is not 1") }
+        digestAlgorithms = try signed.require().encodedBytes
         content = try SignedMessage.content(try signed.require())
 
         var certificates: [ArraySlice<UInt8>] = []
@@ -50,7 +53,6 @@ struct SignedMessage {
             }
         }
         self.certificates = certificates
-        _ = signed.optional(SignedMessage.context(1))
         var signers = try NodeSequence(try signed.require(), "the signers", tag: .set)
         signer = try SignedMessage.signer(try signers.require())
         try signers.end()
@@ -81,18 +83,17 @@ struct SignedMessage {
 
     private static func signer(_ node: ASN1Node) throws(ASN1Fault) -> Signer {
         var fields = try NodeSequence(node, "the signer")
-        _ = try fields.primitive(.integer)
+        guard try fields.primitive(.integer).elementsEqual([1]) else {
+            throw ASN1Fault("the signer's version is not 1")
+        }
         var name = try NodeSequence(try fields.require(), "the signer's certificate name")
         let issuer = try name.require().encodedBytes
         let serialNumber = try name.primitive(.integer)
         try name.end()
-        var digest = try NodeSequence(try fields.require(), "the digest algorithm")
-        let digestAlgorithm = try digest.primitive(.objectIdentifier)
+        let digestAlgorithm = try fields.require().encodedBytes
         let attributes = fields.optional(context(0))
-        var algorithm = try NodeSequence(try fields.require(), "the signature algorithm")
-        let signatureAlgorithm = try algorithm.primitive(.objectIdentifier)
+        let signatureAlgorithm = try fields.require().encodedBytes
         let signature = try fields.primitive(.octetString)
-        _ = fields.optional(context(1))
         try fields.end()
         return Signer(
             issuer: issuer,
@@ -105,25 +106,33 @@ struct SignedMessage {
     }
 
     /// The signer's certificate in the bag, found by issuer and serial number.
-    func signerCertificate() -> CertificateRecord? {
+    func signerCertificate() -> (record: CertificateRecord, der: ArraySlice<UInt8>)? {
         for der in certificates {
             guard let record = try? CertificateRecord(der: der) else { continue }
-            if record.serialNumber == signer.serialNumber, record.issuer == signer.issuer { return record }
+            if record.serialNumber == signer.serialNumber, record.issuer == signer.issuer { return (record, der) }
         }
         return nil
     }
 
     /// Whether the key made the signature: over the content, or over signed attributes that hold the content's digest.
     func isSigned(by key: SigningKey) -> Bool {
-        guard signer.digestAlgorithm.elementsEqual(OID.sha256),
-            signer.signatureAlgorithm.elementsEqual(OID.ecdsaWithSHA256)
+        // The algorithms are compared as they are encoded, so that there is no byte in the message that does not matter.
+        guard SignedMessage.sha256.contains(where: signer.digestAlgorithm.elementsEqual),
+            SignedMessage.sha256.contains(where: { digestAlgorithms.elementsEqual([0x31, UInt8($0.count)] + $0) }),
+            signer.signatureAlgorithm.elementsEqual([0x30, 0x0A, 0x06, 0x08] + OID.ecdsaWithSHA256)
         else { return false }
+        let algorithm = OID.ecdsaWithSHA256[...]
         guard let attributes = signer.signedAttributes else {
-            return key.isValid(signer.signature, for: content[...], algorithm: signer.signatureAlgorithm)
+            return key.isValid(signer.signature, for: content[...], algorithm: algorithm)
         }
         guard SignedMessage.attributes(attributes, attest: SHA256.hash(data: content)) else { return false }
-        return key.isValid(signer.signature, for: attributes[...], algorithm: signer.signatureAlgorithm)
+        return key.isValid(signer.signature, for: attributes[...], algorithm: algorithm)
     }
+
+    /// SHA-256 with `NULL` and without parameters.
+    private static let sha256: [[UInt8]] = [
+        [0x30, 0x0D, 0x06, 0x09] + OID.sha256 + [0x05, 0x00], [0x30, 0x0B, 0x06, 0x09] + OID.sha256,
+    ]
 
     /// RFC 5652, section 5.3: signed attributes hold the content type and the digest of the content, each once.
     private static func attributes(_ bytes: [UInt8], attest digest: SHA256Digest) -> Bool {

@@ -39,6 +39,8 @@ public struct ReceiptRoots: Sendable {
 /// Certificates that are trusted because somebody chose them.
 struct TrustAnchors: Sendable {
     let anchors: [Authority]
+    /// The same certificates as DER.
+    let encoded: [[UInt8]]
     /// The same certificates for swift-certificates.
     let certificates: [Certificate]
 
@@ -69,6 +71,7 @@ struct TrustAnchors: Sendable {
             }
         }
         self.anchors = anchors
+        encoded = documents.map(\.derBytes)
         self.certificates = certificates
     }
 
@@ -79,6 +82,7 @@ struct TrustAnchors: Sendable {
 
     private init(anchors: [Authority], certificates: [Certificate]) {
         self.anchors = anchors
+        encoded = []
         self.certificates = certificates
     }
 }

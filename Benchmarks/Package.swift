@@ -1,0 +1,24 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Measurements, one executable for each topic, so that the product needs none of their dependencies.
+let package = Package(
+    name: "sealward-benchmarks",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "sealward", path: ".."),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "attest-bench",
+            dependencies: [
+                .product(name: "AppAttest", package: "sealward"),
+                .product(name: "DeviceSimulator", package: "sealward"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
+                .product(name: "Crypto", package: "swift-crypto"),
+            ]
+        )
+    ]
+)

@@ -1,0 +1,228 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import DeviceSimulator
+import Foundation
+import TestSupport
+import Testing
+
+/// `sealward attest` and `sealward receipt` as programs see them: flags, JSON, codes, exit status.
+@Suite struct AttestCommandTests {
+    struct Result {
+        let status: Int32
+        let output: String
+        let errors: String
+
+        var json: [String: Any] {
+            (try? JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any]) ?? [:]
+        }
+        func string(_ name: String) -> String? { json[name] as? String }
+    }
+
+    /// The program beside the tests.
+    static let program: URL = {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let folders = [
+            Bundle.main.bundleURL, root.appending(path: ".build/debug"), root.appending(path: ".build/release"),
+        ]
+        let files = folders.map { $0.appending(path: "sealward") }
+        return files.first { FileManager.default.isExecutableFile(atPath: $0.path) } ?? files[1]
+    }()
+
+    static func run(_ arguments: [String]) throws -> Result {
+        let process = Process()
+        process.executableURL = program
+        process.arguments = arguments
+        let output = Pipe()
+        let errors = try TemporaryDirectory()
+        let file = errors.path("stderr")
+        _ = FileManager.default.createFile(atPath: file, contents: nil)
+        process.standardOutput = output
+        process.standardError = FileHandle(forWritingAtPath: file)
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        return Result(
+            status: process.terminationStatus,
+            output: text,
+            errors: (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
+        )
+    }
+
+    let folder: TemporaryDirectory
+    let key = P256.Signing.PrivateKey()
+    let app = SimulatedApp("ABCDE12345.com.example.app", bundleVersion: "42")
+    let authority: SimulatedAuthority
+    let attestation: SimulatedAttestation
+    let now = Date(timeIntervalSince1970: 1_795_262_400)
+    let challenge = "a challenge from the server"
+
+    init() throws {
+        folder = try TemporaryDirectory()
+        var random = SimulatorRandom(seed: 21)
+        authority = try SimulatedAuthority(random: &random)
+        attestation = try authority.attest(
+            SimulatedAttestationRequest(
+                publicKey: Array(key.publicKey.x963Representation),
+                app: app,
+                system: .iOS("27.0"),
+                clientDataHash: Array(SHA256.hash(data: Data(challenge.utf8)))
+            ),
+            at: now
+        )
+        try write(attestation.object, "attestation")
+        try write(attestation.receipt, "receipt")
+        try write(
+            Array(Data(attestation.object).base64EncodedString(options: .lineLength64Characters).utf8),
+            "attestation.b64"
+        )
+        try write(Array(authority.rootsPEM.utf8), "roots.pem")
+    }
+
+    private func write(_ bytes: [UInt8], _ name: String) throws {
+        try Data(bytes).write(to: URL(fileURLWithPath: folder.path(name)))
+    }
+
+    private var keyID: String { Data(SHA256.hash(data: key.publicKey.x963Representation)).base64EncodedString() }
+    private var publicKey: String { Data(key.publicKey.x963Representation).base64EncodedString() }
+
+    private func verify(_ file: String, changing changes: [String: String] = [:]) throws -> Result {
+        var options = [
+            "--app-id": app.applicationID, "--environment": "production", "--key-id": keyID, "--challenge": challenge,
+            "--at": "2026-11-21T12:00:00Z", "--trust-root": folder.path("roots.pem"), "--format": "json",
+        ]
+        for (name, value) in changes { options[name] = value.isEmpty ? nil : value }
+        return try AttestCommandTests.run(["attest", "verify", folder.path(file)] + options.flatMap { [$0, $1] })
+    }
+
+    @Test(arguments: ["attestation", "attestation.b64"])
+    func anAttestationIsAccepted(_ file: String) throws {
+        let result = try verify(file)
+        #expect(result.status == 0, "\(result.errors)\(result.output)")
+        #expect(result.string("schema") == "sealward.attestation/1")
+        #expect(result.string("verdict") == "accepted")
+        #expect(result.json["code"] is NSNull)
+        #expect(result.string("keyId") == keyID)
+        #expect(result.string("publicKey") == publicKey)
+        #expect(result.string("environment") == "production")
+        #expect(result.json["counter"] as? Int == 0)
+        #expect(result.string("receipt") == Data(attestation.receipt).base64EncodedString())
+        #expect((result.json["receiptVerdict"] as? [String: Any])?["verdict"] as? String == "accepted")
+        #expect((result.json["extensions"] as? [String: Any])?["bundleVersion"] as? String == "42")
+        #expect((result.json["extensions"] as? [String: Any])?["validationCategory"] as? Int == 4)
+        #expect((result.json["leaf"] as? [String: Any])?["notBefore"] as? String == "2026-11-20T12:00:00Z")
+        #expect((result.json["leaf"] as? [String: Any])?["osVersion"] as? String == "27.0")
+    }
+
+    @Test(
+        arguments: [
+            (["--challenge": "another"], 4, "attest.nonce.mismatch"),
+            (["--app-id": "ABCDE12345.com.example.other"], 6, "attest.app-id.mismatch"),
+            (["--environment": "development"], 8, "attest.environment.mismatch"),
+            (["--key-id": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="], 5, "attest.key-id.mismatch"),
+            (["--at": "2026-12-21T12:00:00Z"], 1, "attest.chain.expired"),
+            (["--at": "2026-11-01T12:00:00.5Z"], 1, "attest.chain.not-yet-valid"),
+            (["--trust-root": ""], 1, "attest.chain.untrusted"),
+            (["--validation-category": "2"], 12, "attest.policy.validation-category"),
+            (["--bundle-version": "43"], 12, "attest.policy.bundle-version"),
+        ] as [([String: String], Int, String)]
+    )
+    func anotherIsRefused(_ changes: [String: String], _ step: Int, _ code: String) throws {
+        let result = try verify("attestation", changing: changes)
+        #expect(result.status == 1)
+        #expect(result.string("verdict") == "refused")
+        #expect(result.string("code") == code)
+        #expect(result.json["step"] as? Int == step)
+        #expect(result.errors.isEmpty)
+    }
+
+    @Test func malformedIsRefusedAndAbsentIsUndetermined() throws {
+        try write(Array(attestation.object.dropLast()), "cut")
+        #expect(try verify("cut").string("code") == "malformed.cbor")
+        try write(Array("this is no base64!".utf8), "text")
+        let text = try verify("text")
+        #expect(text.status == 1)
+        #expect(text.string("code") == "malformed.base64")
+        let absent = try verify("absent")
+        #expect(absent.status == 2)
+        #expect(absent.output.isEmpty)
+        #expect(absent.errors.contains("there is no such file"))
+    }
+
+    @Test(arguments: [
+        ["--environment": "staging"], ["--key-id": "short"], ["--app-id": "nodot"], ["--at": "yesterday"],
+        ["--challenge": ""], ["--client-data-hash": "AAAA"], ["--challenge-base64": "AAAA"],
+    ])
+    func badOptionsAreUsage(_ changes: [String: String]) throws {
+        #expect(try verify("attestation", changing: changes).status == 64)
+    }
+
+    @Test(
+        arguments: [
+            (nil, "6", 0, nil), (nil, "7", 1, "assert.counter.replayed"),
+            (AssertionFault.singleHashing, "6", 1, "assert.signature.invalid"),
+            (.otherApp, "6", 1, "assert.app-id.mismatch"),
+        ] as [(AssertionFault?, String, Int32, String?)]
+    )
+    func assertions(_ fault: AssertionFault?, _ counter: String, _ status: Int32, _ code: String?) throws {
+        let data = #"{"action":"buy"}"#
+        let object = try SimulatedAssertion.make(
+            key: key,
+            app: app,
+            system: .iOS("27.0"),
+            counter: 7,
+            clientDataHash: Array(SHA256.hash(data: Data(data.utf8))),
+            fault: fault
+        )
+        try write(object, "assertion")
+        let result = try AttestCommandTests.run([
+            "attest", "verify-assertion", folder.path("assertion"), "--app-id", app.applicationID, "--public-key",
+            publicKey, "--client-data", data, "--counter", counter, "--format", "json",
+        ])
+        #expect(result.status == status, "\(result.errors)")
+        #expect(result.string("schema") == "sealward.assertion/1")
+        #expect(result.string("code") == code)
+        #expect(result.json["counter"] as? Int == 7)
+    }
+
+    @Test func receipts() throws {
+        let options = [
+            "--app-id", app.applicationID, "--public-key", publicKey, "--at", "2026-11-21T12:05:00Z", "--trust-root",
+            folder.path("roots.pem"), "--format", "json",
+        ]
+        let result = try AttestCommandTests.run(["receipt", "verify", folder.path("receipt")] + options)
+        #expect(result.status == 0, "\(result.errors)\(result.output)")
+        #expect(result.string("schema") == "sealward.receipt/1")
+        #expect(result.string("type") == "ATTEST")
+        #expect(result.string("appId") == app.applicationID)
+        #expect(result.string("environment") == "production")
+        #expect(result.string("creationTime") == "2026-11-21T12:00:00Z")
+        #expect(result.string("expirationTime") == "2027-02-19T12:00:00Z")
+        #expect((result.json["fields"] as? [String: Any])?["2"] as? String == app.applicationID)
+        #expect(
+            try AttestCommandTests.run(["receipt", "verify", folder.path("receipt"), "--max-age", "300"] + options)
+                .status == 0
+        )
+        let old = try AttestCommandTests.run(
+            ["receipt", "verify", folder.path("receipt"), "--max-age", "299"] + options
+        )
+        #expect(old.status == 1)
+        #expect(old.string("code") == "receipt.too-old")
+    }
+
+    @Test func inspecting() throws {
+        let attestation = try AttestCommandTests.run([
+            "attest", "inspect", folder.path("attestation"), "--format", "json",
+        ])
+        #expect(attestation.status == 0)
+        #expect((attestation.json["x5c"] as? [Any])?.count == 2)
+        let text = try AttestCommandTests.run(["attest", "inspect", folder.path("attestation.b64")])
+        #expect(text.output.contains("SIMULATED App Attestation CA 1"))
+        let receipt = try AttestCommandTests.run(["receipt", "inspect", folder.path("receipt")])
+        #expect(receipt.output.contains("app id") && receipt.output.contains(app.applicationID))
+        #expect(try AttestCommandTests.run(["receipt", "inspect", folder.path("attestation")]).status == 2)
+    }
+}
