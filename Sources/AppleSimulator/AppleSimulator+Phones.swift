@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
+import DeviceSimulator
 import Foundation
 
 /// The phone's side: what an app asks of its device, over HTTP, so that a client in any language can be an app.
@@ -90,11 +90,10 @@ extension AppleSimulator {
         let issued = try issuer.attest(
             key,
             phone: try phones.phone(device),
+            build: try build(wish),
             clientDataHash: Array(hash),
-            bundleVersion: wish.bundleVersion ?? "1",
-            validationCategory: wish.validationCategory ?? (key.environment == .production ? 4 : 3),
             at: now,
-            expiresAt: now.addingTimeInterval(configuration.receiptLifetime.timeInterval)
+            fault: try wish.fault.map { try named($0) }
         )
         key.attestedHash = Array(hash)
         phones.keep(key, on: device)
@@ -113,14 +112,30 @@ extension AppleSimulator {
         guard key.attestedHash != nil, key.counter < .max else { throw PhoneError.invalidKey }
         key.counter += 1
         phones.keep(key, on: device)
+        let phone = try phones.phone(device)
         let bytes = try issuer.assertion(
             key,
-            phone: try phones.phone(device),
+            phone: phone,
+            build: try build(wish),
             clientDataHash: Array(hash),
-            bundleVersion: wish.bundleVersion ?? "1",
-            validationCategory: wish.validationCategory ?? (key.environment == .production ? 4 : 3)
+            fault: try wish.fault.map { try named($0) }
         )
         return SimulatorAnswer(200, json: ["assertion": Data(bytes).base64EncodedString()])
+    }
+
+    /// A fault of the software phone by its name.
+    private func named<Fault: RawRepresentable>(_ name: String) throws -> Fault where Fault.RawValue == String {
+        guard let fault = Fault(rawValue: name) else { throw PhoneError.invalidInput }
+        return fault
+    }
+
+    private func build(_ wish: Wish) throws -> AppBuild {
+        var build = AppBuild()
+        if let version = wish.bundleVersion { build.version = version }
+        guard let category = wish.validationCategory else { return build }
+        guard let distribution = SimulatedApp.Distribution(rawValue: category) else { throw PhoneError.invalidInput }
+        build.distribution = distribution
+        return build
     }
 
     private struct DeviceWish: Decodable {
@@ -136,7 +151,9 @@ extension AppleSimulator {
         let keyId: String?
         let clientDataHash: Data?
         let bundleVersion: String?
-        let validationCategory: UInt32?
+        let validationCategory: Int?
+        /// The name of a fault of the software phone, for objects that must be refused.
+        let fault: String?
     }
 
     private struct DeviceBody: Encodable {

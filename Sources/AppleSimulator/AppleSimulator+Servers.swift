@@ -107,7 +107,8 @@ extension AppleSimulator {
             )
             return SimulatorAnswer(200)
         case .query:
-            guard case .set(let pair, lastUpdate: let month) = bits.state(team: team, device: token.device, environment) else {
+            guard case .set(let pair, lastUpdate: let month) = bits.state(team: team, device: token.device, environment)
+            else {
                 return SimulatorAnswer(200, "Failed to find bit state")
             }
             return SimulatorAnswer(

@@ -22,10 +22,10 @@ public actor AppleSimulator {
     var plan = FaultPlan()
     var answered: [String: Int] = [:]
 
-    public init(configuration: AppleSimulatorConfiguration = AppleSimulatorConfiguration(), at wall: Date) throws {
+    public init(configuration: AppleSimulatorConfiguration = AppleSimulatorConfiguration()) throws {
         self.configuration = configuration
         seed = Seed(value: configuration.seed)
-        issuer = try Issuer(seed: seed, at: wall)
+        issuer = try Issuer(seed: seed)
         phones = PhoneDesk(seed: seed, limit: configuration.deviceLimit)
         tokens = DeviceTokenDesk(
             seed: seed,

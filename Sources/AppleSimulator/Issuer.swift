@@ -14,27 +14,49 @@ struct Issuer: Sendable {
         let subject: ReceiptDesk.Subject
     }
 
-    let attestationRootPEM: String
-    let receiptRootPEM: String
-    /// The first instant at which everything in the chains is valid.
-    let startOfValidity: Date
+    private let authority: SimulatedAuthority
 
-    init(seed: Seed, at instant: Date) throws {
-        attestationRootPEM = ""
-        receiptRootPEM = ""
-        startOfValidity = instant
+    init(seed: Seed) throws {
+        var random = SimulatorRandom(seed: seed.bytes("authority").prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
+        authority = try SimulatedAuthority(random: &random)
     }
+
+    var attestationRootPEM: String { authority.attestationRootPEM }
+    var receiptRootPEM: String { authority.receiptRootPEM }
+
+    /// The first instant at which everything in the chains is valid.
+    var startOfValidity: Date { authority.validity.lowerBound }
 
     func attest(
         _ key: PhoneKey,
         phone: Phone,
+        build: AppBuild,
         clientDataHash: [UInt8],
-        bundleVersion: String,
-        validationCategory: UInt32,
         at instant: Date,
-        expiresAt: Date
+        fault: AttestationFault?
     ) throws -> Issued {
-        throw PhoneError.serverUnavailable
+        let publicKey = Array(key.key.publicKey.x963Representation)
+        let app = Issuer.app(key.app, key.environment, build)
+        let request = SimulatedAttestationRequest(
+            publicKey: publicKey,
+            app: app,
+            system: .iOS(phone.os),
+            clientDataHash: clientDataHash
+        )
+        let made = try authority.attest(request, at: instant, fault: fault)
+        return Issued(
+            attestation: made.object,
+            receipt: made.receipt,
+            subject: ReceiptDesk.Subject(
+                keyId: key.id,
+                device: phone.id,
+                app: key.app,
+                environment: key.environment,
+                publicKey: publicKey,
+                certificate: made.leafCertificate,
+                clientDataHash: clientDataHash
+            )
+        )
     }
 
     func refreshedReceipt(
@@ -44,16 +66,45 @@ struct Issuer: Sendable {
         notBefore: Date,
         expiresAt: Date
     ) throws -> [UInt8] {
-        throw PhoneError.serverUnavailable
+        try authority.refreshedReceipt(
+            app: Issuer.app(subject.app, subject.environment, AppBuild()),
+            publicKey: subject.publicKey,
+            leafCertificate: subject.certificate,
+            clientDataHash: subject.clientDataHash,
+            riskMetric: metric,
+            at: createdAt,
+            refreshNotBefore: notBefore,
+            expiration: expiresAt
+        )
     }
 
+    /// The object that `generateAssertion` gives.
     func assertion(
         _ key: PhoneKey,
         phone: Phone,
+        build: AppBuild,
         clientDataHash: [UInt8],
-        bundleVersion: String,
-        validationCategory: UInt32
+        fault: AssertionFault?
     ) throws -> [UInt8] {
-        throw PhoneError.serverUnavailable
+        try SimulatedAssertion.make(
+            key: key.key,
+            app: Issuer.app(key.app, key.environment, build),
+            system: .iOS(phone.os),
+            counter: key.counter,
+            clientDataHash: clientDataHash,
+            fault: fault
+        )
     }
+
+    private static func app(_ id: String, _ environment: SimulatedEnvironment, _ build: AppBuild) -> SimulatedApp {
+        let distribution = environment == .development ? .development : build.distribution
+        return SimulatedApp(id, bundleVersion: build.version, distribution: distribution)
+    }
+}
+
+/// The build of an app that a phone runs: what iOS 27 puts into attestations and assertions.
+struct AppBuild: Sendable {
+    var version = "1"
+    /// Of a production build; a development build has a category of its own.
+    var distribution = SimulatedApp.Distribution.appStore
 }

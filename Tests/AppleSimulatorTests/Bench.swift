@@ -23,7 +23,7 @@ struct Bench {
         key = AppleSimulatorConfiguration.teamKey(seed: 7, team: Bench.team)
         configuration.teams = [.init(id: Bench.team, keyId: Bench.keyId, key: key.publicKey)]
         change(&configuration)
-        simulator = try AppleSimulator(configuration: configuration, at: wall)
+        simulator = try AppleSimulator(configuration: configuration)
     }
 
     func token(team: String = Bench.team, keyId: String = Bench.keyId, at instant: Date? = nil) async throws -> String {

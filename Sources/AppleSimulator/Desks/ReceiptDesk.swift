@@ -12,12 +12,12 @@ struct ReceiptDesk: Sendable {
         let device: String
         let app: String
         let environment: SimulatedEnvironment
+        /// The attested key, 65 bytes.
+        let publicKey: [UInt8]
         /// Field 3: the DER of the key's certificate.
         let certificate: [UInt8]
         /// Field 4.
         let clientDataHash: [UInt8]
-        /// Field 5: the same in all receipts of a key.
-        let token: String
 
         var team: String { AppID.team(of: app) }
     }

@@ -22,7 +22,7 @@ struct SimulateAppleCommand: AsyncParsableCommand {
     )
 
     @Option(help: ArgumentHelp("Where to listen; port 0 takes a free one.", valueName: "HOST:PORT"))
-    var listen = ListenAddress(host: "127.0.0.1", port: 0)
+    var listen = SimulatorAddress(host: "127.0.0.1", port: 0)
 
     @Option(help: "The number that all keys, ids and chosen faults are derived from.")
     var seed: UInt64 = 1
@@ -61,7 +61,7 @@ struct SimulateAppleCommand: AsyncParsableCommand {
             configuration.refreshAfter = .seconds(refreshAfter)
             configuration.singleUseDeviceTokens = singleUseTokens
             configuration.teams = try team.map { try $0.registered(seed: seed, keyFolder: keyFolder) }
-            let simulator = try AppleSimulator(configuration: configuration, at: Date())
+            let simulator = try AppleSimulator(configuration: configuration)
             if let attestationRoot { try CommandIO.write(simulator.attestationRootPEM, to: attestationRoot) }
             if let receiptRoot { try CommandIO.write(simulator.receiptRootPEM, to: receiptRoot) }
             try await serve(simulator)
@@ -94,7 +94,7 @@ struct SimulateAppleCommand: AsyncParsableCommand {
 }
 
 /// A host and a port to listen on, as `HOST:PORT` or `[V6]:PORT`.
-struct ListenAddress: ExpressibleByArgument, CustomStringConvertible {
+struct SimulatorAddress: ExpressibleByArgument, CustomStringConvertible {
     let host: String
     let port: Int
 
