@@ -101,7 +101,8 @@ let package = Package(
         library(
             "ATSClient",
             [
-                "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .nioCore, .nioPosix, .nioConcurrency, .nioSSL,
+                "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .nioCore, .nioPosix, .nioConcurrency,
+                .nioSSL,
                 .nioTLS, .nioHTTP1, .nioHTTP2, .httpTypes, .x509, .asn1, .lifecycle, .logging,
             ]
         ),
@@ -118,7 +119,10 @@ let package = Package(
         ),
         library(
             "AppleServices",
-            ["ATSClient", "AppTransportSecurity", "TLSProbe", "DeviceCheckBits", .jwt, .httpTypes, .nioCore]
+            [
+                "ATSClient", "AppTransportSecurity", "TLSProbe", "Findings", "DeviceCheckBits", .jwt, .httpTypes,
+                .nioCore,
+            ]
         ),
 
         // Layer 3
@@ -168,9 +172,12 @@ let package = Package(
         tests(of: "TrustPolicy"),
         tests(of: "AppBundles", ["AppTransportSecurity"]),
         tests(of: "TLSProbe", ["TLSFacts", "Findings", .crypto, .nioCore, .nioPosix]),
-        tests(of: "ATSClient", ["AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .httpTypes, .nioCore, .nioPosix]),
+        tests(
+            of: "ATSClient",
+            ["AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .httpTypes, .nioCore, .nioPosix]
+        ),
         tests(of: "TrustStores", ["AppAttest", "DeviceSimulator", "TrustStoresSQLite", "TrustStoresPostgres"]),
-        tests(of: "AppleServices", ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", .jwt, .crypto]),
+        tests(of: "AppleServices", ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", .jwt, .crypto, .logging]),
         tests(of: "ATSDiagnostics", ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]),
         tests(
             of: "TrustService",

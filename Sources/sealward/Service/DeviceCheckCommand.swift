@@ -1,11 +1,227 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppleServices
 import ArgumentParser
+import DeviceCheckBits
+import Findings
+import Foundation
 
 struct DeviceCheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devicecheck",
-        abstract: "The two bits of a device from the command line."
+        abstract: "The two bits of a device from the command line.",
+        discussion: """
+            Keys and device tokens come from files; - is standard input.
+
+            Example: sealward devicecheck query --team-id TEAM123456 --key-id KEY7890123 --key-file AuthKey.p8 \
+            --device-token-file token.txt
+            """,
+        subcommands: [DeviceCheckQuery.self, DeviceCheckUpdate.self, DeviceCheckValidate.self]
     )
+}
+
+/// What the three subcommands have in common.
+struct DeviceCheckOptions: ParsableArguments {
+    @Option(help: "The team id.")
+    var teamId: String
+
+    @Option(help: "The id of the key with DeviceCheck enabled.")
+    var keyId: String
+
+    @Option(help: ArgumentHelp("The key: Apple's .p8 file.", valueName: "FILE"))
+    var keyFile: String
+
+    @Option(help: ArgumentHelp("The device token, base64 as the device gave it.", valueName: "FILE"))
+    var deviceTokenFile: String
+
+    @Option(help: "production or development.")
+    var environment: DeviceCheckEnvironment = .production
+
+    @Option(help: ArgumentHelp("Another address than Apple's, for a simulator.", valueName: "URL"))
+    var baseURL: String?
+
+    @Option(help: "A name for this transaction; without it a new one is made.")
+    var transactionId: String?
+
+    @Option(help: "text or json.")
+    var format: DeviceCheckFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    enum DeviceCheckEnvironment: String, ExpressibleByArgument, CaseIterable {
+        case production, development
+    }
+
+    enum DeviceCheckFormat: String, ExpressibleByArgument, CaseIterable {
+        case text, json
+    }
+
+    var transaction: String { transactionId ?? UUID().uuidString.lowercased() }
+
+    func client() async throws -> DeviceCheckClient {
+        let pem = String(decoding: try CommandIO.read(keyFile, limit: 64 << 10), as: UTF8.self)
+        let authorization: AppleAuthorization
+        do {
+            authorization = try await AppleAuthorization(teamId: teamId, keyId: keyId, privateKeyPEM: pem)
+        } catch {
+            throw CommandFault("\(keyFile): \(error.reason).")
+        }
+        var endpoint = environment == .production ? AppleEndpoint.deviceCheck : .deviceCheckDevelopment
+        if let baseURL {
+            guard let other = AppleEndpoint(baseURL) else {
+                throw CommandFault("\(baseURL): must be https, or http on this machine's loopback address.")
+            }
+            endpoint = other
+        }
+        return DeviceCheckClient(transport: LiveAppleTransport(), authorization: authorization, endpoint: endpoint)
+    }
+
+    func token(_ file: String) throws -> String {
+        String(decoding: try CommandIO.read(file, limit: 64 << 10), as: UTF8.self)
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// Runs one operation and prints its result, or what Apple held against it.
+    func report(
+        _ operation: String,
+        _ body: (DeviceCheckClient) async throws -> (words: String, members: [JSONValue.Member])
+    ) async throws {
+        try await CommandIO.run {
+            let client = try await client()
+            var members: [JSONValue.Member] = [
+                .init("schema", "sealward.devicecheck/1"), .init("operation", .string(operation)),
+            ]
+            do {
+                let result = try await body(client)
+                members += [.init("result", "done"), .init("error", nil)] + result.members
+                try print(result.words, members)
+                return .clean
+            } catch let fault as DeviceCheckFault {
+                members += [
+                    .init("result", "failed"),
+                    .init(
+                        "error",
+                        .object([
+                            .init("code", .string(fault.code)), .init("message", .string(fault.reason)),
+                            .init("status", .optional(fault.status)),
+                        ])
+                    ),
+                ]
+                if format == .json { try print("", members) }
+                CommandIO.say("sealward: \(fault.reason) (\(fault.code)).")
+                return fault.code == DeviceCheckFault.tokenInvalid.code ? .findings : .undetermined
+            }
+        }
+    }
+
+    private func print(_ words: String, _ members: [JSONValue.Member]) throws {
+        let text = format == .json ? JSONValue.object(members).rendered() : words
+        try CommandIO.write(text + "\n", to: shared.output)
+    }
+}
+
+struct DeviceCheckQuery: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "query", abstract: "Read the two bits.")
+
+    @OptionGroup var options: DeviceCheckOptions
+
+    func run() async throws {
+        try await options.report("query") { client in
+            let state = try await client.query(
+                deviceToken: try options.token(options.deviceTokenFile),
+                transactionId: options.transaction,
+                at: Date()
+            )
+            return (state.words, state.members)
+        }
+    }
+}
+
+struct DeviceCheckUpdate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "update",
+        abstract: "Write the two bits.",
+        discussion: "Where only one bit is given, the other is read first and keeps its value."
+    )
+
+    @OptionGroup var options: DeviceCheckOptions
+
+    @Option(help: "true or false.")
+    var bit0: Bool?
+
+    @Option(help: "true or false.")
+    var bit1: Bool?
+
+    @Option(help: ArgumentHelp("A second token for the read, since each request spends one.", valueName: "FILE"))
+    var readTokenFile: String?
+
+    mutating func validate() throws {
+        guard bit0 != nil || bit1 != nil else { throw ValidationError("Give --bit0, --bit1 or both.") }
+    }
+
+    func run() async throws {
+        let (bit0, bit1) = (bit0, bit1)
+        try await options.report("update") { client in
+            let token = try options.token(options.deviceTokenFile)
+            let transaction = options.transaction
+            if let bit0, let bit1 {
+                let bits = BitPair(bit0: bit0, bit1: bit1)
+                try await client.update(bits, deviceToken: token, transactionId: transaction, at: Date())
+                return (bits.words, [.init("bits", bits.json)])
+            }
+            let readToken = try readTokenFile.map(options.token) ?? token
+            let result = try await client.readModifyWrite(
+                readToken: readToken,
+                writeToken: token,
+                transactionId: transaction,
+                at: Date()
+            ) { state throws(DeviceCheckFault) in
+                BitPair(bit0: bit0 ?? state.bits.bit0, bit1: bit1 ?? state.bits.bit1)
+            }
+            let bits = result.written ?? result.before.bits
+            return (bits.words, [.init("bits", bits.json)])
+        }
+    }
+}
+
+struct DeviceCheckValidate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "validate",
+        abstract: "Ask whether a device token is genuine."
+    )
+
+    @OptionGroup var options: DeviceCheckOptions
+
+    func run() async throws {
+        try await options.report("validate") { client in
+            try await client.validate(
+                deviceToken: try options.token(options.deviceTokenFile),
+                transactionId: options.transaction,
+                at: Date()
+            )
+            return ("the device token is genuine", [])
+        }
+    }
+}
+
+extension BitPair {
+    fileprivate var words: String { "bit0 \(bit0)\nbit1 \(bit1)" }
+    fileprivate var json: JSONValue { .object([.init("bit0", .bool(bit0)), .init("bit1", .bool(bit1))]) }
+}
+
+extension DeviceBitState {
+    fileprivate var words: String {
+        switch self {
+        case .neverSet: "never set"
+        case .set(let bits, lastUpdate: let month): "\(bits.words)\nlast update \(month)"
+        }
+    }
+
+    fileprivate var members: [JSONValue.Member] {
+        [
+            .init("set", .bool(isSet)), .init("bits", bits.json),
+            .init("lastUpdate", .optional(lastUpdate?.description)),
+        ]
+    }
 }

@@ -1,0 +1,105 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSClient
+import AppTransportSecurity
+import Findings
+import Foundation
+import HTTPTypes
+import NIOCore
+public import TLSProbe
+
+/// Speaks to Apple over the network with the same client that enforces App Transport Security.
+///
+/// Redirects are answers like any other, so an authorization never leaves the host that it was made for. Answers beyond 64 KiB are
+/// refused. Cleartext reaches loopback addresses only; ``AppleEndpoint`` allows no other.
+public struct LiveAppleTransport: AppleTransport {
+    private let client: ATSClient
+
+    /// - Parameters:
+    ///   - trust: The roots that Apple's certificates may lead to; nil for the system's, or none where the system has no file of roots.
+    ///   - timeout: For a whole exchange.
+    public init(trust: TrustStore? = nil, timeout: Duration = .seconds(30)) {
+        self.init(allowing: ["NSAllowsLocalNetworking": .boolean(true)], trust, timeout)
+    }
+
+    /// A transport that takes any http or https address, for simulators and tests only.
+    public static func unrestricted(
+        trust: TrustStore? = nil,
+        timeout: Duration = .seconds(60),
+        connectionsPerHost: Int = 64
+    ) -> LiveAppleTransport {
+        LiveAppleTransport(allowing: ["NSAllowsArbitraryLoads": .boolean(true)], trust, timeout, connectionsPerHost)
+    }
+
+    private init(
+        allowing dictionary: [String: PropertyListValue],
+        _ trust: TrustStore?,
+        _ timeout: Duration,
+        _ connectionsPerHost: Int = 8
+    ) {
+        var configuration = ATSClient.Configuration()
+        configuration.redirectLimit = nil
+        configuration.bodyLimit = AppleTransportFault.bodyLimit
+        configuration.totalTimeout = timeout
+        configuration.connectionsPerHost = connectionsPerHost
+        client = ATSClient(
+            policy: ATSPolicy(dictionary: ATSDictionary(.dictionary(dictionary)), profile: .standard),
+            trust: trust ?? (try? TrustStore.system()) ?? TrustStore(),
+            configuration: configuration
+        )
+    }
+
+    public func send(_ request: AppleRequest) async throws -> AppleAnswer {
+        do {
+            let response = try await client.execute(try LiveAppleTransport.message(request), body: .bytes(request.body))
+            let body = try await response.body.collect(upTo: AppleTransportFault.bodyLimit)
+            var headers: [String: String] = [:]
+            for field in response.head.headerFields.reversed() { headers[field.name.canonicalName] = field.value }
+            return AppleAnswer(status: response.status.code, headers: headers, body: Array(body.readableBytesView))
+        } catch let fault as AppleTransportFault {
+            throw fault
+        } catch is BodyTooLarge {
+            throw AppleTransportFault(code: "apple.answer.too-large", reason: "the answer is larger than 64 KiB")
+        } catch let error as ATSLoadError {
+            throw AppleTransportFault(
+                code: error.outcome == .refused ? "apple.untrusted" : "apple.unreachable",
+                reason: LiveAppleTransport.sentence(error)
+            )
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            throw AppleTransportFault(code: "apple.unreachable", reason: "no answer came")
+        }
+    }
+
+    /// Closes the connections.
+    public func shutDown() async { await client.shutDown(grace: .zero) }
+
+    /// The first cause without its full stop.
+    private static func sentence(_ error: ATSLoadError) -> String {
+        let message = error.causes.first?.message ?? "no answer came"
+        return message.hasSuffix(".") ? String(message.dropLast()) : message
+    }
+
+    private static func message(_ request: AppleRequest) throws -> HTTPRequest {
+        guard let separator = request.url.range(of: "://"), let method = HTTPRequest.Method(request.method) else {
+            throw AppleTransportFault(code: "apple.unreachable", reason: "\(request.url) is no address")
+        }
+        let rest = request.url[separator.upperBound...]
+        let authority = rest.prefix { $0 != "/" }
+        let path = rest[authority.endIndex...]
+        var fields = HTTPFields()
+        for header in request.headers {
+            guard let name = HTTPField.Name(header.name) else { continue }
+            fields.append(HTTPField(name: name, value: header.value))
+        }
+        return HTTPRequest(
+            method: method,
+            scheme: String(request.url[..<separator.lowerBound]),
+            authority: String(authority),
+            path: path.isEmpty ? "/" : String(path),
+            headerFields: fields
+        )
+    }
+}

@@ -1,0 +1,64 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a device of the fleet behaves.
+enum Persona: String, CaseIterable, Sendable {
+    /// Attests once, then asserts.
+    case honest
+    /// Attests, asserts, is reinstalled, and begins again with a new key.
+    case reinstaller
+    /// Has no App Attest and says so.
+    case unsupported
+    /// A genuine app whose requests are changed on the way.
+    case tamperer
+    /// A modified app, signed again: genuine hardware, another identity.
+    case resigned
+    /// Sends what was accepted once more.
+    case replayer
+    /// One device that serves many users, each with a key of its own.
+    case broker
+
+    /// Whether everything that the device sends must be accepted.
+    var isHonest: Bool { self == .honest || self == .reinstaller || self == .unsupported }
+}
+
+/// How many devices have each persona, by weight.
+struct PersonaMix: Sendable, Equatable {
+    let weights: [Persona: Int]
+
+    static let usual = PersonaMix(weights: [
+        .honest: 70, .reinstaller: 8, .unsupported: 8, .tamperer: 4, .resigned: 4, .replayer: 5, .broker: 1,
+    ])
+
+    /// The persona of each device: weights are met as nearly as whole numbers allow, every persona with a weight comes at least once where
+    /// there are devices enough, and the order is mixed by the seed.
+    func personas(devices: Int, seed: UInt64) -> [Persona] {
+        let wanted = Persona.allCases.filter { weights[$0, default: 0] > 0 }
+        let total = wanted.reduce(0) { $0 + weights[$1, default: 0] }
+        guard total > 0, devices > 0 else { return [] }
+        var list: [Persona] = []
+        for persona in wanted {
+            let share = devices * weights[persona, default: 0] / total
+            list += Array(repeating: persona, count: max(share, devices >= wanted.count ? 1 : 0))
+        }
+        let common = wanted.max { weights[$0, default: 0] < weights[$1, default: 0] } ?? .honest
+        while list.count > devices, let index = list.firstIndex(of: common) { list.remove(at: index) }
+        while list.count < devices { list.append(common) }
+        var random = SplitMix(state: seed)
+        list.shuffle(using: &random)
+        return Array(list.prefix(devices))
+    }
+}
+
+/// The SplitMix64 generator: small, fast, the same on every machine. Not for secrets.
+struct SplitMix: RandomNumberGenerator, Sendable {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}

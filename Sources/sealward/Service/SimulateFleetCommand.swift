@@ -1,0 +1,150 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppleServices
+import ArgumentParser
+import Findings
+import Foundation
+
+struct SimulateFleetCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fleet",
+        abstract: "Hundreds to thousands of simulated devices against a service.",
+        discussion: """
+            Personas: honest, reinstaller, unsupported, tamperer, resigned (a re-signed app), replayer, broker (one device that serves many \
+            users). Exit status 0: every device met what its persona should; 1: an attack was accepted or an honest device refused.
+
+            Example: sealward simulate fleet --service http://127.0.0.1:8080 --apple http://127.0.0.1:8900 --app shop \
+            --app-id SIMTEAM001.com.example.shop
+            """
+    )
+
+    @Option(help: ArgumentHelp("The address of the service.", valueName: "URL"))
+    var service: String
+
+    @Option(help: ArgumentHelp("The address of simulated Apple.", valueName: "URL"))
+    var apple: String
+
+    @Option(help: "The id of the app in the service's configuration.")
+    var app: String
+
+    @Option(help: ArgumentHelp("The App ID that the phones attest.", valueName: "PREFIX.BUNDLE"))
+    var appId: String
+
+    @Option(help: "production or development.")
+    var environment: FleetEnvironment = .production
+
+    @Option(help: "How many devices.")
+    var devices = 200
+
+    @Option(help: ArgumentHelp("Weights of personas; those that are not named do not come.", valueName: "NAME=N,..."))
+    var mix = PersonaMix.usual
+
+    @Option(help: "How many users a broker device serves.")
+    var usersPerBroker = 25
+
+    @Option(help: "How many assertions each honest device sends.")
+    var assertions = 2
+
+    @Option(help: "How many devices run at a time.")
+    var concurrency = 32
+
+    @Option(help: "The number that personas, systems and keys are derived from.")
+    var seed: UInt64 = 1
+
+    @Option(help: ArgumentHelp("Seconds to watch brokers until they are noticed.", valueName: "S"))
+    var watch = 0
+
+    @Option(help: ArgumentHelp("The service's server token, to bind users to challenges.", valueName: "FILE"))
+    var serverTokenFile: String?
+
+    @Option(help: ArgumentHelp("The service's admin token, to see alerts.", valueName: "FILE"))
+    var adminTokenFile: String?
+
+    @Option(help: "text or json.")
+    var format: FleetFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    enum FleetEnvironment: String, ExpressibleByArgument, CaseIterable {
+        case production, development
+    }
+
+    enum FleetFormat: String, ExpressibleByArgument, CaseIterable {
+        case text, json
+    }
+
+    mutating func validate() throws {
+        guard (1...1_000_000).contains(devices) else { throw ValidationError("--devices must be 1 to 1000000.") }
+        guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency must be 1 to 4096.") }
+        guard usersPerBroker >= 1, assertions >= 0, watch >= 0 else {
+            throw ValidationError("--users-per-broker must be 1 or more, --assertions and --watch 0 or more.")
+        }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            let tally = FleetTally()
+            let calls = FleetCalls(
+                transport: LiveAppleTransport.unrestricted(),
+                service: SimulateFleetCommand.trimmed(service),
+                apple: SimulateFleetCommand.trimmed(apple),
+                app: app,
+                serverToken: try serverTokenFile.map(SimulateFleetCommand.token),
+                adminToken: try adminTokenFile.map(SimulateFleetCommand.token),
+                tally: tally
+            )
+            var plan = Fleet.Plan(appId: appId)
+            plan.environment = environment.rawValue
+            plan.devices = devices
+            plan.mix = mix
+            plan.usersPerBroker = usersPerBroker
+            plan.assertionsPerDevice = assertions
+            plan.concurrency = concurrency
+            plan.seed = seed
+            plan.watch = .seconds(watch)
+            let start = ContinuousClock.now
+            do {
+                try await Fleet(plan: plan, calls: calls).run()
+            } catch let fault as FleetFault {
+                throw CommandFault("\(fault.description).")
+            } catch let fault as AppleTransportFault {
+                throw CommandFault("\(fault.reason).")
+            }
+            let elapsed = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
+            let report =
+                format == .json
+                ? await tally.json(elapsed: elapsed, service: service).rendered() + "\n"
+                : await tally.text(elapsed: elapsed, service: service)
+            try CommandIO.write(report, to: shared.output)
+            return await tally.isAsExpected ? .clean : .findings
+        }
+    }
+
+    private static func trimmed(_ url: String) -> String { String(url.reversed().drop { $0 == "/" }.reversed()) }
+
+    private static func token(_ file: String) throws -> String {
+        String(decoding: try CommandIO.read(file, limit: 64 << 10), as: UTF8.self)
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+}
+
+extension PersonaMix: ExpressibleByArgument {
+    init?(argument: String) {
+        var weights: [Persona: Int] = [:]
+        for part in argument.split(separator: ",", omittingEmptySubsequences: false) {
+            let pair = part.split(separator: "=", maxSplits: 1)
+            guard pair.count == 2, let persona = Persona(rawValue: String(pair[0])), let weight = UInt16(pair[1]) else {
+                return nil
+            }
+            weights[persona] = Int(weight)
+        }
+        guard weights.values.contains(where: { $0 > 0 }) else { return nil }
+        self.init(weights: weights)
+    }
+
+    var defaultValueDescription: String {
+        Persona.allCases.compactMap { persona in weights[persona].map { "\(persona.rawValue)=\($0)" } }
+            .joined(separator: ",")
+    }
+}
