@@ -40,7 +40,6 @@ public struct LiveAppleTransport: AppleTransport {
     ) {
         var configuration = ATSClient.Configuration()
         configuration.redirectLimit = nil
-        configuration.bodyLimit = AppleTransportFault.bodyLimit
         configuration.totalTimeout = timeout
         configuration.connectionsPerHost = connectionsPerHost
         client = ATSClient(
