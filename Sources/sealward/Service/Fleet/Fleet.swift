@@ -83,7 +83,7 @@ struct DeviceScript: Sendable {
     }
 
     func unsupported(os: String) async throws {
-        let body = ["kind": "unsupported", "code": "attest.unsupported", "osVersion": os]
+        let body = ["kind": "unsupported", "code": "unsupported", "osVersion": os]
         try await expectAccepted("signal", calls.app("signals", body))
     }
 
@@ -136,7 +136,7 @@ struct DeviceScript: Sendable {
             try await Task.sleep(for: .milliseconds(250))
             let tier = try await assert(key)
             let seconds = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
-            if let tier, tier != firstTier {
+            if let tier, DeviceScript.isWorse(tier, than: firstTier) {
                 return await calls.tally.noticed(after: seconds, by: "tier \(tier) instead of \(firstTier ?? "none")")
             }
             if calls.adminToken != nil, let alerts = try await calls.risk().body.alerts, !alerts.isEmpty {
@@ -154,7 +154,7 @@ extension DeviceScript {
     }
 
     /// Makes a key and lets Apple and the service attest it; the key id, or nil where the service refused.
-    private func attest(user: String? = nil) async throws -> String? {
+    func attest(user: String? = nil) async throws -> String? {
         guard let request = try await attestation(appId: plan.appId, user: user) else { return nil }
         let reply = try await calls.app("attestations", request.body)
         await expectAccepted("attestation", reply)
@@ -194,9 +194,11 @@ extension DeviceScript {
     }
 
     /// An assertion about a small order, with its challenge inside the signed data.
-    private func signed(_ key: String) async throws -> [String: String?] {
+    func signed(_ key: String, saying members: String = #""action":"order","amount":100"#) async throws -> [String:
+        String?]
+    {
         let challenge = try await challenge("assert", key: key)
-        let clientData = Data(#"{"challenge":"\#(challenge)","action":"order","amount":100}"#.utf8)
+        let clientData = Data(#"{"challenge":"\#(challenge)",\#(members)}"#.utf8)
         let reply = try await calls.phone(
             "/\(device)/assert",
             ["keyId": key, "clientDataHash": DeviceScript.hash(clientData)]
@@ -239,6 +241,15 @@ extension DeviceScript {
             await calls.tally.refused(reply.code, persona)
             if !codes.contains(reply.code) { await calls.tally.surprise("\(what) refused with \(reply.code)", persona) }
         }
+    }
+
+    /// Whether a tier is lower: by the names low, standard and high, and for other names by being another.
+    private static func isWorse(_ tier: String, than first: String?) -> Bool {
+        let order = ["low", "standard", "high"]
+        guard let first, let new = order.firstIndex(of: tier), let old = order.firstIndex(of: first) else {
+            return tier != first
+        }
+        return new < old
     }
 
     private static func hash(_ data: Data) -> String { Data(SHA256.hash(data: data)).base64EncodedString() }

@@ -26,7 +26,10 @@ struct FleetReply: Sendable {
         var token: String?
         var enforcement: Enforcement?
         var error: String?
-        var alerts: [Ignored]?
+        var alerts: [Alert]?
+        var metrics: [Metric]?
+        var granted: Bool?
+        var firstClaim: Bool?
     }
 
     struct Enforcement: Decodable, Sendable {
@@ -34,9 +37,15 @@ struct FleetReply: Sendable {
         var code: String?
     }
 
-    /// A value of any shape, of which only the presence matters.
-    struct Ignored: Decodable, Sendable {
-        init(from decoder: any Decoder) throws {}
+    /// A line of the risk's distribution: so many keys have this metric.
+    struct Metric: Decodable, Sendable {
+        var metric: Int
+        var keys: Int
+    }
+
+    struct Alert: Decodable, Sendable {
+        var code: String?
+        var message: String?
     }
 
     var isSuccess: Bool { (200...299).contains(status) && enforcementCode == nil }
@@ -87,6 +96,12 @@ struct FleetCalls: Sendable {
     /// A call that a phone makes to its own hardware or to Apple.
     func phone(_ path: String, _ body: [String: String?]) async throws -> FleetReply {
         try await send("POST", "\(apple)/device/v1/devices\(path)", body, token: nil)
+    }
+
+    /// What a gateway asks about a token.
+    func authorize(_ token: String, simulatedAllowed: Bool) async throws -> Int {
+        let query = simulatedAllowed ? "?simulated=allow" : ""
+        return try await send("GET", "\(service)/v1/authorize\(query)", nil, token: token).status
     }
 
     private func send(
