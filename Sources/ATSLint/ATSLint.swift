@@ -1,2 +1,110 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
+
+public import AppTransportSecurity
+public import Findings
+
+/// One Info.plist that is linted, with what is known about the app around it.
+public struct LintSubject: Sendable {
+    /// The path as reports show it.
+    public let path: String
+    public let document: PlistDocument
+    /// The bundle identifier, where the list states one.
+    public let bundle: String?
+    /// The oldest system that the app runs on, as the list or the user states it.
+    public let minimumOS: MinimumSystem?
+    /// What the bundle is: an app, or something inside of one.
+    public let role: Role
+    /// Names the app that the bundle belongs to; subjects with the same name are compared with each other.
+    public let app: String?
+    /// Which HTTP stack a .NET app uses, and so whether ATS applies to it.
+    public let networkStack: NetworkStack?
+    /// Where the list comes from.
+    public let origin: Origin
+
+    /// Where a list comes from.
+    public enum Origin: Sendable, Equatable {
+        /// A file of its own.
+        case infoPlist
+        /// The build generates it; the document points into the project file.
+        case generated
+        /// A search of so many files found none.
+        case search(files: Int)
+    }
+
+    /// What a bundle is. Each has its own dictionary.
+    public enum Role: String, Sendable {
+        case app, appExtension = "extension", appClip = "app clip", watchApp = "watch app", framework, unknown
+
+        /// The role that an Info.plist tells by itself.
+        public init(infoPlist root: PlistNode) {
+            self =
+                if root["NSExtension"] != nil || root["EXAppExtensionAttributes"] != nil || root["CFBundlePackageType"]?.string == "XPC!" {
+                    .appExtension
+                } else if root["NSAppClip"] != nil {
+                    .appClip
+                } else if root["WKApplication"] != nil || root["WKWatchKitApp"] != nil {
+                    .watchApp
+                } else {
+                    switch root["CFBundlePackageType"]?.string {
+                    case "APPL": .app
+                    case "FMWK", "BNDL": .framework
+                    default: .unknown
+                    }
+                }
+        }
+    }
+
+    public init(
+        path: String,
+        document: PlistDocument,
+        bundle: String? = nil,
+        minimumOS: MinimumSystem? = nil,
+        role: Role = .unknown,
+        app: String? = nil,
+        networkStack: NetworkStack? = nil,
+        origin: Origin = .infoPlist
+    ) {
+        self.origin = origin
+        self.path = path
+        self.document = document
+        self.bundle = bundle ?? document.root["CFBundleIdentifier"]?.string
+        self.minimumOS = minimumOS ?? MinimumSystem(infoPlist: document.root)
+        self.role = role == .unknown ? Role(infoPlist: document.root) : role
+        self.app = app
+        self.networkStack = networkStack
+    }
+}
+
+/// The HTTP stack of a .NET app, with the line that chose it.
+public struct NetworkStack: Sendable, Equatable {
+    /// `managed`, `cfnetwork` or `nsurlsession`.
+    public let handler: String
+    /// Whether App Transport Security sees the requests of this handler.
+    public let atsApplies: Bool
+    /// The file and the line that chose the handler, for example `App.csproj:14`.
+    public let source: String
+
+    public init(handler: String, source: String) {
+        self.handler = handler
+        atsApplies = handler != "managed"
+        self.source = source
+    }
+}
+
+/// What the linter says about one Info.plist.
+public struct LintResult: Sendable {
+    public let subject: LintSubject
+    public let findings: [LintFinding]
+    /// The keys for which App Review asks for a justification, in the order of the file, each once.
+    public let reviewTriggers: [String]
+}
+
+/// A finding with the mends that the linter can try.
+public struct LintFinding: Sendable {
+    public let finding: Finding
+    /// The key for which App Review asks for a justification because of this finding.
+    public let reviewTrigger: String?
+    /// Mends in the order of preference; each leaves the rest of the file untouched.
+    package let mends: [Mend]
+}

@@ -1,2 +1,37 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+/// The limits of what is read. Each is far above what a real app has, and low enough to bound time and memory.
+package enum ReadingLimits {
+    /// The most bytes of a property list. The largest Info.plist seen in the wild is under 200 kB.
+    package static let plistBytes = 8 << 20
+    /// The deepest nesting of a property list. Apple's own parser stops at 512.
+    package static let plistDepth = 128
+    /// The most values in a property list, shared ones counted at each place where they appear.
+    package static let plistValues = 500_000
+    /// The most bytes of an archive.
+    package static let archiveBytes = 4 << 30
+    /// The most entries of an archive.
+    package static let archiveEntries = 200_000
+    /// How many times larger than its packed form an entry may be; deflate itself stops at 1032.
+    package static let expansion = 1_000
+    /// The most files that a search looks at.
+    package static let searchedFiles = 2_000_000
+    /// The deepest folder that a search enters.
+    package static let folderDepth = 64
+}
+
+extension MalformedInput {
+    /// A property list that cannot be read.
+    static func plist(_ place: String, _ reason: String) -> MalformedInput {
+        MalformedInput(code: "malformed.plist", place: place, reason: reason)
+    }
+
+    /// An archive that cannot be read.
+    static func archive(_ place: String, _ reason: String) -> MalformedInput {
+        MalformedInput(code: "malformed.archive", place: place, reason: reason)
+    }
+}

@@ -1,0 +1,123 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+
+/// What a key of NSExceptionDomains or NSPinnedDomains names.
+struct HostKey: Sendable, Equatable {
+    enum Kind: Sendable, Equatable {
+        /// A host name, valid or not.
+        case name
+        /// One IP address.
+        case address(IPAddress)
+        /// A range of addresses.
+        case block(AddressRange)
+        /// Looks like a range of addresses and is none.
+        case malformedBlock
+        /// A URL, or a host with a path.
+        case url
+    }
+
+    let text: String
+    let kind: Kind
+    /// The port behind the host, where the key has one.
+    let port: String?
+    /// The host alone, without scheme, port and path.
+    let bareHost: String
+
+    init(_ text: String) {
+        self.text = text
+        var rest = Substring(text)
+        let scheme = rest.firstRange(of: "://")
+        if let scheme { rest = rest[scheme.upperBound...] }
+        let beforePath = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        let slash = rest.firstIndex(of: "/")
+        if scheme == nil, let range = AddressRange(text) {
+            kind = .block(range)
+        } else if scheme == nil, let address = IPAddress(text) {
+            kind = .address(address)
+        } else if scheme != nil || slash != nil || beforePath.count != rest.count {
+            let looksNumeric = beforePath.allSatisfy { $0.isHexDigit || $0 == "." || $0 == ":" } && beforePath.contains { $0 == "." || $0 == ":" }
+            let suffix = slash.map { rest[rest.index(after: $0)...] } ?? ""
+            let isRange = scheme == nil && looksNumeric && suffix.allSatisfy { $0.isNumber || $0 == "." || $0 == "-" }
+            kind = isRange ? .malformedBlock : .url
+        } else {
+            kind = .name
+        }
+        switch kind {
+        case .address, .block, .malformedBlock:
+            port = nil
+            bareHost = text
+        case .name, .url:
+            let pieces = beforePath.split(separator: ":", omittingEmptySubsequences: false)
+            if pieces.count == 2, !pieces[1].isEmpty, pieces[1].allSatisfy(\.isNumber) {
+                port = String(pieces[1])
+                bareHost = String(pieces[0])
+            } else if beforePath.hasPrefix("["), let close = beforePath.firstIndex(of: "]") {
+                bareHost = String(beforePath[beforePath.index(after: beforePath.startIndex)..<close])
+                let behind = beforePath[beforePath.index(after: close)...]
+                port = behind.hasPrefix(":") ? String(behind.dropFirst()) : nil
+            } else {
+                port = nil
+                bareHost = String(beforePath)
+            }
+        }
+    }
+
+    var isAddress: Bool {
+        switch kind {
+        case .address, .block: true
+        default: false
+        }
+    }
+
+    var isWildcard: Bool { bareHost.contains("*") }
+    var hasUppercase: Bool { !isAddress && text != text.lowercased() }
+    var hasTrailingDot: Bool { kind == .name && port == nil && text.hasSuffix(".") && text.count > 1 }
+    var labels: [Substring] { text.lowercased().split(separator: ".") }
+
+    /// Whether no host that is loaded can ever match, so that the entry is never read.
+    var isDead: Bool {
+        switch kind {
+        case .url, .malformedBlock: true
+        case .address, .block: false
+        case .name: port != nil || isWildcard || hasUppercase || text.isEmpty || text.contains(" ")
+        }
+    }
+
+    /// Whether ATS never asks the host for TLS since iOS 10: localhost, `.local`, names without a dot, loopback and link-local addresses.
+    var isLocal: Bool {
+        switch kind {
+        case .address(let address): return HostKey.directRanges.contains { $0.contains(address) }
+        case .name:
+            let folded = bareHost.lowercased()
+            let host = folded.hasSuffix(".") ? String(folded.dropLast()) : folded
+            return !host.isEmpty && (host.hasSuffix(".local") || host == "localhost" || host.hasSuffix(".localhost"))
+        default: return false
+        }
+    }
+
+    /// Whether the address or the whole range lies inside of another range.
+    func isInside(_ range: AddressRange) -> Bool {
+        switch kind {
+        case .address(let address): range.contains(address)
+        case .block(let own): own.prefixLength >= range.prefixLength && range.contains(own.base)
+        default: false
+        }
+    }
+
+    /// Whether the key is a range that covers all of another one.
+    func covers(_ range: AddressRange) -> Bool {
+        guard case .block(let own) = kind else { return false }
+        return own.prefixLength <= range.prefixLength && own.contains(range.base)
+    }
+
+    /// Loopback and link-local addresses, which Apple's own tests treat as local.
+    private static let directRanges = ["127.0.0.0/8", "::1/128", "fe80::/10"].compactMap { AddressRange($0) }
+
+    /// The network of the range with its host bits cleared, as text.
+    var cleanBlock: String? {
+        guard case .block(let range) = kind, range.base.isIPv4 else { return nil }
+        return range.base.bytes.map(String.init).joined(separator: ".") + "/\(range.prefixLength)"
+    }
+}

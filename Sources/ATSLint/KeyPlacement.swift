@@ -1,0 +1,38 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a key is read, and whether it stands there.
+enum KeyPlacement {
+    enum Level { case global, exception, pin }
+    enum Answer { case right, elsewhere, unknown }
+
+    /// What a key is at a level of the dictionary.
+    static func of(_ key: String, at level: Level) -> Answer {
+        let known: [String] =
+            switch level {
+            case .global: GlobalKeys.all
+            case .exception: ExceptionKeys.all + ExceptionKeys.legacy + ExceptionKeys.neverExisted
+            case .pin: PinKeys.all
+            }
+        if known.contains(key) { return .right }
+        return belongs(key) == nil ? .unknown : .elsewhere
+    }
+
+    /// The place where a key is read, in words, or nil for a key that is none of ATS.
+    static func belongs(_ key: String) -> String? {
+        guard key.hasPrefix("NS") else { return key == "SPKI-SHA256-BASE64" ? "in a dictionary of a list of identities" : nil }
+        if GlobalKeys.all.contains(key) { return "directly in NSAppTransportSecurity" }
+        if key == "NSIncludesSubdomains" { return "in the entry of a host" }
+        if ExceptionKeys.all.contains(key) || ExceptionKeys.legacy.contains(key) || ExceptionKeys.neverExisted.contains(key) {
+            return "in the entry of a host in NSExceptionDomains"
+        }
+        if PinKeys.identities.contains(key) { return "in the entry of a host in NSPinnedDomains" }
+        if key == "NSAppTransportSecurity" { return nil }
+        return nil
+    }
+}
+
+/// Values that the build fills in later, such as `$(API_HOST)` or `${API_HOST}`.
+enum PlaceholderText {
+    static func isIn(_ text: String) -> Bool { text.contains("$(") || text.contains("${") || text.contains("@(") }
+}

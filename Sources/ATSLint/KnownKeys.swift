@@ -1,0 +1,106 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// The keys at the top of the ATS dictionary.
+enum GlobalKeys {
+    static let booleans = [
+        "NSAllowsArbitraryLoads", "NSAllowsArbitraryLoadsForMedia", "NSAllowsArbitraryLoadsInWebContent",
+        "NSAllowsLocalNetworking",
+    ]
+    static let overridingArbitraryLoads = [
+        "NSAllowsArbitraryLoadsForMedia", "NSAllowsArbitraryLoadsInWebContent", "NSAllowsLocalNetworking",
+    ]
+    static let all = booleans + ["NSExceptionDomains", "NSPinnedDomains", "NSRequiresNIAPTLSPackageVersion"]
+}
+
+/// The keys of one exception.
+enum ExceptionKeys {
+    static let booleans = [
+        "NSIncludesSubdomains", "NSExceptionAllowsInsecureHTTPLoads", "NSExceptionRequiresForwardSecrecy",
+        "NSRequiresCertificateTransparency",
+    ]
+    static let all = booleans + ["NSExceptionMinimumTLSVersion", "NSExceptionRequiresNIAPTLSPackageVersion"]
+    static let suffixes = ["AllowsInsecureHTTPLoads", "RequiresForwardSecrecy", "MinimumTLSVersion"]
+    /// Keys of the time before the first release and of its technical note.
+    static let legacy = suffixes.flatMap { ["NSThirdPartyException" + $0, "NSTemporaryException" + $0] }
+    /// Keys that never existed and are copied from project to project.
+    static let neverExisted = ["NSException", "NSThirdPartyException", "NSTemporaryException"].map {
+        $0 + "AllowsInsecureHTTPSLoads"
+    }
+    /// Keys whose value is a boolean, legacy ones included.
+    static let allBooleans = booleans + legacy.filter { !$0.hasSuffix("MinimumTLSVersion") }
+    /// Keys whose value names a TLS version.
+    static let tlsVersions = ["NSExceptionMinimumTLSVersion"] + legacy.filter { $0.hasSuffix("MinimumTLSVersion") }
+}
+
+/// The keys of one pinned host.
+enum PinKeys {
+    static let identities = ["NSPinnedCAIdentities", "NSPinnedLeafIdentities"]
+    static let all = identities + ["NSIncludesSubdomains"]
+}
+
+/// TLS versions as an exception may name them.
+enum TLSVersionNames {
+    static let valid = ["TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"]
+    /// Apple's parser takes these too; no document names them.
+    static let undocumented = ["DTLSv1.0", "DTLSv1.2"]
+
+    /// The version that somebody who wrote `text` probably meant.
+    static func meant(_ text: String) -> String? {
+        if text.uppercased().contains("SSL") { return nil }
+        let digits = text.filter { $0.isASCII && ($0.isNumber || $0 == ".") }
+        return switch digits {
+        case "1", "1.0", "1.00", "10": "TLSv1.0"
+        case "1.1", "11": "TLSv1.1"
+        case "1.2", "12": "TLSv1.2"
+        case "1.3", "13": "TLSv1.3"
+        default: nil
+        }
+    }
+}
+
+/// The nearest known spelling of a misspelled key.
+enum Spelling {
+    /// A key that was once real, or is how a tool displays the real one, with the real one.
+    static let renamed: [String: String] = [
+        "NSAllowsArbitraryLoadsInMedia": "NSAllowsArbitraryLoadsForMedia",
+        "NSAllowsArbitraryLoadsInWebView": "NSAllowsArbitraryLoadsInWebContent",
+        "NSExceptionMinimumTLS": "NSExceptionMinimumTLSVersion",
+        "NSExceptionAllowInsecureHTTPLoads": "NSExceptionAllowsInsecureHTTPLoads",
+        "NSAllowArbitraryLoads": "NSAllowsArbitraryLoads",
+        "App Transport Security Settings": "NSAppTransportSecurity",
+        "Allow Arbitrary Loads": "NSAllowsArbitraryLoads",
+        "Exception Domains": "NSExceptionDomains",
+    ]
+
+    /// The known key that `key` probably means, or nil where none is near.
+    static func correction(of key: String, among known: [String]) -> String? {
+        if let exact = renamed[key], known.contains(exact) { return exact }
+        guard key.utf8.count <= 64 else { return nil }
+        let folded = key.lowercased()
+        var best: (key: String, distance: Int)?
+        for candidate in known {
+            let limit = max(1, candidate.utf8.count / 8)
+            guard abs(candidate.utf8.count - folded.utf8.count) <= limit + 2 else { continue }
+            var distance = editDistance(Array(folded.utf8), Array(candidate.lowercased().utf8))
+            // A missing prefix is a common slip: AllowsArbitraryLoads.
+            if "ns" + folded == candidate.lowercased() { distance = 1 }
+            if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
+        }
+        return best?.key
+    }
+
+    private static func editDistance(_ left: [UInt8], _ right: [UInt8]) -> Int {
+        var row = Array(0...right.count)
+        for (i, a) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for (j, b) in right.enumerated() {
+                let substitution = diagonal + (a == b ? 0 : 1)
+                diagonal = row[j + 1]
+                row[j + 1] = min(substitution, row[j] + 1, diagonal + 1)
+            }
+        }
+        return row[right.count]
+    }
+}

@@ -1,0 +1,83 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+/// Runs the rules over Info.plists.
+public enum Linter {
+    /// What the rules say about each list. Lists of the same ``LintSubject/app`` are also compared with each other.
+    ///
+    /// The findings of a list stand in the order of its text, those of one place in the order of the rules.
+    public static func lint(_ subjects: [LintSubject]) -> [LintResult] {
+        let facts = subjects.map(PlistFacts.init)
+        var hits = facts.map(hits)
+        for (subject, found) in bundleHits(facts) where hits.indices.contains(subject) { hits[subject].append(found) }
+        return zip(facts, hits).map { result($0, $1) }
+    }
+
+    /// What the rules say about one list.
+    public static func lint(_ subject: LintSubject) -> LintResult {
+        let facts = PlistFacts(subject)
+        return result(facts, hits(facts))
+    }
+
+    private typealias Found = (rule: Int, hit: Hit)
+
+    private static func hits(_ facts: PlistFacts) -> [Found] {
+        var hits = Hits()
+        for (index, rule) in RuleCatalog.all.enumerated() {
+            guard case .plist(let check) = rule.check else { continue }
+            hits.rule = index
+            check(facts, &hits)
+        }
+        return hits.all
+    }
+
+    private static func bundleHits(_ facts: [PlistFacts]) -> [(subject: Int, found: Found)] {
+        let groups = Dictionary(grouping: facts.indices.filter { facts[$0].subject.app != nil }) {
+            facts[$0].subject.app ?? ""
+        }
+        var result: [(Int, Found)] = []
+        for members in groups.values where members.count > 1 {
+            let parts = members.map { facts[$0] }
+            for (index, rule) in RuleCatalog.all.enumerated() {
+                guard case .bundle(let check) = rule.check else { continue }
+                for (part, hit) in check(parts) { result.append((members[part], (index, hit))) }
+            }
+        }
+        return result
+    }
+
+    private static func result(_ facts: PlistFacts, _ found: [Found]) -> LintResult {
+        let subject = facts.subject
+        guard !found.isEmpty else { return LintResult(subject: subject, findings: [], reviewTriggers: []) }
+        let lines = LineIndex(subject.document.source)
+        let sorted = found.enumerated().sorted {
+            ($0.element.hit.offset, $0.element.rule, $0.offset) < ($1.element.hit.offset, $1.element.rule, $1.offset)
+        }
+        let findings = sorted.map { _, found in
+            let rule = RuleCatalog.all[found.rule]
+            return finding(rule, found.hit, lines)
+        }
+        var triggers: [String] = []
+        for case let key? in findings.map(\.reviewTrigger) where !triggers.contains(key) { triggers.append(key) }
+        return LintResult(subject: subject, findings: findings, reviewTriggers: triggers)
+    }
+
+    static func finding(_ rule: Rule, _ hit: Hit, _ lines: LineIndex) -> LintFinding {
+        LintFinding(
+            finding: Finding(
+                rule: rule.id,
+                severity: min(hit.severity ?? rule.severity, rule.severity),
+                location: lines.location(hit.offset),
+                keyPath: hit.keyPath,
+                message: hit.message,
+                fix: hit.fix,
+                citation: rule.citation
+            ),
+            reviewTrigger: hit.trigger,
+            mends: hit.mends
+        )
+    }
+}

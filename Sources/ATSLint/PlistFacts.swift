@@ -1,0 +1,96 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+
+/// What the rules read: the ATS dictionary of one Info.plist, taken apart as Apple's parser takes it apart.
+struct PlistFacts: Sendable {
+    let subject: LintSubject
+    /// The NSAppTransportSecurity member that counts.
+    let ats: PlistMember?
+    /// Its members; empty where there is none or it is no dictionary.
+    let members: [PlistMember]
+    let exceptions: [DomainEntry]
+    let pins: [DomainEntry]
+    let exceptionsMember: PlistMember?
+    let pinsMember: PlistMember?
+
+    static let atsPath = ["NSAppTransportSecurity"]
+
+    init(_ subject: LintSubject) {
+        self.subject = subject
+        let ats = subject.document.root.member("NSAppTransportSecurity")
+        self.ats = ats
+        members = ats?.node.members ?? []
+        exceptionsMember = members.last { $0.key == "NSExceptionDomains" }
+        pinsMember = members.last { $0.key == "NSPinnedDomains" }
+        exceptions = DomainEntry.entries(of: exceptionsMember, path: Self.atsPath + ["NSExceptionDomains"])
+        pins = DomainEntry.entries(of: pinsMember, path: Self.atsPath + ["NSPinnedDomains"])
+    }
+
+    /// The path of a key of the ATS dictionary.
+    func path(_ key: String) -> [String] { Self.atsPath + [key] }
+
+    /// The member of the ATS dictionary that counts for a key.
+    func global(_ key: String) -> PlistMember? { members.last { $0.key == key } }
+
+    /// A global switch as Apple's parser reads it: a wrong type counts as absent.
+    func flag(_ key: String) -> Bool? { global(key).flatMap { AppleBoolean.read($0.node) } }
+
+    /// The switches whose mere presence makes NSAllowsArbitraryLoads dead since iOS 10.
+    var arbitraryLoadsSiblings: [PlistMember] {
+        members.filter {
+            GlobalKeys.overridingArbitraryLoads.contains($0.key) && AppleBoolean.read($0.node) != nil
+        }
+    }
+
+    /// Whether the app also runs on systems that only know NSAllowsArbitraryLoads.
+    var reachesIOS9: Bool { subject.minimumOS?.isBefore(ios: (10, 0), macos: (10, 12)) ?? false }
+
+    /// Whether NSAllowsArbitraryLoads is set and obeyed on some system that the app runs on.
+    var arbitraryLoadsInForce: Bool {
+        flag("NSAllowsArbitraryLoads") == true && (arbitraryLoadsSiblings.isEmpty || reachesIOS9)
+    }
+
+    /// Every key of every entry, exceptions and pins.
+    var allEntries: [DomainEntry] { exceptions + pins }
+}
+
+/// One host of NSExceptionDomains or NSPinnedDomains.
+struct DomainEntry: Sendable {
+    let member: PlistMember
+    let path: [String]
+    /// The sub-keys; nil where the entry is no dictionary.
+    let members: [PlistMember]?
+    let host: HostKey
+
+    var key: String { member.key }
+
+    static func entries(of member: PlistMember?, path: [String]) -> [DomainEntry] {
+        guard let members = member?.node.members else { return [] }
+        return members.map {
+            DomainEntry(member: $0, path: path + [$0.key], members: $0.node.members, host: HostKey($0.key))
+        }
+    }
+
+    func sub(_ key: String) -> PlistMember? { members?.last { $0.key == key } }
+
+    func flag(_ key: String) -> Bool? { sub(key).flatMap { AppleBoolean.read($0.node) } }
+
+    func path(_ key: String) -> [String] { path + [key] }
+
+    var allowsInsecureLoads: Bool { flag("NSExceptionAllowsInsecureHTTPLoads") == true }
+    var includesSubdomains: Bool { flag("NSIncludesSubdomains") == true }
+}
+
+/// Booleans as Apple's parser reads them: a number that equals YES is true, every other number false, anything else is ignored.
+enum AppleBoolean {
+    static func read(_ node: PlistNode) -> Bool? {
+        switch node.value {
+        case .boolean(let flag): flag
+        case .integer(let number): number == 1
+        case .real(let number): number == 1
+        default: nil
+        }
+    }
+}

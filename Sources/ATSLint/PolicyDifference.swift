@@ -1,0 +1,177 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import TLSFacts
+
+/// Compares two ATS dictionaries by what they do, not by how they are written, and reports what got weaker.
+///
+/// Both are asked about the same URLs: every host that either names, names below those that include subdomains, and stand-ins
+/// for all others (a public name, a public address, local hosts), each over http and https, by the app, by web views and for media.
+public struct PolicyDifference: Sendable {
+    /// One way in which a host is worse off.
+    struct Weakening: Sendable, Hashable {
+        let rule: String
+        /// The host in words.
+        let host: String
+        let message: String
+        /// The key of the new dictionary that decides now, below NSAppTransportSecurity.
+        let key: String?
+    }
+
+    let weakenings: [Weakening]
+
+    /// Compares the dictionaries of two lists on the system of today, and on iOS 9 where the app still runs there.
+    public init(old: LintSubject, new: LintSubject) {
+        var profiles: [OSProfile] = [.standard]
+        // The newest system also reads the keys of the NIAP package.
+        if let newest = OSProfile.named("macos27") { profiles.append(newest) }
+        let reachesIOS9 = new.minimumOS?.isBefore(ios: (10, 0), macos: (10, 12)) ?? false
+        if reachesIOS9, let first = OSProfile.named("ios9") { profiles.append(first) }
+        self.init(
+            old: old.document.root["NSAppTransportSecurity"]?.propertyListValue,
+            new: new.document.root["NSAppTransportSecurity"]?.propertyListValue,
+            profiles: profiles
+        )
+    }
+
+    init(old: PropertyListValue?, new: PropertyListValue?, profiles: [OSProfile]) {
+        let before = ATSDictionary(old)
+        let after = ATSDictionary(new)
+        let hosts = ProbeHost.all(before, after)
+        var found: [Weakening] = []
+        var seen: Set<Weakening> = []
+        for profile in profiles {
+            let oldPolicy = ATSPolicy(dictionary: before, profile: profile)
+            let newPolicy = ATSPolicy(dictionary: after, profile: profile)
+            for host in hosts {
+                for weakening in Self.compare(host, oldPolicy, newPolicy) where seen.insert(weakening).inserted {
+                    found.append(weakening)
+                }
+            }
+        }
+        weakenings = found
+    }
+
+    /// Whether nothing got weaker.
+    var isEmpty: Bool { weakenings.isEmpty }
+
+    private static func compare(_ host: ProbeHost, _ old: ATSPolicy, _ new: ATSPolicy) -> [Weakening] {
+        var result: [Weakening] = []
+        var seen: Set<String> = []
+        for (loader, words) in [(Loader.urlsession, ""), (.web, " in web views"), (.media, " for media")] {
+            guard let plain = host.plain, let secure = host.secure else { continue }
+            func add(_ rule: String, _ message: String, _ key: String?) {
+                if seen.insert(rule).inserted {
+                    result.append(Weakening(rule: rule, host: host.words, message: message, key: key))
+                }
+            }
+            let (oldPlain, newPlain) = (old.decide(plain, loader: loader), new.decide(plain, loader: loader))
+            if oldPlain.verdict == .blocked, newPlain.verdict != .blocked {
+                add("ATS050", "\(host.words): plain HTTP was blocked\(words) and is now allowed.", newPlain.rule.key)
+            }
+            let (oldTLS, newTLS) = (old.decide(secure, loader: loader), new.decide(secure, loader: loader))
+            let (before, after) = (oldTLS.requirements, newTLS.requirements)
+            if after.effectiveMinimum < before.effectiveMinimum {
+                add(
+                    "ATS051",
+                    "\(host.words): the minimum of TLS falls\(words) from \(before.effectiveMinimum) to \(after.effectiveMinimum).",
+                    newTLS.rule.key
+                )
+            }
+            if rank(after.suitePolicy) > rank(before.suitePolicy) || before.isHardened && !after.isHardened {
+                add("ATS052", "\(host.words): weaker cipher suites are allowed\(words).", newTLS.rule.key)
+            }
+            if before.serverTrust == .ats && after.serverTrust != .ats || !before.delegateMayAccept && after.delegateMayAccept {
+                add(
+                    "ATS053",
+                    "\(host.words): certificates are judged less strictly\(words), and code of the app may accept refused ones.",
+                    newTLS.rule.key
+                )
+            }
+            if isLooser(after.pins, than: before.pins) {
+                let what = after.pins == nil ? "is no longer pinned" : "accepts keys that it did not accept before"
+                add("ATS054", "\(host.words) \(what).", "NSPinnedDomains.\(host.name)")
+            }
+        }
+        return result
+    }
+
+    private static func rank(_ policy: TransportRequirements.SuitePolicy) -> Int {
+        switch policy {
+        case .ats: 0
+        case .atsPlusRSA: 1
+        case .system: 2
+        }
+    }
+
+    private static func isLooser(_ new: PinSet?, than old: PinSet?) -> Bool {
+        guard let old else { return false }
+        guard let new else { return true }
+        return isLooser(new.authorities, than: old.authorities) || isLooser(new.leaves, than: old.leaves)
+    }
+
+    private static func isLooser(_ new: Set<[UInt8]>?, than old: Set<[UInt8]>?) -> Bool {
+        guard let old else { return false }
+        guard let new else { return true }
+        return !new.isSubset(of: old)
+    }
+}
+
+/// A host that two policies are asked about.
+struct ProbeHost: Sendable {
+    let name: String
+    let words: String
+    let plain: LoadURL?
+    let secure: LoadURL?
+
+    init(_ name: String, words: String? = nil) {
+        self.name = name
+        self.words = words ?? name
+        let host = name.contains(":") ? "[\(name)]" : name
+        plain = try? LoadURL("http://\(host)/")
+        secure = try? LoadURL("https://\(host)/")
+    }
+
+    /// The most hosts of one dictionary that are compared.
+    private static let limit = 20_000
+
+    static func all(_ old: ATSDictionary, _ new: ATSDictionary) -> [ProbeHost] {
+        var hosts = [
+            ProbeHost("host.invalid", words: "Every host without an entry"),
+            ProbeHost("192.0.2.77", words: "Every address without an entry"),
+            ProbeHost("localhost", words: "localhost"), ProbeHost("printer.local", words: "Every .local name"),
+            ProbeHost("10.77.77.77", words: "Addresses of the local network"),
+        ]
+        var names: Set<String> = []
+        for dictionary in [old, new] {
+            for (key, entry) in dictionary.exceptions {
+                if let range = AddressRange(key) {
+                    names.insert(text(of: range.base))
+                } else {
+                    names.insert(key)
+                    if entry.includesSubdomains { names.insert("subdomain.\(key)") }
+                    names.insert("other.\(key)")
+                }
+            }
+            for pinned in dictionary.pinnedDomains {
+                names.insert(pinned.domain)
+                if pinned.includesSubdomains { names.insert("subdomain.\(pinned.domain)") }
+            }
+        }
+        for name in names.sorted().prefix(limit) {
+            let probe = ProbeHost(name)
+            if probe.plain != nil { hosts.append(probe) }
+        }
+        return hosts
+    }
+
+    private static func text(of address: IPAddress) -> String {
+        if address.isIPv4 { return address.bytes.map(String.init).joined(separator: ".") }
+        let groups = stride(from: 0, to: address.bytes.count - 1, by: 2).map {
+            String(UInt16(address.bytes[$0]) << 8 | UInt16(address.bytes[$0 + 1]), radix: 16)
+        }
+        return groups.joined(separator: ":")
+    }
+}

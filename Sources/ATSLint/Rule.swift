@@ -1,0 +1,133 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Findings
+
+/// One rule of the linter, with everything that explains it.
+public struct Rule: Sendable {
+    /// The stable id, for example `ATS001`. Ids are never reused.
+    public let id: String
+    /// How much its findings usually matter; a check may say less of one finding, never more.
+    public let severity: Severity
+    /// One sentence: what is wrong.
+    public let summary: String
+    /// Why it matters, with the behaviour that an app would see.
+    public let reason: String
+    public let citation: Citation
+    /// The first system where it matters, where that is not every one.
+    public let firstOS: String?
+    /// What `--fix` does, where it can do something.
+    public let mend: String?
+    /// An example that the rule reports.
+    public let fires: Example
+    /// A corrected form of the same.
+    public let passes: Example
+    /// An example that looks similar and where the rule has nothing to say.
+    public let notApplicable: Example
+
+    let check: Check
+
+    enum Check: Sendable {
+        /// A look at one Info.plist.
+        case plist(@Sendable (PlistFacts, inout Hits) -> Void)
+        /// A look at the lists of one app: its own and those of its extensions.
+        case bundle(@Sendable ([PlistFacts]) -> [(subject: Int, hit: Hit)])
+        /// Said by the comparison of two lists, not by a look at one.
+        case difference
+    }
+
+    init(
+        _ id: String,
+        _ severity: Severity,
+        _ summary: String,
+        reason: String,
+        citation: Citation,
+        firstOS: String? = nil,
+        mend: String? = nil,
+        fires: Example,
+        passes: Example,
+        notApplicable: Example,
+        check: Check
+    ) {
+        self.id = id
+        self.severity = severity
+        self.summary = summary
+        self.reason = reason
+        self.citation = citation
+        self.firstOS = firstOS
+        self.mend = mend
+        self.fires = fires
+        self.passes = passes
+        self.notApplicable = notApplicable
+        self.check = check
+    }
+}
+
+/// An Info.plist that shows a rule.
+public struct Example: Sendable {
+    /// The contents of the NSAppTransportSecurity dictionary in XML; nil where the list has none.
+    public let ats: String?
+    /// Members of the root dictionary in XML, beside NSAppTransportSecurity.
+    public let root: String
+    /// Text after the document.
+    public let trailing: String
+    /// For rules about apps: the dictionary of an extension.
+    public let sibling: String?
+    /// For differences: the dictionary before the change.
+    public let before: String?
+    /// The HttpClient handler of a .NET project, where the rule is about it.
+    public let handler: String?
+
+    init(
+        _ ats: String?,
+        root: String = "",
+        trailing: String = "",
+        sibling: String? = nil,
+        before: String? = nil,
+        handler: String? = nil
+    ) {
+        self.handler = handler
+        self.ats = ats
+        self.root = root
+        self.trailing = trailing
+        self.sibling = sibling
+        self.before = before
+    }
+
+    /// The example as a whole Info.plist.
+    public var infoPlist: String { Example.infoPlist(ats: ats, root: root) + trailing }
+
+    /// The Info.plist of the extension.
+    public var siblingPlist: String? { sibling.map { Example.infoPlist(ats: $0, root: "") } }
+
+    /// The Info.plist before the change.
+    public var beforePlist: String? { before.map { Example.infoPlist(ats: $0, root: "") } }
+
+    private static func infoPlist(ats: String?, root: String) -> String {
+        let dictionary = ats.map { "<key>NSAppTransportSecurity</key>\n<dict>\n\($0)\n</dict>\n" } ?? ""
+        let body = root.isEmpty ? dictionary : root + "\n" + dictionary
+        return """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+            <plist version="1.0">
+            <dict>
+            \(body)</dict>
+            </plist>
+
+            """
+    }
+
+    /// An exception for `api.example.com` with these sub-keys.
+    static func domain(_ keys: String, host: String = "api.example.com", globals: String = "", root: String = "") -> Example {
+        Example(
+            (globals.isEmpty ? "" : globals + "\n")
+                + "<key>NSExceptionDomains</key>\n<dict>\n<key>\(host)</key>\n<dict>\(keys)</dict>\n</dict>",
+            root: root
+        )
+    }
+
+    /// Pins for `api.example.com`.
+    static func pins(_ contents: String, host: String = "api.example.com", root: String = "") -> Example {
+        Example("<key>NSPinnedDomains</key>\n<dict>\n<key>\(host)</key>\n\(contents)\n</dict>", root: root)
+    }
+}

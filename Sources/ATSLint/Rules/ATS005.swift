@@ -1,0 +1,37 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats005 = Rule(
+        "ATS005",
+        .error,
+        "A domain key is a URL or has a path.",
+        reason: """
+            Keys are host names. A key with a slash is taken for a range of IP addresses, fails to parse as one, \
+            and is never read; the system only writes a line into its log.
+            """,
+        citation: .security("protocol/SecProtocolConfiguration.m (CIDR keys)"),
+        mend: "leaves only the host where the entry then loosens nothing",
+        fires: .domain(
+            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
+            host: "https://api.example.com/v1"
+        ),
+        passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
+        notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.0/24"),
+        check: .plist { facts, hits in
+            for entry in facts.allEntries where entry.host.kind == .url {
+                let host = entry.host.bareHost.lowercased()
+                hits.report(
+                    entry.member,
+                    entry.path,
+                    "The key '\(entry.key.prefix(120))' is a URL or has a path. Keys are host names, so it matches nothing and is never read.",
+                    fix: host.isEmpty ? "Write the host alone." : "Write '\(host)'.",
+                    mends: host.isEmpty ? [] : [.rename(entry.member, to: host)]
+                )
+            }
+        }
+    )
+}

@@ -1,0 +1,35 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats007 = Rule(
+        "ATS007",
+        .error,
+        "A domain key has upper-case letters.",
+        reason: "Exceptions are compared letter by letter with the lower-case host of the request, so such a key matches nothing.",
+        citation: .apple("NSExceptionDomains", read: "2026-11-21"),
+        mend: "writes the key in lower case where the entry then loosens nothing",
+        fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "API.example.com"),
+        passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
+        notApplicable: .pins(
+            "<dict><key>NSPinnedCAIdentities</key><array><dict><key>SPKI-SHA256-BASE64</key>"
+                + "<string>AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=</string></dict></array></dict>",
+            host: "API.example.com"
+        ),
+        check: .plist { facts, hits in
+            // Pinned domains are compared without regard to case.
+            for entry in facts.exceptions where entry.host.kind == .name && entry.host.hasUppercase {
+                hits.report(
+                    entry.member,
+                    entry.path,
+                    "The key '\(entry.key)' has upper-case letters. Hosts are compared in lower case, so it matches nothing and is never read.",
+                    fix: "Write '\(entry.key.lowercased())'.",
+                    mends: [.rename(entry.member, to: entry.key.lowercased())]
+                )
+            }
+        }
+    )
+}

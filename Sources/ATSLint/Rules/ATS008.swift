@@ -1,0 +1,30 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats008 = Rule(
+        "ATS008",
+        .warning,
+        "A domain key ends with a dot.",
+        reason: "The dot is part of the comparison: 'example.com.' covers only requests whose URL has the dot too, and those are rare.",
+        citation: .apple("NSExceptionDomains", read: "2026-11-21"),
+        mend: "removes the dot where the entry then loosens nothing",
+        fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "api.example.com."),
+        passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
+        notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.0/24"),
+        check: .plist { facts, hits in
+            for entry in facts.allEntries where entry.host.hasTrailingDot {
+                hits.report(
+                    entry.member,
+                    entry.path,
+                    "The key '\(entry.key)' ends with a dot, so it covers only URLs whose host ends with a dot too.",
+                    fix: "Write '\(entry.key.dropLast())'.",
+                    mends: [.rename(entry.member, to: String(entry.key.dropLast()))]
+                )
+            }
+        }
+    )
+}

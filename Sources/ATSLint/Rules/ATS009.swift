@@ -1,0 +1,59 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats009 = Rule(
+        "ATS009",
+        .error,
+        "An IP address or a range of addresses is not read as it is meant.",
+        reason: """
+            Keys may be addresses and ranges (CIDR) since iOS 17 and macOS 14; older systems read none of them. A malformed range is never read. \
+            Bits behind the prefix are ignored.
+            """,
+        citation: .apple("NSExceptionDomains", read: "2026-11-21"),
+        firstOS: "iOS 17, macOS 14",
+        mend: "clears the bits behind the prefix",
+        fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.7/24"),
+        passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.0/24"),
+        notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
+        check: .plist { facts, hits in
+            for entry in facts.allEntries {
+                let isOld = facts.subject.minimumOS?.isBefore(ios: (17, 0), macos: (14, 0)) ?? false
+                switch entry.host.kind {
+                case .malformedBlock:
+                    hits.report(
+                        entry.member,
+                        entry.path,
+                        "The key '\(entry.key)' is no valid range of addresses, so it is never read.",
+                        fix: "Write a network and a prefix length, for example 198.51.100.0/24 (0 to 32) or 2001:db8::/32 (0 to 128)."
+                    )
+                case .address, .block:
+                    if isOld, let minimum = facts.subject.minimumOS {
+                        hits.report(
+                            entry.member,
+                            entry.path,
+                            "The key '\(entry.key)' is an address or a range. The app runs on \(minimum.name) too, where such keys are not read (they came with iOS 17 and macOS 14).",
+                            fix: "Use a host name, or expect the default rules on older systems.",
+                            severity: .warning
+                        )
+                    }
+                    if case .block(let range) = entry.host.kind, range.hadHostBits {
+                        let clean = entry.host.cleanBlock
+                        hits.report(
+                            entry.member,
+                            entry.path,
+                            "The key '\(entry.key)' has bits behind its prefix of \(range.prefixLength); they are ignored.",
+                            fix: clean.map { "Write '\($0)'." } ?? "Clear the bits behind the prefix.",
+                            severity: .note,
+                            mends: clean.map { [.rename(entry.member, to: $0)] } ?? []
+                        )
+                    }
+                case .name, .url: continue
+                }
+            }
+        }
+    )
+}

@@ -1,0 +1,55 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats010 = Rule(
+        "ATS010",
+        .error,
+        "A key stands at the wrong level.",
+        reason: """
+            Each key is read at one place only: the global ones directly in NSAppTransportSecurity, those of an exception in the dictionary of a host. \
+            Anywhere else a key is ignored without a word.
+            """,
+        citation: .apple("NSAppTransportSecurity", read: "2026-11-21"),
+        mend: "removes the key, which changes nothing: it is not read where it stands",
+        fires: Example("<key>NSExceptionRequiresForwardSecrecy</key>\n<false/>"),
+        passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
+        notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
+        check: .plist { facts, hits in
+            for member in facts.subject.document.root.members ?? [] {
+                guard KeyPlacement.belongs(member.key) != nil else { continue }
+                misplaced(member, [], "at the top of the Info.plist", &hits)
+            }
+            for member in facts.members where KeyPlacement.of(member.key, at: .global) == .elsewhere {
+                misplaced(member, PlistFacts.atsPath, "directly in NSAppTransportSecurity", &hits)
+            }
+            for (container, entries) in [("NSExceptionDomains", facts.exceptions), ("NSPinnedDomains", facts.pins)] {
+                for entry in entries {
+                    if KeyPlacement.belongs(entry.key) != nil {
+                        misplaced(entry.member, Array(entry.path.dropLast()), "among the hosts of \(container)", &hits)
+                        continue
+                    }
+                    let level: KeyPlacement.Level = container == "NSExceptionDomains" ? .exception : .pin
+                    for member in entry.members ?? [] where KeyPlacement.of(member.key, at: level) == .elsewhere {
+                        misplaced(member, entry.path, "in the entry of a host of \(container)", &hits)
+                    }
+                }
+            }
+        }
+    )
+
+    private static func misplaced(_ member: PlistMember, _ path: [String], _ place: String, _ hits: inout Hits) {
+        // Pins outside of their place are told by ATS026.
+        guard member.key != "NSPinnedDomains", let home = KeyPlacement.belongs(member.key) else { return }
+        hits.report(
+            member,
+            path + [member.key],
+            "\(member.key) stands \(place), where it is never read. It belongs \(home).",
+            fix: "Move it: \(member.key) is read only \(home).",
+            mends: [.remove(member)]
+        )
+    }
+}

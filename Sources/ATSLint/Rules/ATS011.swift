@@ -1,0 +1,49 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats011 = Rule(
+        "ATS011",
+        .warning,
+        "NSAllowsArbitraryLoads is dead because a newer global key stands beside it.",
+        reason: """
+            Since iOS 10 and macOS 10.12 NSAllowsArbitraryLoads is ignored as soon as NSAllowsArbitraryLoadsForMedia, \
+            NSAllowsArbitraryLoadsInWebContent or NSAllowsLocalNetworking is present, whatever its value. iOS 9 obeys only NSAllowsArbitraryLoads: \
+            for an app that still runs there the pair is the documented way to serve both.
+            """,
+        citation: .apple("NSAppTransportSecurity", read: "2026-11-21"),
+        firstOS: "iOS 10, macOS 10.12",
+        mend: "removes the dead key",
+        fires: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        check: .plist { facts, hits in
+            guard let member = facts.global("NSAllowsArbitraryLoads"), facts.flag(member.key) == true,
+                let sibling = facts.arbitraryLoadsSiblings.first
+            else { return }
+            let others = facts.arbitraryLoadsSiblings.map(\.key).joined(separator: ", ")
+            if facts.reachesIOS9, let minimum = facts.subject.minimumOS {
+                hits.report(
+                    member,
+                    facts.path(member.key),
+                    "NSAllowsArbitraryLoads is obeyed on systems before iOS 10 and macOS 10.12 (the app runs from \(minimum.name)) and ignored on later ones because of \(others).",
+                    fix: "Keep both while the app supports such systems.",
+                    severity: .note,
+                    trigger: member.key
+                )
+                return
+            }
+            hits.report(
+                member,
+                facts.path(member.key),
+                "NSAllowsArbitraryLoads = true is ignored on iOS 10, macOS 10.12 and later, because \(others) is present (its value does not matter). Hosts without an exception need full ATS.",
+                fix: "Remove NSAllowsArbitraryLoads, or remove \(sibling.key) if loads from everywhere are really meant.",
+                mends: [.remove(member)],
+                trigger: member.key
+            )
+        }
+    )
+}

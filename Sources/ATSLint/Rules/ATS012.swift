@@ -1,0 +1,31 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats012 = Rule(
+        "ATS012",
+        .warning,
+        "NSAllowsArbitraryLoads switches ATS off for every host without an exception.",
+        reason: """
+            Plain HTTP and old TLS work to any host, and the app's own code may accept any certificate. \
+            App Review asks for a justification. Hosts listed in NSExceptionDomains keep their own rules.
+            """,
+        citation: .apple("NSAllowsArbitraryLoads", read: "2026-11-21"),
+        fires: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
+        passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
+        notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsArbitraryLoadsInWebContent</key>\n<false/>"),
+        check: .plist { facts, hits in
+            guard let member = facts.global("NSAllowsArbitraryLoads"), facts.arbitraryLoadsInForce else { return }
+            hits.report(
+                member,
+                facts.path(member.key),
+                "NSAllowsArbitraryLoads = true switches ATS off for every host that has no entry in NSExceptionDomains. App Review asks why.",
+                fix: "Remove it and give the hosts that need it an exception; 'sealward ats minimize' finds the smallest one.",
+                trigger: member.key
+            )
+        }
+    )
+}

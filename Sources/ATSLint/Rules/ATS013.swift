@@ -1,0 +1,31 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats013 = Rule(
+        "ATS013",
+        .warning,
+        "NSAllowsArbitraryLoadsForMedia needs a justification for App Review.",
+        reason: """
+            ATS is off for media that AVFoundation loads. It is meant for media that are encrypted already and hold nothing personal.
+            """,
+        citation: .apple("NSAllowsArbitraryLoadsForMedia", read: "2026-11-21"),
+        firstOS: "iOS 10, macOS 10.12",
+        fires: Example("<key>NSAllowsArbitraryLoadsForMedia</key>\n<true/>"),
+        passes: Example("<key>NSAllowsArbitraryLoadsForMedia</key>\n<false/>"),
+        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        check: .plist { facts, hits in
+            guard let member = facts.global("NSAllowsArbitraryLoadsForMedia"), facts.flag(member.key) == true else { return }
+            hits.report(
+                member,
+                facts.path(member.key),
+                "NSAllowsArbitraryLoadsForMedia = true switches ATS off for media loaded by AVFoundation. App Review asks why.",
+                fix: "Serve the media over HTTPS, or give their hosts an exception.",
+                trigger: member.key
+            )
+        }
+    )
+}

@@ -1,0 +1,31 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats014 = Rule(
+        "ATS014",
+        .warning,
+        "NSAllowsArbitraryLoadsInWebContent needs a justification for App Review.",
+        reason: """
+            ATS is off for what web views load. The app itself keeps ATS, but pages it shows may load anything, and video inside of them is loaded by another process.
+            """,
+        citation: .apple("NSAllowsArbitraryLoadsInWebContent", read: "2026-11-21"),
+        firstOS: "iOS 10, macOS 10.12",
+        fires: Example("<key>NSAllowsArbitraryLoadsInWebContent</key>\n<true/>"),
+        passes: Example("<key>NSAllowsArbitraryLoadsInWebContent</key>\n<false/>"),
+        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        check: .plist { facts, hits in
+            guard let member = facts.global("NSAllowsArbitraryLoadsInWebContent"), facts.flag(member.key) == true else { return }
+            hits.report(
+                member,
+                facts.path(member.key),
+                "NSAllowsArbitraryLoadsInWebContent = true switches ATS off for web views. App Review asks why.",
+                fix: "Remove it if the web views show only your own pages; a browser needs it.",
+                trigger: member.key
+            )
+        }
+    )
+}

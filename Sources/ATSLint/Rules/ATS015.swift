@@ -1,0 +1,33 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats015 = Rule(
+        "ATS015",
+        .warning,
+        "NSExceptionAllowsInsecureHTTPLoads needs a justification for App Review.",
+        reason: """
+            Plain HTTP to the host is allowed, and the app's own code may accept a certificate that the system refuses. \
+            App Review asks why the server cannot do better.
+            """,
+        citation: .apple("NSExceptionAllowsInsecureHTTPLoads", read: "2026-11-21"),
+        fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"),
+        passes: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><false/>"),
+        notApplicable: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
+        check: .plist { facts, hits in
+            for entry in facts.exceptions where entry.allowsInsecureLoads {
+                guard let member = entry.sub("NSExceptionAllowsInsecureHTTPLoads") else { continue }
+                hits.report(
+                    member,
+                    entry.path(member.key),
+                    "Plain HTTP to \(entry.key)\(entry.includesSubdomains ? " and its subdomains" : "") is allowed\(entry.host.isDead ? " (or would be, if the key could match)" : ""). App Review asks why.",
+                    fix: "Serve \(entry.key) over HTTPS and remove the key; 'sealward ats check' says whether the server is ready.",
+                    trigger: member.key
+                )
+            }
+        }
+    )
+}

@@ -1,0 +1,32 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats016 = Rule(
+        "ATS016",
+        .warning,
+        "A minimum below TLS 1.2 needs a justification for App Review.",
+        reason: "TLS 1.0 and 1.1 have known weaknesses and are off in current servers. App Review asks why the host needs them.",
+        citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21"),
+        fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string>"),
+        passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
+        notApplicable: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
+        check: .plist { facts, hits in
+            for entry in facts.exceptions {
+                guard let member = entry.sub("NSExceptionMinimumTLSVersion"), let text = member.node.string,
+                    ["TLSv1.0", "TLSv1.1", "DTLSv1.0"].contains(text)
+                else { continue }
+                hits.report(
+                    member,
+                    entry.path(member.key),
+                    "\(entry.key) may speak \(text), which is below TLS 1.2. App Review asks why.",
+                    fix: "Let the server speak TLS 1.2 or 1.3 and remove the key.",
+                    trigger: member.key
+                )
+            }
+        }
+    )
+}

@@ -1,0 +1,37 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats017 = Rule(
+        "ATS017",
+        .note,
+        "NSExceptionAllowsInsecureHTTPLoads does not relax HTTPS.",
+        reason: """
+            It allows plain HTTP. For HTTPS the minimum of TLS 1.2 and forward secrecy stay as they were, and a self-signed certificate is still refused \
+            unless the app's own code accepts it in its challenge handler.
+            """,
+        citation: .apple("NSExceptionAllowsInsecureHTTPLoads", read: "2026-11-21"),
+        fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"),
+        passes: .domain(
+            "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>"
+        ),
+        notApplicable: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><false/>"),
+        check: .plist { facts, hits in
+            for entry in facts.exceptions where entry.allowsInsecureLoads && !entry.host.isLocal && !entry.host.isDead {
+                guard let member = entry.sub("NSExceptionAllowsInsecureHTTPLoads"),
+                    entry.sub("NSExceptionMinimumTLSVersion") == nil,
+                    entry.sub("NSExceptionRequiresForwardSecrecy") == nil
+                else { continue }
+                hits.report(
+                    member,
+                    entry.path(member.key),
+                    "This allows http:// to \(entry.key). Over https:// TLS 1.2 and forward secrecy stay required, and a self-signed certificate also needs code of the app that accepts it.",
+                    fix: "If https:// is what fails, find the cause with 'sealward ats check \(entry.key)'."
+                )
+            }
+        }
+    )
+}

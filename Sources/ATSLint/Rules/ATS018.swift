@@ -1,0 +1,49 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats018 = Rule(
+        "ATS018",
+        .warning,
+        "A legacy key of 2015 is used.",
+        reason: """
+            NSTemporaryException... comes from the beta of iOS 9, NSThirdPartyException... from its technical note; both left the documentation in 2016. \
+            Apple's published evaluator does not read them; whether its closed networking layer still does is not known.
+            """,
+        citation: .security("protocol/SecProtocolInternal.h"),
+        mend: "removes a legacy key that asks for nothing but the default",
+        fires: .domain(
+            "<key>NSTemporaryExceptionRequiresForwardSecrecy</key><true/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"
+        ),
+        passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
+        notApplicable: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
+        check: .plist { facts, hits in
+            for entry in facts.exceptions {
+                for member in entry.members ?? [] where ExceptionKeys.legacy.contains(member.key) {
+                    let suffix = ExceptionKeys.suffixes.first { member.key.hasSuffix($0) } ?? ""
+                    let modern = "NSException" + suffix
+                    let loosens = loosens(member, suffix)
+                    hits.report(
+                        member,
+                        entry.path(member.key),
+                        "\(member.key) is a legacy key of 2015. Apple's published evaluator never reads it; \(modern) is the key of today.",
+                        fix: "Rename it to \(modern) if the exception is still needed, else remove it.",
+                        mends: loosens ? [] : [.remove(member)],
+                        trigger: loosens && suffix != "RequiresForwardSecrecy" ? member.key : nil
+                    )
+                }
+            }
+        }
+    )
+
+    private static func loosens(_ member: PlistMember, _ suffix: String) -> Bool {
+        switch suffix {
+        case "AllowsInsecureHTTPLoads": AppleBoolean.read(member.node) == true
+        case "RequiresForwardSecrecy": AppleBoolean.read(member.node) == false
+        default: member.node.string.map { !["TLSv1.2", "TLSv1.3"].contains($0) && TLSVersionNames.valid.contains($0) } ?? false
+        }
+    }
+}

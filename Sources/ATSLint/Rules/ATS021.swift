@@ -1,0 +1,32 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats021 = Rule(
+        "ATS021",
+        .warning,
+        "NSExceptionRequiresForwardSecrecy = false allows key exchange without forward secrecy.",
+        reason: """
+            RSA key exchange lets whoever gets the server's key later read what was recorded today. \
+            By the documentation the key also drops the check of the certificate's key length (systems of today check it anyway).
+            """,
+        citation: .apple("NSExceptionRequiresForwardSecrecy", read: "2026-11-21"),
+        fires: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
+        passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
+        notApplicable: Example("<key>NSExceptionDomains</key>\n<dict/>"),
+        check: .plist { facts, hits in
+            for entry in facts.exceptions where entry.flag("NSExceptionRequiresForwardSecrecy") == false {
+                guard let member = entry.sub("NSExceptionRequiresForwardSecrecy") else { continue }
+                hits.report(
+                    member,
+                    entry.path(member.key),
+                    "\(entry.key) may use RSA key exchange without forward secrecy; by the documentation the check of the certificate's key length goes too.",
+                    fix: "Let the server offer ECDHE suites and remove the key."
+                )
+            }
+        }
+    )
+}

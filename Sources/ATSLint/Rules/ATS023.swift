@@ -1,0 +1,54 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats023 = Rule(
+        "ATS023",
+        .warning,
+        "An exception for a local host is needless, or blocks it.",
+        reason: """
+            Since iOS 10 and macOS 10.12 ATS lets localhost, .local names and loopback addresses be. \
+            An exception replaces that: without NSExceptionAllowsInsecureHTTPLoads = true it blocks plain HTTP to the host.
+            """,
+        citation: .apple("NSAllowsLocalNetworking", read: "2026-11-21"),
+        firstOS: "iOS 10, macOS 10.12",
+        mend: "removes an exception for a local host that loosens nothing beyond what local hosts have anyway",
+        fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "localhost"),
+        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: .domain(
+            "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>",
+            host: "localhost",
+            root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"
+        ),
+        check: .plist { facts, hits in
+            guard !facts.reachesIOS9 else { return }
+            for entry in facts.exceptions where entry.host.isLocal && !entry.host.isDead {
+                let legacyLoosens = (entry.members ?? []).contains {
+                    ExceptionKeys.legacy.contains($0.key) && $0.key.hasSuffix("HTTPLoads") && AppleBoolean.read($0.node) == true
+                }
+                if entry.allowsInsecureLoads {
+                    let needed = facts.flag("NSAllowsLocalNetworking") == false
+                    if needed { continue }
+                    hits.report(
+                        entry.member,
+                        entry.path,
+                        "\(entry.key) is local and needs no exception since iOS 10 and macOS 10.12.",
+                        fix: "Remove the entry.",
+                        mends: [.remove(entry.member)]
+                    )
+                } else {
+                    let hint = legacyLoosens ? " (its legacy key is not read)" : ""
+                    hits.report(
+                        entry.member,
+                        entry.path,
+                        "\(entry.key) is local and would need no exception; this one takes its freedom away: plain HTTP to it is BLOCKED\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true.",
+                        fix: "Remove the entry, unless blocking it is what you mean."
+                    )
+                }
+            }
+        }
+    )
+}

@@ -1,0 +1,29 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats024 = Rule(
+        "ATS024",
+        .warning,
+        "NSAllowsLocalNetworking = false blocks local hosts.",
+        reason: "Local hosts are free by default. False is no default here: it makes ATS ask localhost and .local names for TLS.",
+        citation: .security("protocol/SecProtocolConfigurationTest.m (local networking disabled)"),
+        firstOS: "iOS 10, macOS 10.12",
+        fires: Example("<key>NSAllowsLocalNetworking</key>\n<false/>"),
+        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
+        check: .plist { facts, hits in
+            guard let member = facts.global("NSAllowsLocalNetworking"), facts.flag(member.key) == false else { return }
+            let other = facts.flag("NSAllowsArbitraryLoads") == true ? " It also makes NSAllowsArbitraryLoads dead." : ""
+            hits.report(
+                member,
+                facts.path(member.key),
+                "NSAllowsLocalNetworking = false blocks plain HTTP to localhost, .local names and local addresses, which are free without the key.\(other)",
+                fix: "Remove the key, unless blocking them is what you mean."
+            )
+        }
+    )
+}

@@ -1,0 +1,43 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats027 = Rule(
+        "ATS027",
+        .note,
+        "An exception makes a host stricter than the rest.",
+        reason: """
+            A host with an entry in NSExceptionDomains, even an empty one, no longer sees the global keys. \
+            With NSAllowsArbitraryLoads = true that is the documented way to switch ATS on again for one host; otherwise an empty entry does nothing.
+            """,
+        citation: .apple("NSExceptionDomains", read: "2026-11-21"),
+        fires: Example(
+            "<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSExceptionDomains</key>\n<dict>\n<key>api.example.com</key>\n<dict/>\n</dict>"
+        ),
+        passes: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
+        notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
+        check: .plist { facts, hits in
+            for entry in facts.exceptions where !entry.host.isDead && !entry.host.isLocal {
+                guard let members = entry.members else { continue }
+                if facts.arbitraryLoadsInForce, !entry.allowsInsecureLoads {
+                    hits.report(
+                        entry.member,
+                        entry.path,
+                        "ATS is off by NSAllowsArbitraryLoads, and this entry switches it on again for \(entry.key): plain HTTP to it is blocked.",
+                        fix: "Nothing to do if that is meant; otherwise remove the entry."
+                    )
+                } else if members.isEmpty, !facts.arbitraryLoadsInForce {
+                    hits.report(
+                        entry.member,
+                        entry.path,
+                        "The entry of \(entry.key) is empty: the host keeps the default rules, and no global key reaches it.",
+                        fix: "Remove it, unless it shields the host from a parent's entry or a global key."
+                    )
+                }
+            }
+        }
+    )
+}

@@ -1,0 +1,36 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats028 = Rule(
+        "ATS028",
+        .warning,
+        "An exception covers a whole registry of domains.",
+        reason: "A key such as com or co.uk with NSIncludesSubdomains covers the hosts of countless strangers.",
+        citation: .apple("NSIncludesSubdomains", read: "2026-11-21"),
+        fires: .domain(
+            "<key>NSIncludesSubdomains</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>",
+            host: "co.uk"
+        ),
+        passes: .domain(
+            "<key>NSIncludesSubdomains</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>",
+            host: "example.co.uk"
+        ),
+        notApplicable: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>", host: "co.uk"),
+        check: .plist { facts, hits in
+            for entry in facts.exceptions where entry.host.kind == .name && entry.includesSubdomains && !entry.host.isDead {
+                let isBroad = entry.host.labels.count == 1 && !entry.host.isLocal && entry.key != "local"
+                guard isBroad || SharedSuffixes.all.contains(entry.host.labels.joined(separator: ".")) else { continue }
+                hits.report(
+                    entry.member,
+                    entry.path,
+                    "'\(entry.key)' with NSIncludesSubdomains covers every host under a suffix that anybody can register names in.",
+                    fix: "Name the hosts that the app loads from."
+                )
+            }
+        }
+    )
+}

@@ -1,0 +1,47 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats029 = Rule(
+        "ATS029",
+        .warning,
+        "A key for the NIAP TLS package has an unknown value, or is too new for the app.",
+        reason: "The keys are read from 26.4 on, and know the values none, FCP_v2.1 and recommended. Older systems ignore them.",
+        citation: .apple("NSRequiresNIAPTLSPackageVersion", read: "2026-11-21"),
+        firstOS: "iOS 26.4, macOS 26.4",
+        fires: Example("<key>NSRequiresNIAPTLSPackageVersion</key>\n<string>FCP_v9</string>"),
+        passes: Example("<key>NSRequiresNIAPTLSPackageVersion</key>\n<string>recommended</string>"),
+        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        check: .plist { facts, hits in
+            if let member = facts.global("NSRequiresNIAPTLSPackageVersion") {
+                check(member, facts.path(member.key), facts, &hits)
+            }
+            for entry in facts.exceptions {
+                guard let member = entry.sub("NSExceptionRequiresNIAPTLSPackageVersion") else { continue }
+                check(member, entry.path(member.key), facts, &hits)
+            }
+        }
+    )
+
+    private static func check(_ member: PlistMember, _ path: [String], _ facts: PlistFacts, _ hits: inout Hits) {
+        if let text = member.node.string, !["none", "FCP_v2.1", "recommended"].contains(text), !PlaceholderText.isIn(text) {
+            hits.report(
+                member,
+                path,
+                "\"\(text.prefix(40))\" is no value of \(member.key).",
+                fix: "Write none, FCP_v2.1 or recommended."
+            )
+        }
+        if let minimum = facts.subject.minimumOS, minimum.isBefore(ios: (26, 4), macos: (26, 4)) {
+            hits.report(
+                member,
+                path,
+                "\(member.key) is read from 26.4 on; on older systems that the app runs on (from \(minimum.name)) it has no effect.",
+                fix: "Do not rely on it there."
+            )
+        }
+    }
+}

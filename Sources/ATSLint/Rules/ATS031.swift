@@ -1,0 +1,45 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats031 = Rule(
+        "ATS031",
+        .note,
+        "A key says what the default says.",
+        reason: "A minimum of TLS 1.2 and forward secrecy are the default. Under NSAllowsArbitraryLoads = true stating them for a host is no repetition.",
+        citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21"),
+        mend: "removes the key",
+        fires: .domain(
+            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.2</string><key>NSExceptionRequiresForwardSecrecy</key><false/>"
+        ),
+        passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
+        notApplicable: .domain(
+            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.2</string>",
+            globals: "<key>NSAllowsArbitraryLoads</key>\n<true/>"
+        ),
+        check: .plist { facts, hits in
+            guard facts.flag("NSAllowsArbitraryLoads") != true else { return }
+            for entry in facts.exceptions {
+                if let member = entry.sub("NSExceptionMinimumTLSVersion"), member.node.string == "TLSv1.2" {
+                    report(member, entry, "TLS 1.2 is the minimum without it", &hits)
+                }
+                if let member = entry.sub("NSExceptionRequiresForwardSecrecy"), AppleBoolean.read(member.node) == true {
+                    report(member, entry, "forward secrecy is required without it", &hits)
+                }
+            }
+        }
+    )
+
+    private static func report(_ member: PlistMember, _ entry: DomainEntry, _ why: String, _ hits: inout Hits) {
+        hits.report(
+            member,
+            entry.path(member.key),
+            "\(member.key) repeats the default: \(why).",
+            fix: "Remove it.",
+            mends: [.remove(member)] + (entry.members?.count == 1 ? [.remove(entry.member)] : [])
+        )
+    }
+}

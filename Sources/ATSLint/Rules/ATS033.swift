@@ -1,0 +1,30 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats033 = Rule(
+        "ATS033",
+        .note,
+        "A minimum of TLS 1.3 shuts out servers that end at TLS 1.2.",
+        reason: "Stricter than the default. A server, a proxy or a content network without TLS 1.3 can then not be reached.",
+        citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21"),
+        firstOS: "iOS 12.2, macOS 10.14.4",
+        fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
+        passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
+        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        check: .plist { facts, hits in
+            for entry in facts.exceptions {
+                guard let member = entry.sub("NSExceptionMinimumTLSVersion"), member.node.string == "TLSv1.3" else { continue }
+                hits.report(
+                    member,
+                    entry.path(member.key),
+                    "\(entry.key) must speak TLS 1.3; a server that ends at TLS 1.2 is cut off.",
+                    fix: "Check the server with 'sealward ats check \(entry.key)' before you ship."
+                )
+            }
+        }
+    )
+}

@@ -1,0 +1,37 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats034 = Rule(
+        "ATS034",
+        .note,
+        "There is no ATS dictionary, so the default rules hold.",
+        reason: "Without NSAppTransportSecurity every host needs TLS 1.2 with forward secrecy and a trusted certificate; only local hosts are free.",
+        citation: .apple("NSAppTransportSecurity", read: "2026-11-21"),
+        fires: Example(nil, root: "<key>CFBundleIdentifier</key>\n<string>com.example.app</string>"),
+        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example(
+            nil,
+            root: "<key>CFBundlePackageType</key>\n<string>FMWK</string>"
+        ),
+        check: .plist { facts, hits in
+            guard facts.ats == nil, facts.subject.role != .framework else { return }
+            let place: String
+            switch facts.subject.origin {
+            case .infoPlist: place = "at the top of \(facts.subject.path)"
+            case .generated: place = "in \(facts.subject.path); the build generates the Info.plist (GENERATE_INFOPLIST_FILE) and no list of the project adds the key"
+            case .search(let files):
+                place = "in \(files) files under \(facts.subject.path), none of which is an Info.plist (build and dependency folders are not searched)"
+            }
+            hits.report(
+                facts.subject.document.root,
+                PlistFacts.atsPath,
+                "No NSAppTransportSecurity was found: it was looked for \(place). The default rules of ATS apply.",
+                fix: "Nothing to do if every host of the app meets them; 'sealward ats check' tells."
+            )
+        }
+    )
+}

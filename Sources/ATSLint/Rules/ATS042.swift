@@ -1,0 +1,33 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats042 = Rule(
+        "ATS042",
+        .note,
+        "Insecure loads without forward secrecy lift the limit on cipher suites altogether.",
+        reason: """
+            With both keys the published evaluator does not restrict the list of suites: the default list of the system is offered, \
+            not the list of ATS with RSA key exchange added.
+            """,
+        citation: .security("protocol/SecProtocolConfiguration.m (transformed options)"),
+        fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>"),
+        passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
+        notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
+        check: .plist { facts, hits in
+            for entry in facts.exceptions
+            where entry.allowsInsecureLoads && entry.flag("NSExceptionRequiresForwardSecrecy") == false {
+                guard let member = entry.sub("NSExceptionRequiresForwardSecrecy") else { continue }
+                hits.report(
+                    member,
+                    entry.path(member.key),
+                    "Together with NSExceptionAllowsInsecureHTTPLoads = true this lifts the limit on cipher suites for \(entry.key) altogether.",
+                    fix: "Keep only the one that the server needs."
+                )
+            }
+        }
+    )
+}

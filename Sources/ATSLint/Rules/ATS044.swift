@@ -1,0 +1,61 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats044 = Rule(
+        "ATS044",
+        .note,
+        "A host does not inherit from its parent's exception.",
+        reason: "The nearest entry decides alone. Nothing is merged: what the parent allows must be said again, and a dead key inherits nothing either.",
+        citation: .security("protocol/SecProtocolConfiguration.m (search for an exception)"),
+        fires: Example(
+            "<key>NSExceptionDomains</key>\n<dict>\n"
+                + "<key>example.com</key>\n<dict><key>NSIncludesSubdomains</key><true/><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>\n"
+                + "<key>api.example.com</key>\n<dict><key>NSExceptionRequiresForwardSecrecy</key><false/></dict>\n</dict>"
+        ),
+        passes: Example(
+            "<key>NSExceptionDomains</key>\n<dict>\n"
+                + "<key>example.com</key>\n<dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>\n"
+                + "<key>api.example.com</key>\n<dict><key>NSExceptionRequiresForwardSecrecy</key><false/></dict>\n</dict>"
+        ),
+        notApplicable: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
+        check: .plist { facts, hits in
+            let parents = facts.exceptions.filter { $0.includesSubdomains && $0.host.kind == .name && !$0.host.isDead }
+            guard !parents.isEmpty else { return }
+            let byName = Dictionary(parents.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
+            for entry in facts.exceptions where entry.host.kind == .name && !entry.host.isDead && entry.members != nil {
+                var name = Substring(entry.key)
+                while let dot = name.firstIndex(of: ".") {
+                    name = name[name.index(after: dot)...]
+                    guard let parent = byName[String(name)] else { continue }
+                    let missing = parent.loosenings.subtracting(entry.loosenings)
+                    if !missing.isEmpty {
+                        hits.report(
+                            entry.member,
+                            entry.path,
+                            "\(entry.key) does not inherit \(missing.sorted().joined(separator: ", ")) from \(parent.key): the nearest entry decides alone.",
+                            fix: "Say it here again, if the host needs it."
+                        )
+                    }
+                    break
+                }
+            }
+        }
+    )
+}
+
+extension DomainEntry {
+    /// The keys by which the entry loosens something.
+    fileprivate var loosenings: Set<String> {
+        var result: Set<String> = []
+        if allowsInsecureLoads { result.insert("NSExceptionAllowsInsecureHTTPLoads") }
+        if flag("NSExceptionRequiresForwardSecrecy") == false { result.insert("NSExceptionRequiresForwardSecrecy") }
+        if let text = sub("NSExceptionMinimumTLSVersion")?.node.string, ["TLSv1.0", "TLSv1.1"].contains(text) {
+            result.insert("NSExceptionMinimumTLSVersion")
+        }
+        return result
+    }
+}

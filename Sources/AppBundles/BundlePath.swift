@@ -1,0 +1,48 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a path says about an Info.plist inside of an app.
+package struct BundlePath: Equatable, Sendable {
+    package enum Part: String, Sendable {
+        case app, appExtension, appClip, watchApp
+    }
+
+    package let part: Part
+    /// The path of the outermost `.app`: what belongs to the same app has the same.
+    package let app: String
+
+    /// Judges a path such as `Payload/A.app/PlugIns/B.appex/Info.plist`. Nil where it is not the list of an app or of a part of one.
+    package init?(_ path: String) {
+        let parts = path.split(separator: "/").map(String.init)
+        guard parts.last == "Info.plist" else { return nil }
+        var folders = Array(parts.dropLast())
+        if folders.last == "Contents" { folders.removeLast() }
+        guard let bundle = folders.last, let kind = BundlePath.kind(of: bundle),
+            !folders.contains(where: { $0.hasSuffix(".framework") || $0.hasSuffix(".bundle") || $0.hasSuffix(".dSYM") })
+        else { return nil }
+        guard let outermost = folders.firstIndex(where: { $0.hasSuffix(".app") }) else {
+            app = folders.joined(separator: "/")
+            part = kind
+            return
+        }
+        app = folders[...outermost].joined(separator: "/")
+        if outermost == folders.count - 1 {
+            part = .app
+        } else if folders.contains("AppClips"), kind == .app {
+            part = .appClip
+        } else if folders.contains("Watch"), kind == .app {
+            part = .watchApp
+        } else {
+            part = kind
+        }
+    }
+
+    private static func kind(of bundle: String) -> Part? {
+        if bundle.hasSuffix(".app") { return .app }
+        if bundle.hasSuffix(".appex") || bundle.hasSuffix(".xpc") || bundle.hasSuffix(".systemextension") { return .appExtension }
+        return nil
+    }
+
+    /// Whether a folder is an app or a part of one.
+    static func isBundle(_ folder: String) -> Bool { kind(of: folder) != nil }
+}

@@ -1,0 +1,100 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Foundation
+
+/// The text forms of numbers, dates and data.
+enum PlistScalar {
+    /// The value that the text of an element stands for, or nil where it stands for none.
+    static func value(of text: String, in element: ElementName) -> PlistNode.Value? {
+        switch element {
+        case .integer: integer(text)
+        case .real: real(text)
+        case .date: date(text).map(PlistNode.Value.date)
+        case .data: .data(base64(text))
+        default: nil
+        }
+    }
+
+    private static func trimmed(_ text: String) -> Substring {
+        var rest = Substring(text)
+        while let first = rest.first, first.isWhitespace { rest.removeFirst() }
+        while let last = rest.last, last.isWhitespace { rest.removeLast() }
+        return rest
+    }
+
+    /// Decimal or `0x` hexadecimal; a number above `Int.max` that still fits 64 bits becomes a real.
+    private static func integer(_ text: String) -> PlistNode.Value? {
+        var digits = trimmed(text)
+        let isNegative = digits.hasPrefix("-")
+        if isNegative || digits.hasPrefix("+") { digits.removeFirst() }
+        let magnitude: UInt64?
+        if digits.hasPrefix("0x") || digits.hasPrefix("0X") {
+            magnitude = UInt64(digits.dropFirst(2), radix: 16)
+        } else {
+            guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+            magnitude = UInt64(digits)
+        }
+        guard let magnitude else { return nil }
+        if let small = Int(exactly: magnitude) { return .integer(isNegative ? -small : small) }
+        if isNegative { return magnitude == UInt64(Int.max) + 1 ? .integer(Int.min) : nil }
+        return .real(Double(magnitude))
+    }
+
+    private static func real(_ text: String) -> PlistNode.Value? {
+        let digits = trimmed(text).lowercased()
+        switch digits {
+        case "nan": return .real(.nan)
+        case "+infinity", "infinity", "inf", "+inf": return .real(.infinity)
+        case "-infinity", "-inf": return .real(-.infinity)
+        default: return Double(digits).map(PlistNode.Value.real)
+        }
+    }
+
+    /// `YYYY-MM-DDTHH:MM:SSZ`, the only form that property lists have.
+    private static func date(_ text: String) -> Date? {
+        let bytes = Array(trimmed(text).utf8)
+        guard bytes.count == 20, bytes[4] == 0x2D, bytes[7] == 0x2D, bytes[10] == 0x54, bytes[13] == 0x3A,
+            bytes[16] == 0x3A, bytes[19] == 0x5A
+        else { return nil }
+        func number(_ range: Range<Int>) -> Int? { Int(String(decoding: bytes[range], as: UTF8.self)) }
+        guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10), let hour = number(11..<13),
+            let minute = number(14..<16), let second = number(17..<19), (1...12).contains(month), (1...31).contains(day)
+        else { return nil }
+        // Days since 1970 in the proleptic Gregorian calendar, with years that begin in March.
+        let shifted = month <= 2 ? year - 1 : year
+        let era = (shifted >= 0 ? shifted : shifted - 399) / 400
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        let days = era * 146_097 + dayOfEra - 719_468
+        return Date(timeIntervalSince1970: Double(days * 86_400 + hour * 3_600 + minute * 60 + second))
+    }
+
+    /// Base64 as Apple's parser reads it: characters outside of the alphabet are skipped.
+    private static func base64(_ text: String) -> [UInt8] {
+        var result: [UInt8] = []
+        var accumulator: UInt32 = 0
+        var bits = 0
+        for byte in text.utf8 {
+            let digit: UInt8
+            switch byte {
+            case 0x41...0x5A: digit = byte - 0x41
+            case 0x61...0x7A: digit = byte - 0x61 + 26
+            case 0x30...0x39: digit = byte - 0x30 + 52
+            case 0x2B: digit = 62
+            case 0x2F: digit = 63
+            case 0x3D: return result
+            default: continue
+            }
+            accumulator = accumulator << 6 | UInt32(digit)
+            bits += 6
+            if bits >= 8 {
+                bits -= 8
+                result.append(UInt8(truncatingIfNeeded: accumulator >> UInt32(bits)))
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,40 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import AppTransportSecurity
+
+/// The App Attest entitlement of an app, as its embedded profile grants it.
+package struct AttestEntitlement: Sendable, Equatable {
+    /// `development` or `production`; nil where the profile does not grant App Attest.
+    package let environment: String?
+    /// The team's prefix and the bundle identifier, as App Attest hashes them.
+    package let applicationIdentifier: String?
+    package let teamIdentifier: String?
+    /// Where it was read.
+    package let source: String
+}
+
+/// Reads what a provisioning profile grants. The signature around it is not verified: these are claims of the file.
+enum ProvisioningProfile {
+    static let name = "embedded.mobileprovision"
+    static let limit = 4 << 20
+
+    /// Finds the property list inside of the signed message and reads the entitlements.
+    static func entitlement(_ bytes: [UInt8], source: String) -> AttestEntitlement? {
+        guard let start = bytes.firstRange(of: Array("<?xml".utf8))?.lowerBound,
+            let end = bytes[start...].firstRange(of: Array("</plist>".utf8))?.upperBound,
+            let document = try? PlistReader.read(Array(bytes[start..<end])), let grants = document.root["Entitlements"]
+        else { return nil }
+        let environments = grants["com.apple.developer.devicecheck.appattest-environment"]
+        let environment = environments?.string ?? environments?.elements?.compactMap(\.string).joined(separator: ", ")
+        return AttestEntitlement(
+            environment: environment,
+            applicationIdentifier: grants["application-identifier"]?.string
+                ?? grants["com.apple.application-identifier"]?.string,
+            teamIdentifier: grants["com.apple.developer.team-identifier"]?.string
+                ?? document.root["TeamIdentifier"]?.elements?.first?.string,
+            source: source
+        )
+    }
+}

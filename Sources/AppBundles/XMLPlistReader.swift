@@ -1,0 +1,190 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+/// Reads the XML form in one pass over the bytes, without recursion, and remembers where everything stood.
+///
+/// It accepts what Apple's parser accepts, and reports what that one swallows: duplicate keys and text after the end.
+/// Entities that a document defines itself are refused: no property list needs them, and they are how a small file becomes a huge one.
+struct XMLPlistReader {
+    let bytes: UnsafeBufferPointer<UInt8>
+    var position = 0
+    var frames: [Frame] = []
+    var values = 0
+    var root: PlistNode?
+    var oddities: [PlistDocument.Oddity] = []
+
+    /// A container that is still open.
+    struct Frame {
+        let start: Int
+        let isDictionary: Bool
+        var elements: [PlistNode] = []
+        var members: [PlistMember] = []
+        var key: (text: String, range: Range<Int>)?
+    }
+
+    static func read(_ bytes: [UInt8], isVerbatim: Bool) throws(MalformedInput) -> PlistDocument {
+        guard let valid = bytes.withUnsafeBufferPointer({ String(validating: $0, as: UTF8.self) }) else {
+            throw .plist("", "is not text in UTF-8; save it as UTF-8, or with plutil -convert xml1")
+        }
+        _ = valid
+        var failure: MalformedInput?
+        var document: PlistDocument?
+        bytes.withUnsafeBufferPointer { buffer in
+            var reader = XMLPlistReader(bytes: buffer)
+            do throws(MalformedInput) {
+                let root = try reader.document()
+                document = PlistDocument(
+                    root: root,
+                    format: .xml,
+                    source: bytes,
+                    isVerbatim: isVerbatim,
+                    oddities: reader.oddities
+                )
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        guard let document else { throw .plist("", "is empty") }
+        return document
+    }
+
+    // MARK: - The document
+
+    private mutating func document() throws(MalformedInput) -> PlistNode {
+        var insidePlist = false
+        var ended = false
+        while !ended {
+            skipSpace()
+            guard position < bytes.count else { break }
+            guard bytes[position] == UInt8(ascii: "<") else {
+                throw fault(
+                    frames.isEmpty && root == nil
+                        ? "is not an XML property list: expected '<' and found other text; convert it with plutil -convert xml1"
+                        : "expected a tag and found text; remove the text or put it into a <string>"
+                )
+            }
+            if try skipMarkup() { continue }
+            let start = position
+            let tag = try readTag()
+            if tag.isClosing, tag.name == .plist, frames.isEmpty, insidePlist {
+                ended = true
+            } else if tag.name == .plist, !tag.isClosing, !insidePlist, root == nil, frames.isEmpty {
+                insidePlist = true
+                ended = tag.isEmpty
+            } else if tag.isClosing {
+                try close(tag.name, start: start)
+            } else {
+                try open(tag, start: start)
+            }
+            if root != nil, frames.isEmpty, !insidePlist { ended = true }
+        }
+        guard frames.isEmpty, ended || !insidePlist else {
+            throw fault("ends before its last element is closed; the file is truncated")
+        }
+        guard let root else { throw fault("holds no value; an Info.plist is a <plist> with one <dict>") }
+        try noteTrailingContent()
+        return root
+    }
+
+    private mutating func noteTrailingContent() throws(MalformedInput) {
+        skipSpace()
+        while position < bytes.count {
+            let start = position
+            if bytes[position] == UInt8(ascii: "<"), (try? skipMarkup()) == true {
+                skipSpace()
+                continue
+            }
+            oddities.append(.init(.trailingContent, keyPath: [], offset: start))
+            return
+        }
+    }
+
+    // MARK: - Elements
+
+    private mutating func open(_ tag: Tag, start: Int) throws(MalformedInput) {
+        if tag.name == .key { return try readKey(tag, start: start) }
+        if let frame = frames.last, frame.isDictionary, frame.key == nil {
+            throw fault("a <\(tag.name.rawValue)> stands where a <key> is expected", at: start)
+        }
+        if root != nil, frames.isEmpty {
+            throw fault("has a second value; a property list holds exactly one", at: start)
+        }
+        values += 1
+        guard values <= ReadingLimits.plistValues else {
+            throw fault("has more than \(ReadingLimits.plistValues) values", at: start)
+        }
+        switch tag.name {
+        case .dict, .array:
+            guard frames.count < ReadingLimits.plistDepth else {
+                throw fault("is nested deeper than \(ReadingLimits.plistDepth) levels", at: start)
+            }
+            frames.append(Frame(start: start, isDictionary: tag.name == .dict))
+            if tag.isEmpty { try close(tag.name, start: start) }
+        case .true, .false:
+            if !tag.isEmpty { try expectClosing(tag.name, start: start) }
+            add(.boolean(tag.name == .true), start: start)
+        case .string:
+            add(.string(tag.isEmpty ? "" : try readText(tag.name, start: start)), start: start)
+        case .integer, .real, .date, .data:
+            let text = tag.isEmpty ? "" : try readText(tag.name, start: start)
+            guard let value = PlistScalar.value(of: text, in: tag.name) else {
+                throw fault("'\(text.prefix(40))' is not a valid <\(tag.name.rawValue)>", at: start)
+            }
+            add(value, start: start)
+        case .key, .plist:
+            throw fault("a <\(tag.name.rawValue)> cannot stand here", at: start)
+        }
+    }
+
+    private mutating func readKey(_ tag: Tag, start: Int) throws(MalformedInput) {
+        guard let frame = frames.last, frame.isDictionary else {
+            throw fault("a <key> stands outside of a <dict>", at: start)
+        }
+        guard frame.key == nil else {
+            throw fault("the key '\(frame.key?.text ?? "")' has no value; a <key> follows a <key>", at: start)
+        }
+        let text = tag.isEmpty ? "" : try readText(.key, start: start)
+        frames[frames.count - 1].key = (text, start..<position)
+    }
+
+    private mutating func close(_ name: ElementName, start: Int) throws(MalformedInput) {
+        guard let frame = frames.last, (name == .dict && frame.isDictionary) || (name == .array && !frame.isDictionary)
+        else { throw fault("</\(name.rawValue)> closes nothing that is open", at: start) }
+        if let key = frame.key { throw fault("the key '\(key.text)' has no value", at: start) }
+        frames.removeLast()
+        if frame.isDictionary {
+            noteDuplicates(frame.members)
+            add(.dictionary(frame.members), start: frame.start)
+        } else {
+            add(.array(frame.elements), start: frame.start)
+        }
+    }
+
+    private mutating func add(_ value: PlistNode.Value, start: Int) {
+        let node = PlistNode(value, range: start..<position)
+        let last = frames.count - 1
+        guard last >= 0 else {
+            root = node
+            return
+        }
+        if let key = frames[last].key {
+            frames[last].members.append(PlistMember(key.text, keyRange: key.range, node))
+            frames[last].key = nil
+        } else {
+            frames[last].elements.append(node)
+        }
+    }
+
+    private mutating func noteDuplicates(_ members: [PlistMember]) {
+        guard members.count > 1 else { return }
+        var seen = Set<String>(minimumCapacity: members.count)
+        for member in members where !seen.insert(member.key).inserted {
+            let path = frames.map { $0.isDictionary ? $0.key?.text ?? "" : "[\($0.elements.count)]" }
+            oddities.append(.init(.duplicateKey, keyPath: path + [member.key], offset: member.keyRange.lowerBound))
+        }
+    }
+}

@@ -1,0 +1,162 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import CZlib
+package import Findings
+
+/// Reads the directory of a zip archive and single entries of it. Nothing is ever written to disk.
+///
+/// Guards: names that leave the archive, more entries than any app has, entries that unfold past a limit, encryption.
+package struct ZipArchive {
+    /// One file in the archive.
+    package struct Entry: Sendable {
+        package let name: String
+        let method: Int
+        let packedSize: Int
+        package let size: Int
+        let headerOffset: Int
+    }
+
+    package let entries: [Entry]
+    private let source: any ByteSource
+
+    /// Whether the bytes begin like a zip archive.
+    package static func isArchive(_ head: some Collection<UInt8>) -> Bool {
+        head.starts(with: [0x50, 0x4B, 0x03, 0x04]) || head.starts(with: [0x50, 0x4B, 0x05, 0x06])
+    }
+
+    package init(_ source: any ByteSource) throws(MalformedInput) {
+        self.source = source
+        guard source.count >= 22 else { throw .archive("", "is no zip archive, or is cut off") }
+        guard source.count <= ReadingLimits.archiveBytes else { throw .archive("", "is larger than 4 GiB") }
+        let tailSize = min(source.count, 22 + 65_535)
+        let tail = try source.bytes(at: source.count - tailSize, count: tailSize)
+        guard let end = ZipArchive.endRecord(tail) else {
+            throw .archive("", "has no directory at its end; it is no zip archive, or is cut off")
+        }
+        let count = tail.number(end + 10, 2)
+        let size = tail.number(end + 12, 4)
+        let offset = tail.number(end + 16, 4)
+        guard count != 0xFFFF, size != 0xFFFF_FFFF, offset != 0xFFFF_FFFF else {
+            throw .archive("", "is a zip64 archive, which is not read; pack it again, or give the unpacked .app")
+        }
+        guard count <= ReadingLimits.archiveEntries, offset + size <= source.count - tailSize + end else {
+            throw .archive("", "has a directory that does not fit into the file")
+        }
+        entries = try ZipArchive.directory(source.bytes(at: offset, count: size), count: count)
+    }
+
+    private static func endRecord(_ tail: [UInt8]) -> Int? {
+        var index = tail.count - 22
+        while index >= 0 {
+            if tail[index] == 0x50, tail[index + 1] == 0x4B, tail[index + 2] == 0x05, tail[index + 3] == 0x06,
+                index + 22 + tail.number(index + 20, 2) <= tail.count
+            {
+                return index
+            }
+            index -= 1
+        }
+        return nil
+    }
+
+    private static func directory(_ bytes: [UInt8], count: Int) throws(MalformedInput) -> [Entry] {
+        var entries: [Entry] = []
+        var names: Set<String> = []
+        var index = 0
+        for _ in 0..<count {
+            guard index + 46 <= bytes.count, bytes.number(index, 4) == 0x0201_4B50 else {
+                throw .archive("", "has a damaged directory")
+            }
+            let nameLength = bytes.number(index + 28, 2)
+            let next = index + 46 + nameLength + bytes.number(index + 30, 2) + bytes.number(index + 32, 2)
+            guard next <= bytes.count else { throw .archive("", "has a damaged directory") }
+            let name = String(decoding: bytes[(index + 46)..<(index + 46 + nameLength)], as: UTF8.self)
+            try check(name)
+            guard names.insert(name).inserted else {
+                throw .archive(String(name.prefix(120)), "stands twice in the archive, so it is not clear which of the two is meant")
+            }
+            if bytes.number(index + 8, 2) & 1 != 0, !name.hasSuffix("/") {
+                throw .archive(String(name.prefix(120)), "is encrypted")
+            }
+            entries.append(
+                Entry(
+                    name: name,
+                    method: bytes.number(index + 10, 2),
+                    packedSize: bytes.number(index + 20, 4),
+                    size: bytes.number(index + 24, 4),
+                    headerOffset: bytes.number(index + 42, 4)
+                )
+            )
+            index = next
+        }
+        return entries
+    }
+
+    /// Refuses names that would leave the folder that the archive is unpacked into.
+    private static func check(_ name: String) throws(MalformedInput) {
+        let shown = String(name.prefix(120))
+        guard !name.hasPrefix("/"), !name.contains("\\"), !name.contains("\u{0}") else {
+            throw .archive("'\(shown)'", "is a name that leaves the archive; the archive is not read")
+        }
+        for part in name.split(separator: "/", omittingEmptySubsequences: false) where part == ".." {
+            throw .archive("'\(shown)'", "is a name that leaves the archive; the archive is not read")
+        }
+    }
+
+    /// The contents of an entry.
+    ///
+    /// - Parameter limit: the most bytes that it may unfold to.
+    package func contents(_ entry: Entry, limit: Int) throws(MalformedInput) -> [UInt8] {
+        guard entry.size <= limit else {
+            throw .archive(entry.name, "unfolds to \(entry.size) bytes, more than the limit of \(limit)")
+        }
+        guard entry.packedSize <= limit else { throw .archive(entry.name, "is larger than the limit of \(limit) bytes") }
+        let header = try source.bytes(at: entry.headerOffset, count: 30)
+        guard header.number(0, 4) == 0x0403_4B50 else { throw .archive(entry.name, "is not where the directory says") }
+        let start = entry.headerOffset + 30 + header.number(26, 2) + header.number(28, 2)
+        let packed = try source.bytes(at: start, count: entry.packedSize)
+        let result: [UInt8]
+        switch entry.method {
+        case 0: result = packed
+        case 8: result = try ZipArchive.inflated(packed, size: entry.size, name: entry.name)
+        default: throw .archive(entry.name, "is packed by method \(entry.method), which is not read; only deflate is")
+        }
+        guard result.count == entry.size else { throw .archive(entry.name, "is not as long as the directory says") }
+        return result
+    }
+
+    /// Raw deflate into a buffer of the size that the directory states: an entry that unfolds to more is refused there.
+    private static func inflated(_ packed: [UInt8], size: Int, name: String) throws(MalformedInput) -> [UInt8] {
+        guard size <= (packed.count + 16) * (ReadingLimits.expansion + 100) else {
+            throw .archive(name, "claims to unfold to more than deflate can")
+        }
+        var input = packed
+        var succeeded = false
+        // One byte more than stated shows an entry that lies about its size.
+        let output = [UInt8](unsafeUninitializedCapacity: size + 1) { buffer, count in
+            input.withUnsafeMutableBufferPointer { source in
+                var stream = z_stream()
+                guard inflateInit2_(&stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else { return }
+                stream.next_in = source.baseAddress
+                stream.avail_in = UInt32(clamping: source.count)
+                stream.next_out = buffer.baseAddress
+                stream.avail_out = UInt32(clamping: buffer.count)
+                let status = inflate(&stream, Z_FINISH)
+                count = Int(stream.total_out)
+                succeeded = status == Z_STREAM_END
+                inflateEnd(&stream)
+            }
+        }
+        guard succeeded, output.count == size else { throw .archive(name, "is damaged, or unfolds to more than it says") }
+        return output
+    }
+}
+
+extension Array<UInt8> {
+    /// A little-endian number; the caller has checked that it is inside.
+    fileprivate func number(_ start: Int, _ size: Int) -> Int {
+        var value = 0
+        for index in (start..<(start + size)).reversed() where indices.contains(index) { value = value << 8 | Int(self[index]) }
+        return value
+    }
+}

@@ -1,0 +1,86 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Findings
+
+/// A property list that was read, with everything that Apple's parser would accept silently.
+public struct PlistDocument: Sendable {
+    /// The two forms that are read.
+    public enum Format: String, Sendable {
+        case xml, binary
+    }
+
+    /// Something that the parser of the system accepts without a word.
+    public struct Oddity: Sendable, Equatable {
+        public enum Kind: Sendable, Equatable {
+            /// A key that the same dictionary already has; the last one counts.
+            case duplicateKey
+            /// Text after the end of the document; it is never read.
+            case trailingContent
+        }
+
+        public let kind: Kind
+        /// The keys that lead to the place.
+        public let keyPath: [String]
+        /// The offset in ``PlistDocument/source``, in bytes.
+        public let offset: Int
+
+        public init(_ kind: Kind, keyPath: [String], offset: Int) {
+            self.kind = kind
+            self.keyPath = keyPath
+            self.offset = offset
+        }
+    }
+
+    public let root: PlistNode
+    public let format: Format
+    /// The text as UTF-8, without a byte order mark; empty for the binary form.
+    public let source: [UInt8]
+    /// Whether ``source`` is the file byte for byte, so that it can be mended in place.
+    public let isVerbatim: Bool
+    public let oddities: [Oddity]
+
+    public init(
+        root: PlistNode,
+        format: Format,
+        source: [UInt8] = [],
+        isVerbatim: Bool = false,
+        oddities: [Oddity] = []
+    ) {
+        self.root = root
+        self.format = format
+        self.source = source
+        self.isVerbatim = isVerbatim
+        self.oddities = oddities
+    }
+}
+
+/// Turns byte offsets into lines and columns, in logarithmic time for each question.
+public struct LineIndex: Sendable {
+    private let source: [UInt8]
+    private let starts: [Int]
+
+    public init(_ source: [UInt8]) {
+        self.source = source
+        var starts = [0]
+        for (index, byte) in source.enumerated() where byte == 0x0A { starts.append(index + 1) }
+        self.starts = starts
+    }
+
+    /// The line and the column (in characters, from 1) of a byte offset. Nil where there is no text.
+    public func location(_ offset: Int) -> SourceLocation? {
+        guard !source.isEmpty, offset >= 0 else { return nil }
+        var low = 0
+        var high = starts.count
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if starts[middle] <= offset { low = middle } else { high = middle }
+        }
+        // A line of a hostile file may be megabytes long; past this many bytes the column stops growing.
+        let end = min(offset, source.count, starts[low] + 4096)
+        let column = source[starts[low]..<max(starts[low], end)].reduce(into: 1) { count, byte in
+            if byte & 0xC0 != 0x80 { count += 1 }
+        }
+        return SourceLocation(line: low + 1, column: column)
+    }
+}

@@ -1,0 +1,102 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// A value of a property list together with the bytes that spell it, so that a finding can point at them.
+public struct PlistNode: Sendable {
+    /// What the element holds.
+    public let value: Value
+    /// The bytes of the whole element in ``PlistDocument/source``; empty where the document is binary.
+    public let range: Range<Int>
+
+    public init(_ value: Value, range: Range<Int> = 0..<0) {
+        self.value = value
+        self.range = range
+    }
+
+    /// The types that a property list has.
+    public indirect enum Value: Sendable {
+        case string(String)
+        case integer(Int)
+        case real(Double)
+        case boolean(Bool)
+        case date(Date)
+        case data([UInt8])
+        case array([PlistNode])
+        case dictionary([PlistMember])
+    }
+}
+
+/// A key with its value. A dictionary keeps its members in the order of the file, duplicates included.
+public struct PlistMember: Sendable {
+    public let key: String
+    /// The bytes of the whole `<key>` element; empty where the document is binary.
+    public let keyRange: Range<Int>
+    public let node: PlistNode
+
+    public init(_ key: String, keyRange: Range<Int> = 0..<0, _ node: PlistNode) {
+        self.key = key
+        self.keyRange = keyRange
+        self.node = node
+    }
+
+    /// The bytes from the start of the key to the end of the value.
+    public var range: Range<Int> { keyRange.lowerBound..<max(keyRange.lowerBound, node.range.upperBound) }
+}
+
+extension PlistNode {
+    /// The members, where this is a dictionary.
+    public var members: [PlistMember]? {
+        if case .dictionary(let members) = value { members } else { nil }
+    }
+
+    /// The elements, where this is an array.
+    public var elements: [PlistNode]? {
+        if case .array(let elements) = value { elements } else { nil }
+    }
+
+    /// The text, where this is a string.
+    public var string: String? {
+        if case .string(let text) = value { text } else { nil }
+    }
+
+    /// The member that counts for a key: of duplicates the last one, as in Apple's parser.
+    public func member(_ key: String) -> PlistMember? {
+        members?.last { $0.key == key }
+    }
+
+    /// The value of a key, of duplicates the last one.
+    public subscript(key: String) -> PlistNode? { member(key)?.node }
+
+    /// The name of the type as the XML form spells it.
+    public var typeName: String {
+        switch value {
+        case .string: "string"
+        case .integer: "integer"
+        case .real: "real"
+        case .boolean: "boolean"
+        case .date: "date"
+        case .data: "data"
+        case .array: "array"
+        case .dictionary: "dictionary"
+        }
+    }
+
+    /// The same value without places. Of duplicate keys the last one stays.
+    public var propertyListValue: PropertyListValue {
+        switch value {
+        case .string(let text): .string(text)
+        case .integer(let number): .integer(number)
+        case .real(let number): .real(number)
+        case .boolean(let flag): .boolean(flag)
+        case .date(let date): .date(date)
+        case .data(let bytes): .data(bytes)
+        case .array(let elements): .array(elements.map(\.propertyListValue))
+        case .dictionary(let members):
+            .dictionary(
+                Dictionary(members.map { ($0.key, $0.node.propertyListValue) }, uniquingKeysWith: { $1 })
+            )
+        }
+    }
+}
