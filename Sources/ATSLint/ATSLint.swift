@@ -39,7 +39,9 @@ public struct LintSubject: Sendable {
         /// The role that an Info.plist tells by itself.
         public init(infoPlist root: PlistNode) {
             self =
-                if root["NSExtension"] != nil || root["EXAppExtensionAttributes"] != nil || root["CFBundlePackageType"]?.string == "XPC!" {
+                if root["NSExtension"] != nil || root["EXAppExtensionAttributes"] != nil
+                    || root["CFBundlePackageType"]?.string == "XPC!"
+                {
                     .appExtension
                 } else if root["NSAppClip"] != nil {
                     .appClip

@@ -37,7 +37,9 @@ struct HostKey: Sendable, Equatable {
         } else if scheme == nil, let address = IPAddress(text) {
             kind = .address(address)
         } else if scheme != nil || slash != nil || beforePath.count != rest.count {
-            let looksNumeric = beforePath.allSatisfy { $0.isHexDigit || $0 == "." || $0 == ":" } && beforePath.contains { $0 == "." || $0 == ":" }
+            let looksNumeric =
+                beforePath.allSatisfy { $0.isHexDigit || $0 == "." || $0 == ":" }
+                && beforePath.contains { $0 == "." || $0 == ":" }
             let suffix = slash.map { rest[rest.index(after: $0)...] } ?? ""
             let isRange = scheme == nil && looksNumeric && suffix.allSatisfy { $0.isNumber || $0 == "." || $0 == "-" }
             kind = isRange ? .malformedBlock : .url

@@ -20,10 +20,14 @@ enum KeyPlacement {
 
     /// The place where a key is read, in words, or nil for a key that is none of ATS.
     static func belongs(_ key: String) -> String? {
-        guard key.hasPrefix("NS") else { return key == "SPKI-SHA256-BASE64" ? "in a dictionary of a list of identities" : nil }
+        guard key.hasPrefix("NS") else {
+            return key == "SPKI-SHA256-BASE64" ? "in a dictionary of a list of identities" : nil
+        }
         if GlobalKeys.all.contains(key) { return "directly in NSAppTransportSecurity" }
         if key == "NSIncludesSubdomains" { return "in the entry of a host" }
-        if ExceptionKeys.all.contains(key) || ExceptionKeys.legacy.contains(key) || ExceptionKeys.neverExisted.contains(key) {
+        if ExceptionKeys.all.contains(key) || ExceptionKeys.legacy.contains(key)
+            || ExceptionKeys.neverExisted.contains(key)
+        {
             return "in the entry of a host in NSExceptionDomains"
         }
         if PinKeys.identities.contains(key) { return "in the entry of a host in NSPinnedDomains" }

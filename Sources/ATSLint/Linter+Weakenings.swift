@@ -11,7 +11,9 @@ extension Linter {
     public static func weakenings(from old: LintSubject, to new: LintSubject) -> LintResult {
         let difference = PolicyDifference(old: old, new: new)
         let lines = LineIndex(new.document.source)
-        let general = Set(difference.weakenings.filter { $0.host.hasPrefix("Every host") }.map { [$0.rule, $0.key ?? ""] })
+        let general = Set(
+            difference.weakenings.filter { $0.host.hasPrefix("Every host") }.map { [$0.rule, $0.key ?? ""] }
+        )
         let facts = PlistFacts(new)
         var findings: [LintFinding] = []
         for weakening in difference.weakenings {
@@ -37,7 +39,9 @@ extension Linter {
         for (container, entries) in [("NSExceptionDomains", facts.exceptions), ("NSPinnedDomains", facts.pins)] {
             guard key.hasPrefix(container + ".") else { continue }
             let host = String(key.dropFirst(container.count + 1))
-            if let entry = entries.last(where: { $0.key == host }) { return (entry.path, entry.member.keyRange.lowerBound) }
+            if let entry = entries.last(where: { $0.key == host }) {
+                return (entry.path, entry.member.keyRange.lowerBound)
+            }
             return (PlistFacts.atsPath + [container, host], facts.global(container)?.keyRange.lowerBound ?? home)
         }
         return (facts.path(key), facts.global(key)?.keyRange.lowerBound ?? home)

@@ -87,7 +87,8 @@ public struct PlistMender {
     private static func words(_ mend: Mend) -> String {
         switch mend {
         case .remove: "removed"
-        case .replace(_, let text): text.hasPrefix("<key>") ? "renamed to \(text.dropFirst(5).dropLast(6))" : "rewritten"
+        case .replace(_, let text):
+            text.hasPrefix("<key>") ? "renamed to \(text.dropFirst(5).dropLast(6))" : "rewritten"
         }
     }
 
@@ -96,7 +97,8 @@ public struct PlistMender {
         let range = mend.range
         guard range.lowerBound >= 0, range.upperBound <= source.count, !range.isEmpty else { return nil }
         switch mend {
-        case .replace(_, let text): return Array(source[..<range.lowerBound]) + Array(text.utf8) + Array(source[range.upperBound...])
+        case .replace(_, let text):
+            return Array(source[..<range.lowerBound]) + Array(text.utf8) + Array(source[range.upperBound...])
         case .remove:
             let whole = withEmptyLine(range, source)
             return Array(source[..<whole.lowerBound]) + Array(source[whole.upperBound...])

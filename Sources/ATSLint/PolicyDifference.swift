@@ -83,7 +83,9 @@ public struct PolicyDifference: Sendable {
             if rank(after.suitePolicy) > rank(before.suitePolicy) || before.isHardened && !after.isHardened {
                 add("ATS052", "\(host.words): weaker cipher suites are allowed\(words).", newTLS.rule.key)
             }
-            if before.serverTrust == .ats && after.serverTrust != .ats || !before.delegateMayAccept && after.delegateMayAccept {
+            if before.serverTrust == .ats && after.serverTrust != .ats
+                || !before.delegateMayAccept && after.delegateMayAccept
+            {
                 add(
                     "ATS053",
                     "\(host.words): certificates are judged less strictly\(words), and code of the app may accept refused ones.",

@@ -118,7 +118,9 @@ public struct Example: Sendable {
     }
 
     /// An exception for `api.example.com` with these sub-keys.
-    static func domain(_ keys: String, host: String = "api.example.com", globals: String = "", root: String = "") -> Example {
+    static func domain(_ keys: String, host: String = "api.example.com", globals: String = "", root: String = "")
+        -> Example
+    {
         Example(
             (globals.isEmpty ? "" : globals + "\n")
                 + "<key>NSExceptionDomains</key>\n<dict>\n<key>\(host)</key>\n<dict>\(keys)</dict>\n</dict>",

@@ -24,8 +24,10 @@ enum SharedSuffixes {
     ]
 
     private static let hosting = [
-        "github.io", "gitlab.io", "herokuapp.com", "amazonaws.com", "cloudfront.net", "azurewebsites.net", "azureedge.net",
-        "cloudapp.net", "blob.core.windows.net", "appspot.com", "web.app", "firebaseapp.com", "netlify.app", "vercel.app",
+        "github.io", "gitlab.io", "herokuapp.com", "amazonaws.com", "cloudfront.net", "azurewebsites.net",
+        "azureedge.net",
+        "cloudapp.net", "blob.core.windows.net", "appspot.com", "web.app", "firebaseapp.com", "netlify.app",
+        "vercel.app",
         "pages.dev", "workers.dev", "blogspot.com", "wordpress.com", "myshopify.com", "ngrok.io", "ngrok-free.app",
         "duckdns.org", "no-ip.org", "dyndns.org", "myqcloud.com", "aliyuncs.com", "bcebos.com", "qiniucdn.com",
     ]

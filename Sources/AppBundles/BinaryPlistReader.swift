@@ -40,7 +40,9 @@ struct BinaryPlistReader {
         let table = try BinaryPlistReader.integer(bytes, at: trailer + 24, size: 8)
         guard count > 0, count <= ReadingLimits.plistValues, table >= 8, table <= trailer,
             count <= (trailer - table) / offsetSize
-        else { throw .plist("offset \(trailer + 8)", "is a binary property list whose table does not fit into the file") }
+        else {
+            throw .plist("offset \(trailer + 8)", "is a binary property list whose table does not fit into the file")
+        }
         var offsets: [Int] = []
         offsets.reserveCapacity(count)
         for index in 0..<count {
@@ -59,7 +61,9 @@ struct BinaryPlistReader {
         }
         var value: UInt64 = 0
         for byte in bytes[start..<(start + size)] { value = value << 8 | UInt64(byte) }
-        guard let result = Int(exactly: value) else { throw .plist("offset \(start)", "has a number that is too large") }
+        guard let result = Int(exactly: value) else {
+            throw .plist("offset \(start)", "has a number that is too large")
+        }
         return result
     }
 
@@ -91,7 +95,10 @@ struct BinaryPlistReader {
         guard offsets.indices.contains(index) else { throw .plist("object \(index)", "is not in the file") }
         let offset = offsets[index]
         guard depth < ReadingLimits.plistDepth else {
-            throw .plist("offset \(offset)", "is nested deeper than \(ReadingLimits.plistDepth) levels, or contains itself")
+            throw .plist(
+                "offset \(offset)",
+                "is nested deeper than \(ReadingLimits.plistDepth) levels, or contains itself"
+            )
         }
         values += 1
         guard values <= ReadingLimits.plistValues else {
@@ -178,7 +185,9 @@ struct BinaryPlistReader {
         try spend(count, at: offset)
         let raw = try slice(start, isWide ? count * 2 : count)
         guard isWide else { return String(decoding: raw, as: UTF8.self) }
-        let units = stride(from: raw.startIndex, to: raw.endIndex, by: 2).map { UInt16(raw[$0]) << 8 | UInt16(raw[$0 + 1]) }
+        let units = stride(from: raw.startIndex, to: raw.endIndex, by: 2).map {
+            UInt16(raw[$0]) << 8 | UInt16(raw[$0 + 1])
+        }
         return String(decoding: units, as: UTF16.self)
     }
 

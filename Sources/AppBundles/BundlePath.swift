@@ -39,7 +39,9 @@ package struct BundlePath: Equatable, Sendable {
 
     private static func kind(of bundle: String) -> Part? {
         if bundle.hasSuffix(".app") { return .app }
-        if bundle.hasSuffix(".appex") || bundle.hasSuffix(".xpc") || bundle.hasSuffix(".systemextension") { return .appExtension }
+        if bundle.hasSuffix(".appex") || bundle.hasSuffix(".xpc") || bundle.hasSuffix(".systemextension") {
+            return .appExtension
+        }
         return nil
     }
 

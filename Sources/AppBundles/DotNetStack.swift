@@ -25,7 +25,9 @@ package struct DotNetStack: Sendable, Equatable {
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let number = index + 1
             for property in ["MtouchHttpClientHandler", "HttpClientHandler", "HttpClientHandlerType"] {
-                if let value = DotNetStack.value(of: property, in: line), let handler = DotNetStack.handler(named: value) {
+                if let value = DotNetStack.value(of: property, in: line),
+                    let handler = DotNetStack.handler(named: value)
+                {
                     explicit = (handler, number)
                 }
             }
@@ -33,7 +35,9 @@ package struct DotNetStack: Sendable, Equatable {
                 feature = (value.lowercased() == "true", number)
             }
             for property in ["TargetFrameworks", "TargetFramework", "TargetFrameworkIdentifier"] {
-                if let value = DotNetStack.value(of: property, in: line), let found = Platform(frameworks: value), platform == nil {
+                if let value = DotNetStack.value(of: property, in: line), let found = Platform(frameworks: value),
+                    platform == nil
+                {
                     platform = (found, number)
                 }
             }
@@ -83,7 +87,9 @@ package struct DotNetStack: Sendable, Equatable {
         let name = text.lowercased()
         if name.contains("nsurlsession") { return .nsurlsession }
         if name.contains("cfnetwork") { return .cfnetwork }
-        if name.contains("httpclienthandler") || name.contains("managed") || name.contains("socketshttphandler") { return .managed }
+        if name.contains("httpclienthandler") || name.contains("managed") || name.contains("socketshttphandler") {
+            return .managed
+        }
         return nil
     }
 

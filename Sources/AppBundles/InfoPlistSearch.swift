@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
 import AppTransportSecurity
+package import Findings
 import Foundation
 
 /// Finds the Info.plists behind a path: a list, an app, an archive, a project, or a folder of any of these.
@@ -29,7 +29,9 @@ package struct InfoPlistSearch {
             search.folder(clean, inside: BundlePath.isBundle(clean) || clean.hasSuffix(".xcarchive"), depth: 0)
             if search.found.lists.isEmpty, search.found.unreadable.isEmpty {
                 let empty = PlistDocument(root: PlistNode(.dictionary([])), format: .xml)
-                search.found.lists.append(FoundPlist(path: path, document: empty, origin: .nothing(files: search.found.files)))
+                search.found.lists.append(
+                    FoundPlist(path: path, document: empty, origin: .nothing(files: search.found.files))
+                )
             }
         case .file:
             if path.hasSuffix(".csproj") || path.hasSuffix(".fsproj") || path.hasSuffix(".vbproj") {
@@ -115,7 +117,11 @@ package struct InfoPlistSearch {
                 if inside || path.hasSuffix(".xcarchive") {
                     if BundlePath(full) != nil { list(full, isCandidate: true) }
                 } else {
-                    list(full, isCandidate: name == "Info.plist" || name.hasSuffix("-Info.plist") || name.hasSuffix("Info.plist"))
+                    list(
+                        full,
+                        isCandidate: name == "Info.plist" || name.hasSuffix("-Info.plist")
+                            || name.hasSuffix("Info.plist")
+                    )
                 }
                 continue
             }
@@ -130,7 +136,9 @@ package struct InfoPlistSearch {
             }
             let isBundle = BundlePath.isBundle(name) || name.hasSuffix(".xcarchive")
             if inside {
-                if !name.hasSuffix(".framework"), !name.hasSuffix(".bundle") { folder(full, inside: true, depth: depth + 1) }
+                if !name.hasSuffix(".framework"), !name.hasSuffix(".bundle") {
+                    folder(full, inside: true, depth: depth + 1)
+                }
             } else if isBundle {
                 folder(full, inside: true, depth: depth + 1)
             } else if !name.hasPrefix("."), !Self.skippedFolders.contains(name), !name.hasSuffix(".xcframework") {
@@ -142,14 +150,17 @@ package struct InfoPlistSearch {
     private mutating func list(_ path: String, isCandidate: Bool) {
         guard let bytes = FileBytes.contents(path, limit: ReadingLimits.plistBytes) else {
             if isCandidate {
-                found.unreadable.append((path, MalformedInput(code: "malformed.plist", reason: "cannot be read; check its permissions")))
+                found.unreadable.append(
+                    (path, MalformedInput(code: "malformed.plist", reason: "cannot be read; check its permissions"))
+                )
             }
             return
         }
         do throws(MalformedInput) {
             let document = try PlistReader.read(bytes)
             let isInfoPlist =
-                isCandidate || document.root["NSAppTransportSecurity"] != nil || document.root["CFBundleIdentifier"] != nil
+                isCandidate || document.root["NSAppTransportSecurity"] != nil
+                || document.root["CFBundleIdentifier"] != nil
             guard isInfoPlist else { return }
             let place = BundlePath(path)
             let attest = place == nil ? nil : profile(beside: path)
@@ -175,7 +186,9 @@ package struct InfoPlistSearch {
         } else if name.hasSuffix(".csproj") || name.hasSuffix(".fsproj") {
             project(path, in: folder)
         } else if name == "project.pbxproj" {
-            if let bytes = FileBytes.contents(path, limit: ReadingLimits.plistBytes), let document = XcodeProject.generated(bytes) {
+            if let bytes = FileBytes.contents(path, limit: ReadingLimits.plistBytes),
+                let document = XcodeProject.generated(bytes)
+            {
                 found.lists.append(FoundPlist(path: path, document: document, origin: .generated))
             }
         }
@@ -229,7 +242,9 @@ package struct InfoPlistSearch {
         guard !projects.isEmpty else { return }
         for index in found.lists.indices {
             let folder = (found.lists[index].path as NSString).deletingLastPathComponent
-            let owners = projects.filter { folder == $0.folder || $0.folder.isEmpty || folder.hasPrefix($0.folder + "/") }
+            let owners = projects.filter {
+                folder == $0.folder || $0.folder.isEmpty || folder.hasPrefix($0.folder + "/")
+            }
             found.lists[index].stack = owners.max { $0.folder.count < $1.folder.count }?.stack
         }
     }

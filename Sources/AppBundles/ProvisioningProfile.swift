@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import AppTransportSecurity
+import Findings
 
 /// The App Attest entitlement of an app, as its embedded profile grants it.
 package struct AttestEntitlement: Sendable, Equatable {

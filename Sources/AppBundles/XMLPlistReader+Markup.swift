@@ -15,7 +15,8 @@ enum ElementName: String, CaseIterable {
         let candidate: ElementName
         switch (bytes.count, first) {
         case (5, UInt8(ascii: "p")): candidate = .plist
-        case (4, UInt8(ascii: "d")): candidate = bytes[bytes.startIndex + 1] == UInt8(ascii: "i") ? .dict : .dateOrData(bytes)
+        case (4, UInt8(ascii: "d")):
+            candidate = bytes[bytes.startIndex + 1] == UInt8(ascii: "i") ? .dict : .dateOrData(bytes)
         case (5, UInt8(ascii: "a")): candidate = .array
         case (3, UInt8(ascii: "k")): candidate = .key
         case (6, UInt8(ascii: "s")): candidate = .string
@@ -201,7 +202,8 @@ extension XMLPlistReader {
                     runStart = position
                     continue
                 }
-                let whole = text.isEmpty ? String(decoding: run, as: UTF8.self) : text + String(decoding: run, as: UTF8.self)
+                let whole =
+                    text.isEmpty ? String(decoding: run, as: UTF8.self) : text + String(decoding: run, as: UTF8.self)
                 let tagStart = position
                 let tag = try readTag()
                 guard tag.isClosing, tag.name == name else {
@@ -239,7 +241,8 @@ extension XMLPlistReader {
         case "apos": return "'"
         default:
             let number: UInt32? =
-                name.hasPrefix("#x") ? UInt32(name.dropFirst(2), radix: 16) : name.hasPrefix("#") ? UInt32(name.dropFirst()) : nil
+                name.hasPrefix("#x")
+                ? UInt32(name.dropFirst(2), radix: 16) : name.hasPrefix("#") ? UInt32(name.dropFirst()) : nil
             if let number, number > 0, let scalar = Unicode.Scalar(number) { return scalar }
             throw fault("&\(name); is none of the five entities of a property list", at: start)
         }

@@ -73,7 +73,10 @@ package struct ZipArchive {
             let name = String(decoding: bytes[(index + 46)..<(index + 46 + nameLength)], as: UTF8.self)
             try check(name)
             guard names.insert(name).inserted else {
-                throw .archive(String(name.prefix(120)), "stands twice in the archive, so it is not clear which of the two is meant")
+                throw .archive(
+                    String(name.prefix(120)),
+                    "stands twice in the archive, so it is not clear which of the two is meant"
+                )
             }
             if bytes.number(index + 8, 2) & 1 != 0, !name.hasSuffix("/") {
                 throw .archive(String(name.prefix(120)), "is encrypted")
@@ -110,7 +113,9 @@ package struct ZipArchive {
         guard entry.size <= limit else {
             throw .archive(entry.name, "unfolds to \(entry.size) bytes, more than the limit of \(limit)")
         }
-        guard entry.packedSize <= limit else { throw .archive(entry.name, "is larger than the limit of \(limit) bytes") }
+        guard entry.packedSize <= limit else {
+            throw .archive(entry.name, "is larger than the limit of \(limit) bytes")
+        }
         let header = try source.bytes(at: entry.headerOffset, count: 30)
         guard header.number(0, 4) == 0x0403_4B50 else { throw .archive(entry.name, "is not where the directory says") }
         let start = entry.headerOffset + 30 + header.number(26, 2) + header.number(28, 2)
@@ -136,7 +141,9 @@ package struct ZipArchive {
         let output = [UInt8](unsafeUninitializedCapacity: size + 1) { buffer, count in
             input.withUnsafeMutableBufferPointer { source in
                 var stream = z_stream()
-                guard inflateInit2_(&stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else { return }
+                guard inflateInit2_(&stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
+                    return
+                }
                 stream.next_in = source.baseAddress
                 stream.avail_in = UInt32(clamping: source.count)
                 stream.next_out = buffer.baseAddress
@@ -147,7 +154,9 @@ package struct ZipArchive {
                 inflateEnd(&stream)
             }
         }
-        guard succeeded, output.count == size else { throw .archive(name, "is damaged, or unfolds to more than it says") }
+        guard succeeded, output.count == size else {
+            throw .archive(name, "is damaged, or unfolds to more than it says")
+        }
         return output
     }
 }
@@ -156,7 +165,9 @@ extension Array<UInt8> {
     /// A little-endian number; the caller has checked that it is inside.
     fileprivate func number(_ start: Int, _ size: Int) -> Int {
         var value = 0
-        for index in (start..<(start + size)).reversed() where indices.contains(index) { value = value << 8 | Int(self[index]) }
+        for index in (start..<(start + size)).reversed() where indices.contains(index) {
+            value = value << 8 | Int(self[index])
+        }
         return value
     }
 }

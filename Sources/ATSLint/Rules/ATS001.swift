@@ -41,7 +41,9 @@ extension RuleCatalog {
     private static func report(_ member: PlistMember, _ path: [String], among known: [String], _ hits: inout Hits) {
         guard member.key.count > 4, let meant = Spelling.correction(of: member.key, among: known), meant != member.key
         else { return }
-        let how = Spelling.renamed[member.key] != nil && member.key.hasPrefix("NSAllowsArbitraryLoadsIn") ? " (its name in early betas)" : ""
+        let how =
+            Spelling.renamed[member.key] != nil && member.key.hasPrefix("NSAllowsArbitraryLoadsIn")
+            ? " (its name in early betas)" : ""
         hits.report(
             member,
             path + [member.key],

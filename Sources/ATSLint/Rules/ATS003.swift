@@ -41,7 +41,8 @@ extension RuleCatalog {
                         entry.path(member.key),
                         "\"\(text.prefix(40))\" is no TLS version that Apple's parser knows, so the minimum stays TLS 1.2.\(question)",
                         fix: fix,
-                        mends: meant == "TLSv1.3" ? [.value(member, "<string>TLSv1.3</string>"), .remove(member)] : [.remove(member)]
+                        mends: meant == "TLSv1.3"
+                            ? [.value(member, "<string>TLSv1.3</string>"), .remove(member)] : [.remove(member)]
                     )
                 }
             }

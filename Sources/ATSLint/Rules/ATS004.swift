@@ -37,7 +37,8 @@ extension RuleCatalog {
                         entry.member,
                         entry.path,
                         "The key '\(entry.key)' begins with '\(first).', which looks like a port that was fused with the host.",
-                        fix: "Write '\(entry.host.labels.dropFirst().joined(separator: "."))', if \(first) is a port and no part of the name.",
+                        fix:
+                            "Write '\(entry.host.labels.dropFirst().joined(separator: "."))', if \(first) is a port and no part of the name.",
                         severity: .warning
                     )
                 }

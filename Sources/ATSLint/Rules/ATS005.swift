@@ -20,7 +20,10 @@ extension RuleCatalog {
             host: "https://api.example.com/v1"
         ),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
-        notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.0/24"),
+        notApplicable: .domain(
+            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
+            host: "198.51.100.0/24"
+        ),
         check: .plist { facts, hits in
             for entry in facts.allEntries where entry.host.kind == .url {
                 let host = entry.host.bareHost.lowercased()

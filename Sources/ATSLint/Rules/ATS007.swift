@@ -9,7 +9,8 @@ extension RuleCatalog {
         "ATS007",
         .error,
         "A domain key has upper-case letters.",
-        reason: "Exceptions are compared letter by letter with the lower-case host of the request, so such a key matches nothing.",
+        reason:
+            "Exceptions are compared letter by letter with the lower-case host of the request, so such a key matches nothing.",
         citation: .apple("NSExceptionDomains", read: "2026-11-21"),
         mend: "writes the key in lower case where the entry then loosens nothing",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "API.example.com"),

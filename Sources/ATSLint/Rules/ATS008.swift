@@ -9,12 +9,16 @@ extension RuleCatalog {
         "ATS008",
         .warning,
         "A domain key ends with a dot.",
-        reason: "The dot is part of the comparison: 'example.com.' covers only requests whose URL has the dot too, and those are rare.",
+        reason:
+            "The dot is part of the comparison: 'example.com.' covers only requests whose URL has the dot too, and those are rare.",
         citation: .apple("NSExceptionDomains", read: "2026-11-21"),
         mend: "removes the dot where the entry then loosens nothing",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "api.example.com."),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
-        notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.0/24"),
+        notApplicable: .domain(
+            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
+            host: "198.51.100.0/24"
+        ),
         check: .plist { facts, hits in
             for entry in facts.allEntries where entry.host.hasTrailingDot {
                 hits.report(

@@ -28,7 +28,8 @@ extension RuleCatalog {
                         entry.member,
                         entry.path,
                         "The key '\(entry.key)' is no valid range of addresses, so it is never read.",
-                        fix: "Write a network and a prefix length, for example 198.51.100.0/24 (0 to 32) or 2001:db8::/32 (0 to 128)."
+                        fix:
+                            "Write a network and a prefix length, for example 198.51.100.0/24 (0 to 32) or 2001:db8::/32 (0 to 128)."
                     )
                 case .address, .block:
                     if isOld, let minimum = facts.subject.minimumOS {

@@ -19,7 +19,9 @@ extension RuleCatalog {
         mend: "removes the dead key",
         fires: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
-        notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example(
+            "<key>NSAllowsArbitraryLoads</key>\n<false/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"
+        ),
         check: .plist { facts, hits in
             guard let member = facts.global("NSAllowsArbitraryLoads"), facts.flag(member.key) == true,
                 let sibling = facts.arbitraryLoadsSiblings.first
@@ -40,7 +42,8 @@ extension RuleCatalog {
                 member,
                 facts.path(member.key),
                 "NSAllowsArbitraryLoads = true is ignored on iOS 10, macOS 10.12 and later, because \(others) is present (its value does not matter). Hosts without an exception need full ATS.",
-                fix: "Remove NSAllowsArbitraryLoads, or remove \(sibling.key) if loads from everywhere are really meant.",
+                fix:
+                    "Remove NSAllowsArbitraryLoads, or remove \(sibling.key) if loads from everywhere are really meant.",
                 mends: [.remove(member)],
                 trigger: member.key
             )

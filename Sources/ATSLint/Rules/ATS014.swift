@@ -18,7 +18,9 @@ extension RuleCatalog {
         passes: Example("<key>NSAllowsArbitraryLoadsInWebContent</key>\n<false/>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
-            guard let member = facts.global("NSAllowsArbitraryLoadsInWebContent"), facts.flag(member.key) == true else { return }
+            guard let member = facts.global("NSAllowsArbitraryLoadsInWebContent"), facts.flag(member.key) == true else {
+                return
+            }
             hits.report(
                 member,
                 facts.path(member.key),

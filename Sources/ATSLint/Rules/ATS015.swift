@@ -24,7 +24,8 @@ extension RuleCatalog {
                     member,
                     entry.path(member.key),
                     "Plain HTTP to \(entry.key)\(entry.includesSubdomains ? " and its subdomains" : "") is allowed\(entry.host.isDead ? " (or would be, if the key could match)" : ""). App Review asks why.",
-                    fix: "Serve \(entry.key) over HTTPS and remove the key; 'sealward ats check' says whether the server is ready.",
+                    fix:
+                        "Serve \(entry.key) over HTTPS and remove the key; 'sealward ats check' says whether the server is ready.",
                     trigger: member.key
                 )
             }

@@ -43,7 +43,9 @@ extension RuleCatalog {
         switch suffix {
         case "AllowsInsecureHTTPLoads": AppleBoolean.read(member.node) == true
         case "RequiresForwardSecrecy": AppleBoolean.read(member.node) == false
-        default: member.node.string.map { !["TLSv1.2", "TLSv1.3"].contains($0) && TLSVersionNames.valid.contains($0) } ?? false
+        default:
+            member.node.string.map { !["TLSv1.2", "TLSv1.3"].contains($0) && TLSVersionNames.valid.contains($0) }
+                ?? false
         }
     }
 }

@@ -9,7 +9,8 @@ extension RuleCatalog {
         "ATS019",
         .error,
         "A key that never existed is used.",
-        reason: "No system ever read a key that ends in AllowsInsecureHTTPSLoads. It is copied from project to project, and shipped by build tools.",
+        reason:
+            "No system ever read a key that ends in AllowsInsecureHTTPSLoads. It is copied from project to project, and shipped by build tools.",
         citation: .security("protocol/SecProtocolInternal.h"),
         mend: "removes the key, which changes nothing",
         fires: .domain(

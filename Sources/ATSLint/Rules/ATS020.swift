@@ -9,7 +9,8 @@ extension RuleCatalog {
         "ATS020",
         .warning,
         "NSRequiresCertificateTransparency is obsolete.",
-        reason: "Certificate Transparency is required of every publicly trusted certificate today, whatever the key says. Apple's documentation says not to use it.",
+        reason:
+            "Certificate Transparency is required of every publicly trusted certificate today, whatever the key says. Apple's documentation says not to use it.",
         citation: .apple("NSRequiresCertificateTransparency", read: "2026-11-21"),
         mend: "removes the key, which changes nothing",
         fires: .domain(

@@ -38,7 +38,8 @@ extension RuleCatalog {
                             fix: "List deeper hosts on their own if they must not, or must surely, be covered."
                         )
                     }
-                } else if entry.allowsInsecureLoads, entry.sub("NSIncludesSubdomains") == nil, entry.host.labels.count == 2,
+                } else if entry.allowsInsecureLoads, entry.sub("NSIncludesSubdomains") == nil,
+                    entry.host.labels.count == 2,
                     !entry.host.isAddress, !entry.host.isLocal,
                     !facts.exceptions.contains(where: { $0.key != entry.key && $0.key.hasSuffix("." + entry.key) })
                 {
@@ -46,7 +47,8 @@ extension RuleCatalog {
                         entry.member,
                         entry.path,
                         "The exception covers \(entry.key) alone: www.\(entry.key) and other subdomains keep full ATS.",
-                        fix: "Say NSIncludesSubdomains = false if that is meant, or list the hosts that the app loads from."
+                        fix:
+                            "Say NSIncludesSubdomains = false if that is meant, or list the hosts that the app loads from."
                     )
                 }
             }

@@ -27,7 +27,8 @@ extension RuleCatalog {
             guard !facts.reachesIOS9 else { return }
             for entry in facts.exceptions where entry.host.isLocal && !entry.host.isDead {
                 let legacyLoosens = (entry.members ?? []).contains {
-                    ExceptionKeys.legacy.contains($0.key) && $0.key.hasSuffix("HTTPLoads") && AppleBoolean.read($0.node) == true
+                    ExceptionKeys.legacy.contains($0.key) && $0.key.hasSuffix("HTTPLoads")
+                        && AppleBoolean.read($0.node) == true
                 }
                 if entry.allowsInsecureLoads {
                     let needed = facts.flag("NSAllowsLocalNetworking") == false

@@ -9,7 +9,8 @@ extension RuleCatalog {
         "ATS024",
         .warning,
         "NSAllowsLocalNetworking = false blocks local hosts.",
-        reason: "Local hosts are free by default. False is no default here: it makes ATS ask localhost and .local names for TLS.",
+        reason:
+            "Local hosts are free by default. False is no default here: it makes ATS ask localhost and .local names for TLS.",
         citation: .security("protocol/SecProtocolConfigurationTest.m (local networking disabled)"),
         firstOS: "iOS 10, macOS 10.12",
         fires: Example("<key>NSAllowsLocalNetworking</key>\n<false/>"),
@@ -17,7 +18,8 @@ extension RuleCatalog {
         notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         check: .plist { facts, hits in
             guard let member = facts.global("NSAllowsLocalNetworking"), facts.flag(member.key) == false else { return }
-            let other = facts.flag("NSAllowsArbitraryLoads") == true ? " It also makes NSAllowsArbitraryLoads dead." : ""
+            let other =
+                facts.flag("NSAllowsArbitraryLoads") == true ? " It also makes NSAllowsArbitraryLoads dead." : ""
             hits.report(
                 member,
                 facts.path(member.key),

@@ -13,7 +13,10 @@ extension RuleCatalog {
             NSAllowsLocalNetworking does not reach 100.64.0.0/10, which Tailscale and carriers use: plain HTTP to such addresses stays blocked \
             unless a key names the range. Addresses in it change, so a single one rarely helps.
             """,
-        citation: Citation(source: "Field reports: agent-orchestrator#3852, SparkyFitness#2289, zotero-ios#1092", read: "2026-11-21"),
+        citation: Citation(
+            source: "Field reports: agent-orchestrator#3852, SparkyFitness#2289, zotero-ios#1092",
+            read: "2026-11-21"
+        ),
         firstOS: "iOS 17, macOS 14",
         fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "100.101.102.103"),
         passes: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "100.64.0.0/10"),
@@ -29,7 +32,9 @@ extension RuleCatalog {
                 )
             }
             for entry in facts.exceptions
-            where entry.allowsInsecureLoads && entry.host.kind == .name && (entry.key == "ts.net" || entry.key.hasSuffix(".ts.net")) {
+            where entry.allowsInsecureLoads && entry.host.kind == .name
+                && (entry.key == "ts.net" || entry.key.hasSuffix(".ts.net"))
+            {
                 hits.report(
                     entry.member,
                     entry.path,

@@ -21,7 +21,8 @@ extension RuleCatalog {
         ),
         notApplicable: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>", host: "co.uk"),
         check: .plist { facts, hits in
-            for entry in facts.exceptions where entry.host.kind == .name && entry.includesSubdomains && !entry.host.isDead {
+            for entry in facts.exceptions
+            where entry.host.kind == .name && entry.includesSubdomains && !entry.host.isDead {
                 let isBroad = entry.host.labels.count == 1 && !entry.host.isLocal && entry.key != "local"
                 guard isBroad || SharedSuffixes.all.contains(entry.host.labels.joined(separator: ".")) else { continue }
                 hits.report(

@@ -9,7 +9,8 @@ extension RuleCatalog {
         "ATS029",
         .warning,
         "A key for the NIAP TLS package has an unknown value, or is too new for the app.",
-        reason: "The keys are read from 26.4 on, and know the values none, FCP_v2.1 and recommended. Older systems ignore them.",
+        reason:
+            "The keys are read from 26.4 on, and know the values none, FCP_v2.1 and recommended. Older systems ignore them.",
         citation: .apple("NSRequiresNIAPTLSPackageVersion", read: "2026-11-21"),
         firstOS: "iOS 26.4, macOS 26.4",
         fires: Example("<key>NSRequiresNIAPTLSPackageVersion</key>\n<string>FCP_v9</string>"),
@@ -27,7 +28,9 @@ extension RuleCatalog {
     )
 
     private static func check(_ member: PlistMember, _ path: [String], _ facts: PlistFacts, _ hits: inout Hits) {
-        if let text = member.node.string, !["none", "FCP_v2.1", "recommended"].contains(text), !PlaceholderText.isIn(text) {
+        if let text = member.node.string, !["none", "FCP_v2.1", "recommended"].contains(text),
+            !PlaceholderText.isIn(text)
+        {
             hits.report(
                 member,
                 path,

@@ -9,7 +9,8 @@ extension RuleCatalog {
         "ATS031",
         .note,
         "A key says what the default says.",
-        reason: "A minimum of TLS 1.2 and forward secrecy are the default. Under NSAllowsArbitraryLoads = true stating them for a host is no repetition.",
+        reason:
+            "A minimum of TLS 1.2 and forward secrecy are the default. Under NSAllowsArbitraryLoads = true stating them for a host is no repetition.",
         citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21"),
         mend: "removes the key",
         fires: .domain(

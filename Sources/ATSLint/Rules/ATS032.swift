@@ -34,7 +34,8 @@ extension RuleCatalog {
                     fix: "Write a dictionary with a dictionary for each host."
                 )
             }
-            for entry in facts.exceptions where entry.members == nil && KeyPlacement.belongs(entry.key) == nil && entry.key != "NSPinnedDomains" {
+            for entry in facts.exceptions
+            where entry.members == nil && KeyPlacement.belongs(entry.key) == nil && entry.key != "NSPinnedDomains" {
                 hits.report(
                     entry.member,
                     entry.path,

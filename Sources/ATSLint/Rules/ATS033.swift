@@ -9,7 +9,8 @@ extension RuleCatalog {
         "ATS033",
         .note,
         "A minimum of TLS 1.3 shuts out servers that end at TLS 1.2.",
-        reason: "Stricter than the default. A server, a proxy or a content network without TLS 1.3 can then not be reached.",
+        reason:
+            "Stricter than the default. A server, a proxy or a content network without TLS 1.3 can then not be reached.",
         citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21"),
         firstOS: "iOS 12.2, macOS 10.14.4",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
@@ -17,7 +18,9 @@ extension RuleCatalog {
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions {
-                guard let member = entry.sub("NSExceptionMinimumTLSVersion"), member.node.string == "TLSv1.3" else { continue }
+                guard let member = entry.sub("NSExceptionMinimumTLSVersion"), member.node.string == "TLSv1.3" else {
+                    continue
+                }
                 hits.report(
                     member,
                     entry.path(member.key),

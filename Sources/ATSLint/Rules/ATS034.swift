@@ -9,7 +9,8 @@ extension RuleCatalog {
         "ATS034",
         .note,
         "There is no ATS dictionary, so the default rules hold.",
-        reason: "Without NSAppTransportSecurity every host needs TLS 1.2 with forward secrecy and a trusted certificate; only local hosts are free.",
+        reason:
+            "Without NSAppTransportSecurity every host needs TLS 1.2 with forward secrecy and a trusted certificate; only local hosts are free.",
         citation: .apple("NSAppTransportSecurity", read: "2026-11-21"),
         fires: Example(nil, root: "<key>CFBundleIdentifier</key>\n<string>com.example.app</string>"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
@@ -22,9 +23,12 @@ extension RuleCatalog {
             let place: String
             switch facts.subject.origin {
             case .infoPlist: place = "at the top of \(facts.subject.path)"
-            case .generated: place = "in \(facts.subject.path); the build generates the Info.plist (GENERATE_INFOPLIST_FILE) and no list of the project adds the key"
+            case .generated:
+                place =
+                    "in \(facts.subject.path); the build generates the Info.plist (GENERATE_INFOPLIST_FILE) and no list of the project adds the key"
             case .search(let files):
-                place = "in \(files) files under \(facts.subject.path), none of which is an Info.plist (build and dependency folders are not searched)"
+                place =
+                    "in \(files) files under \(facts.subject.path), none of which is an Info.plist (build and dependency folders are not searched)"
             }
             hits.report(
                 facts.subject.document.root,

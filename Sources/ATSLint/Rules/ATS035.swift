@@ -9,7 +9,8 @@ extension RuleCatalog {
         "ATS035",
         .error,
         "A dictionary has the same key twice.",
-        reason: "The parser of the system keeps one of the two, the last, without a word. Who reads the file sees the other.",
+        reason:
+            "The parser of the system keeps one of the two, the last, without a word. Who reads the file sees the other.",
         citation: Citation(source: "CoreFoundation: CFPropertyList.c (observed)", read: "2026-11-21"),
         mend: "removes the ones that are not read",
         fires: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>\n<key>NSAllowsArbitraryLoads</key>\n<false/>"),
@@ -27,7 +28,8 @@ extension RuleCatalog {
                         severity: isATS ? nil : .warning,
                         keyPath: oddity.keyPath,
                         offset: oddity.offset,
-                        message: "The key '\(oddity.keyPath.last?.prefix(120) ?? "")' stands twice in the same dictionary. This last one counts; the earlier one is never read.",
+                        message:
+                            "The key '\(oddity.keyPath.last?.prefix(120) ?? "")' stands twice in the same dictionary. This last one counts; the earlier one is never read.",
                         fix: "Remove the one that is not meant.",
                         mends: earlier.map { [.remove($0)] } ?? []
                     )

@@ -9,10 +9,14 @@ extension RuleCatalog {
         "ATS036",
         .warning,
         "There is text after the end of the property list.",
-        reason: "The parser of the system stops at the end of the first list and never reads the rest; often it is the remains of a merge.",
+        reason:
+            "The parser of the system stops at the end of the first list and never reads the rest; often it is the remains of a merge.",
         citation: Citation(source: "CoreFoundation: CFPropertyList.c (observed)", read: "2026-11-21"),
         mend: "removes the text after the end",
-        fires: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", trailing: "<dict><key>NSAllowsArbitraryLoads</key><true/></dict>\n"),
+        fires: Example(
+            "<key>NSAllowsLocalNetworking</key>\n<true/>",
+            trailing: "<dict><key>NSAllowsArbitraryLoads</key><true/></dict>\n"
+        ),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", trailing: "<!-- a comment -->\n"),
         check: .plist { facts, hits in

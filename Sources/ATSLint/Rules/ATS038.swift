@@ -9,7 +9,8 @@ extension RuleCatalog {
         "ATS038",
         .note,
         "A value is filled in by the build and cannot be judged yet.",
-        reason: "A placeholder such as $(API_HOST) becomes a value when the app is built. What it becomes, only the built app tells.",
+        reason:
+            "A placeholder such as $(API_HOST) becomes a value when the app is built. What it becomes, only the built app tells.",
         citation: .apple("Build settings reference: INFOPLIST_EXPAND_BUILD_SETTINGS", read: "2026-11-21"),
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>$(MINIMUM_TLS)</string>"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),

@@ -25,7 +25,10 @@ extension RuleCatalog {
                 + "<string>r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=</string></dict></array></dict>",
             root: "<key>MinimumOSVersion</key>\n<string>14.0</string>"
         ),
-        notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>", root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"),
+        notApplicable: Example(
+            "<key>NSAllowsArbitraryLoads</key>\n<false/>",
+            root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"
+        ),
         check: .plist { facts, hits in
             guard let minimum = facts.subject.minimumOS else { return }
             if facts.reachesIOS9 {

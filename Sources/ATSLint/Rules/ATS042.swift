@@ -14,7 +14,9 @@ extension RuleCatalog {
             not the list of ATS with RSA key exchange added.
             """,
         citation: .security("protocol/SecProtocolConfiguration.m (transformed options)"),
-        fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>"),
+        fires: .domain(
+            "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>"
+        ),
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
         check: .plist { facts, hits in

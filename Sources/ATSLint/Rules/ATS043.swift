@@ -13,7 +13,10 @@ extension RuleCatalog {
             A .NET app with the managed HttpClient handler speaks TLS by itself: the dictionary has no effect on its requests. \
             It still holds for web views, media and everything else that the system loads.
             """,
-        citation: Citation(source: "Microsoft Learn: HttpClient stack and SSL/TLS implementation selector for iOS and macOS", read: "2026-11-21"),
+        citation: Citation(
+            source: "Microsoft Learn: HttpClient stack and SSL/TLS implementation selector for iOS and macOS",
+            read: "2026-11-21"
+        ),
         fires: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", handler: "managed"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", handler: "nsurlsession"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),

@@ -9,7 +9,8 @@ extension RuleCatalog {
         "ATS044",
         .note,
         "A host does not inherit from its parent's exception.",
-        reason: "The nearest entry decides alone. Nothing is merged: what the parent allows must be said again, and a dead key inherits nothing either.",
+        reason:
+            "The nearest entry decides alone. Nothing is merged: what the parent allows must be said again, and a dead key inherits nothing either.",
         citation: .security("protocol/SecProtocolConfiguration.m (search for an exception)"),
         fires: Example(
             "<key>NSExceptionDomains</key>\n<dict>\n"

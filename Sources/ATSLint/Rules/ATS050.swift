@@ -13,7 +13,10 @@ extension RuleCatalog {
         citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
         fires: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>", before: ""),
         passes: Example("", before: "<key>NSAllowsArbitraryLoads</key>\n<true/>"),
-        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", before: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example(
+            "<key>NSAllowsLocalNetworking</key>\n<true/>",
+            before: "<key>NSAllowsLocalNetworking</key>\n<true/>"
+        ),
         check: .difference
     )
 }

@@ -1,11 +1,159 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
+import ATSLint
+import AppBundles
+import AppTransportSecurity
+public import ArgumentParser
+public import Findings
+import Foundation
 
 struct LintCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "lint",
-        abstract: "Reads an app's ATS dictionary like Apple reads it, and says what is wrong."
+        abstract: "Reads an app's ATS dictionary like Apple reads it, and says what is wrong.",
+        discussion: """
+            PATH is an Info.plist (XML or binary), an .app, .appex, .ipa or .xcarchive, or a folder to search. - is standard input.
+
+            Example:
+              sealward ats lint Info.plist --fail-on warning
+
+            Exit status: 0 no finding of that severity, 1 findings, 2 something cannot be read, 64 usage.
+            """
     )
+
+    enum Format: String, ExpressibleByArgument, CaseIterable {
+        case text, json, sarif, junit, github, xcode, markdown, html
+    }
+
+    @Argument(help: ArgumentHelp("What to lint.", valueName: "PATH"))
+    var paths: [String] = []
+
+    @Option(help: "The form of the result: text, json, sarif, junit, github, xcode, markdown or html.")
+    var format: Format = .text
+
+    @Option(help: "The mildest severity that fails the run: error, warning or note.")
+    var failOn: Severity = .error
+
+    @Option(
+        name: .customLong("minimum-os"),
+        help: ArgumentHelp("The oldest system the app runs on, for example ios15 or macos12.", valueName: "ID")
+    )
+    var minimumOS: String?
+
+    @Option(help: ArgumentHelp("Known findings that do not fail the run.", valueName: "FILE"))
+    var baseline: String?
+
+    @Flag(
+        help:
+            "Write the baseline: all findings if there is none yet, else drop what is healed. It never gains findings."
+    )
+    var updateBaseline = false
+
+    @Option(
+        help: ArgumentHelp("An earlier Info.plist, app or folder: report only what got weaker since.", valueName: "OLD")
+    )
+    var against: String?
+
+    @Flag(help: "Write the safe mends into the files.")
+    var fix = false
+
+    @Flag(help: "Print a draft of the justification for App Review.")
+    var justify = false
+
+    @Option(help: ArgumentHelp("A report of 'ats check --format json', for --justify.", valueName: "FILE"))
+    var checkReport: String?
+
+    @OptionGroup var shared: SharedOptions
+
+    func validate() throws {
+        if paths.isEmpty { throw ValidationError("Name what to lint, for example: sealward ats lint Info.plist") }
+        if let minimumOS, MinimumSystem(id: minimumOS) == nil {
+            throw ValidationError("'\(minimumOS)' is no system; write for example ios15, ios12.2 or macos10.12.")
+        }
+        if updateBaseline, baseline == nil { throw ValidationError("--update-baseline needs --baseline FILE.") }
+        if checkReport != nil, !justify { throw ValidationError("--check-report is for --justify.") }
+        if against != nil, fix || justify { throw ValidationError("--against goes with neither --fix nor --justify.") }
+        if paths.count(where: { $0 == "-" }) > 1 { throw ValidationError("Standard input can be read once only.") }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            var gathered = LintInput(minimumOS: minimumOS)
+            for path in paths { try gathered.add(path) }
+            if fix { try LintFixes.apply(to: &gathered, quiet: shared.quiet) }
+            var results: [LintResult]
+            if let against {
+                var old = LintInput(minimumOS: minimumOS)
+                try old.add(against)
+                for (path, reason) in old.unreadable { throw CommandFault("\(path): \(reason).") }
+                results = gathered.weakenings(since: old)
+            } else {
+                results = Linter.lint(gathered.subjects)
+            }
+            if let baseline {
+                results = try LintBaselines.apply(baseline, to: results, update: updateBaseline, quiet: shared.quiet)
+            }
+            let report = FindingsReport(
+                version: Sealward.configuration.version,
+                rules: RuleCatalog.all.map(\.reportDescription),
+                files: results.map {
+                    .init(path: LintInput.relative($0.subject.path), findings: $0.findings.map(\.finding))
+                },
+                failOn: failOn,
+                unreadable: gathered.unreadable
+            )
+            let draft = justify ? JustificationDraft(results, evidence: try evidence()).text() : nil
+            try CommandIO.write(render(report, results, gathered, draft), to: shared.output)
+            for (path, reason) in report.unreadable where format != .text || draft != nil {
+                CommandIO.say("sealward: \(path): \(reason).")
+            }
+            if report.fails { return .findings }
+            return report.unreadable.isEmpty ? .clean : .undetermined
+        }
+    }
+
+    private func evidence() throws -> CheckEvidence? {
+        guard let checkReport else { return nil }
+        do {
+            return try CheckEvidence(json: try CommandIO.read(checkReport))
+        } catch let malformed as MalformedInput {
+            throw CommandFault("\(checkReport): \(malformed.description).")
+        }
+    }
+
+    private func render(_ report: FindingsReport, _ results: [LintResult], _ input: LintInput, _ draft: String?)
+        -> String
+    {
+        if let draft, format == .text || format == .markdown { return draft }
+        switch format {
+        case .text: return report.text(colour: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil))
+        case .json: return json(results, input, draft).rendered() + "\n"
+        case .sarif: return report.sarif().rendered() + "\n"
+        case .junit: return report.junit()
+        case .github: return report.github()
+        case .xcode: return report.xcode()
+        case .markdown: return report.markdown()
+        case .html: return report.html()
+        }
+    }
+
+    private func json(_ results: [LintResult], _ input: LintInput, _ draft: String?) -> JSONValue {
+        var members: [JSONValue.Member] = [
+            .init("schema", "sealward.ats-lint/1"),
+            .init("files", .array(results.map { $0.json(attest: input.attest[$0.subject.path]) })),
+        ]
+        if !input.unreadable.isEmpty {
+            members.append(
+                .init(
+                    "unreadable",
+                    .array(input.unreadable.map { ["path": .string($0.path), "reason": .string($0.reason)] })
+                )
+            )
+        }
+        if let draft { members.append(.init("justification", .string(draft))) }
+        return .object(members)
+    }
 }
+
+extension Severity: ExpressibleByArgument {}

@@ -1,11 +1,49 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSLint
 import ArgumentParser
+import Findings
 
 struct RulesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rules",
-        abstract: "The lint rules, each with reason, example and citation."
+        abstract: "The lint rules, each with reason, example and citation.",
+        discussion: """
+            Example:
+              sealward ats rules ATS011
+            """
     )
+
+    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, markdown }
+
+    @Argument(help: ArgumentHelp("A rule, for example ATS011. Without it all are listed.", valueName: "ID"))
+    var id: String?
+
+    @Option(help: "The form of the result: text, json or markdown (all rules as a page).")
+    var format: Format = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func validate() throws {
+        if let id, RuleCatalog.rule(id) == nil {
+            throw ValidationError(
+                "There is no rule '\(id)'. The rules are ATS001 to \(RuleCatalog.all.last?.id ?? ""); 'sealward ats rules' lists them."
+            )
+        }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            let rule = id.flatMap(RuleCatalog.rule)
+            let text =
+                switch format {
+                case .text: rule.map(RuleBook.text) ?? RuleBook.list()
+                case .json: RuleBook.json(rule.map { [$0] } ?? RuleCatalog.all).rendered() + "\n"
+                case .markdown: RuleBook.markdown()
+                }
+            try CommandIO.write(text, to: shared.output)
+            return .clean
+        }
+    }
 }

@@ -1,0 +1,105 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+/// A draft of the justification that App Review asks for: facts from the list and from measurements, and a marked blank for the
+/// business reason, which no program can know.
+public struct JustificationDraft: Sendable {
+    /// Marks where a person has to write.
+    public static let blank = "[WRITE HERE: why the app needs this]"
+
+    private let results: [LintResult]
+    private let evidence: CheckEvidence?
+
+    public init(_ results: [LintResult], evidence: CheckEvidence?) {
+        self.results = results
+        self.evidence = evidence
+    }
+
+    /// The draft in Markdown.
+    public func text() -> String {
+        let asking = results.filter { !$0.reviewTriggers.isEmpty }
+        guard !asking.isEmpty else {
+            return "No key of the dictionary asks for a justification in App Review.\n"
+        }
+        var result = "# App Transport Security: draft for the notes to App Review\n\n"
+        result +=
+            "Facts below come from the Info.plist\(evidence.map { " and from measurements of the servers (profile \($0.os))" } ?? ""). "
+        result += "Lines in square brackets are for you to write.\n"
+        for file in asking { result += section(file) }
+        if evidence == nil {
+            result +=
+                "\nThe servers were not measured. Run `sealward ats check HOST... --format json --output check.json` and give the file "
+            result += "with `--check-report check.json` to add what each server supports.\n"
+        }
+        return result
+    }
+
+    private func section(_ file: LintResult) -> String {
+        let facts = PlistFacts(file.subject)
+        var result = "\n## \(file.subject.bundle ?? file.subject.path)\n"
+        for finding in file.findings {
+            guard let key = finding.reviewTrigger else { continue }
+            let host = finding.finding.keyPath.count >= 4 ? finding.finding.keyPath[2] : nil
+            result += "\n### \(key)\(host.map { " for \($0)" } ?? "")\n\n"
+            if let place = finding.finding.location { result += "- Set in \(file.subject.path), line \(place.line).\n" }
+            result += "- Effect: \(effect(key, host, facts))\n"
+            result += measured(host, facts)
+            result += "- Reason: \(Self.blank)\n"
+        }
+        return result
+    }
+
+    private func effect(_ key: String, _ host: String?, _ facts: PlistFacts) -> String {
+        let entry = host.flatMap { host in facts.exceptions.last { $0.key == host } }
+        let covered = (host ?? "") + (entry?.includesSubdomains == true ? " and its subdomains" : "")
+        switch key {
+        case "NSAllowsArbitraryLoads":
+            let kept = facts.exceptions.filter { !$0.allowsInsecureLoads && !$0.host.isDead }.map(\.key)
+            if !facts.arbitraryLoadsInForce {
+                return "none on iOS 10, macOS 10.12 and later, where another key takes its place."
+            }
+            return "ATS is off for every host"
+                + (kept.isEmpty ? "." : ", except \(kept.joined(separator: ", ")), which keep it.")
+        case "NSAllowsArbitraryLoadsForMedia":
+            return "ATS is off for media that AVFoundation loads; everything else keeps it."
+        case "NSAllowsArbitraryLoadsInWebContent": return "ATS is off inside of web views; everything else keeps it."
+        case _ where key.hasSuffix("MinimumTLSVersion"):
+            return
+                "\(covered) may speak \(entry?.sub(key)?.node.string ?? "an older version of TLS"); every other host keeps TLS 1.2."
+        default: return "plain HTTP to \(covered) is allowed; every other host keeps ATS."
+        }
+    }
+
+    private func measured(_ host: String?, _ facts: PlistFacts) -> String {
+        guard let evidence else { return "" }
+        let includes = host.flatMap { host in facts.exceptions.last { $0.key == host } }?.includesSubdomains ?? false
+        let targets = host.map { evidence.targets(of: $0, subdomains: includes) } ?? evidence.targets
+        guard !targets.isEmpty else { return "- Measured: no measurement covers this host.\n" }
+        var result = ""
+        for target in targets {
+            guard
+                let standard = target.tests.first(where: { $0.name == "ATS Default Connection" }) ?? target.tests.first
+            else { continue }
+            switch standard.result {
+            case "PASS":
+                result +=
+                    "- Measured: \(target.target) meets full ATS over HTTPS today. The key may not be needed for it.\n"
+            case "FAIL":
+                let passing = target.tests.filter { $0.result == "PASS" }.map(\.name)
+                let why = standard.because.map { "\($0.message) (\($0.code))" }.joined(separator: " ")
+                result += "- Measured: \(target.target) does not meet full ATS. \(why)\n"
+                result +=
+                    passing.isEmpty
+                    ? "- Measured: \(target.target) loads over HTTPS under none of the tested exceptions.\n"
+                    : "- Measured: \(target.target) loads with: \(passing.joined(separator: "; ")).\n"
+            default:
+                result +=
+                    "- Measured: \(target.target) could not be determined. \(standard.because.first.map(\.message) ?? "")\n"
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,47 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+
+extension LintResult {
+    /// The member of `files` in the JSON report.
+    package func json(attest: JSONValue? = nil) -> JSONValue {
+        var members: [JSONValue.Member] = [
+            .init("path", .string(subject.path)),
+            .init("bundle", .optional(subject.bundle)),
+            .init("minimumOS", .optional(subject.minimumOS?.text)),
+            .init("role", .string(subject.role.rawValue)),
+            .init("findings", .array(findings.map { LintResult.json($0.finding) })),
+            .init("reviewTriggers", .array(reviewTriggers.map(JSONValue.string))),
+            .init(
+                "networkStack",
+                subject.networkStack.map {
+                    ["handler": .string($0.handler), "atsApplies": .bool($0.atsApplies), "source": .string($0.source)]
+                } ?? .null
+            ),
+        ]
+        if let attest { members.append(.init("appAttest", attest)) }
+        return .object(members)
+    }
+
+    private static func json(_ finding: Finding) -> JSONValue {
+        [
+            "rule": .string(finding.rule),
+            "severity": .string(finding.severity.rawValue),
+            "line": .optional(finding.location?.line),
+            "column": .optional(finding.location?.column),
+            "keyPath": .string(finding.keyPath.keyPathText),
+            "keyPathComponents": .array(finding.keyPath.map(JSONValue.string)),
+            "message": .string(finding.message),
+            "fix": .optional(finding.fix),
+            "citation": .optional(finding.citation.map { $0.url ?? $0.source }),
+        ]
+    }
+}
+
+extension Rule {
+    /// What the formats say about the rule.
+    package var reportDescription: FindingsReport.RuleDescription {
+        .init(id: id, severity: severity, summary: summary, reason: reason, citation: citation)
+    }
+}

@@ -1,0 +1,220 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// The page of `ats check`: what each server does, why, and what mends it.
+///
+/// Fill it with plain values; nothing is judged here. Every text is escaped.
+///
+///     var target = DiagnosisPage.Target(name: "https://api.example.com/")
+///     target.verdicts = [.init(system: "macOS 26", result: .fail)]
+///     let html = DiagnosisPage(version: "0.1.0", targets: [target]).html()
+public struct DiagnosisPage: Sendable {
+    public enum Result: String, Sendable {
+        case pass = "PASS"
+        case fail = "FAIL"
+        case undetermined = "UNDETERMINED"
+    }
+
+    /// The verdict for one system, for the strip of hosts by systems.
+    public struct Verdict: Sendable {
+        public let system: String
+        public let result: Result
+
+        public init(system: String, result: Result) {
+            self.system = system
+            self.result = result
+        }
+    }
+
+    /// One tested configuration.
+    public struct Configuration: Sendable {
+        public let section: String
+        public let name: String
+        public let result: Result
+        /// Whether it is the smallest exception that works.
+        public let isSmallest: Bool
+        /// The dictionary as text, shown on demand.
+        public let dictionary: String?
+
+        public init(section: String, name: String, result: Result, isSmallest: Bool = false, dictionary: String? = nil)
+        {
+            self.section = section
+            self.name = name
+            self.result = result
+            self.isSmallest = isSmallest
+            self.dictionary = dictionary
+        }
+    }
+
+    /// One certificate of the chain; times in seconds since 1970.
+    public struct Certificate: Sendable {
+        public let name: String
+        public let notBefore: Int
+        public let notAfter: Int
+
+        public init(name: String, notBefore: Int, notAfter: Int) {
+            self.name = name
+            self.notBefore = notBefore
+            self.notAfter = notAfter
+        }
+    }
+
+    /// Everything about one server. Parts that stay empty are left out of the page.
+    public struct Target: Sendable {
+        public var name: String
+        public var verdicts: [Verdict] = []
+        public var configurations: [Configuration] = []
+        /// First cause first.
+        public var causes: [Cause] = []
+        /// Leaf first.
+        public var certificates: [Certificate] = []
+        /// The plist before and after the smallest exception.
+        public var before: String?
+        public var after: String?
+        /// A server configuration that mends it; see ``NginxSnippet``.
+        public var serverConfiguration: String?
+
+        public init(name: String) { self.name = name }
+    }
+
+    public let version: String
+    public let targets: [Target]
+    /// The moment of judgement in seconds since 1970, for the timeline.
+    public let judgedAt: Int?
+
+    public init(version: String, targets: [Target], judgedAt: Int? = nil) {
+        self.version = version
+        self.targets = targets
+        self.judgedAt = judgedAt
+    }
+
+    /// The page as text.
+    public func html() -> String {
+        let failing = targets.count { $0.configurations.first?.result == .fail }
+        let moment = judgedAt.map { ", judged on \(CivilDate.text($0))" } ?? ""
+        var page = HTMLPage(
+            title: "App Transport Security check",
+            lead:
+                "\(targets.count) target\(targets.count == 1 ? "" : "s"), \(failing) failing the default configuration\(moment)."
+        )
+        if targets.contains(where: { !$0.verdicts.isEmpty }) { page.section("Hosts by system", strip()) }
+        for target in targets { page.section(target.name, markup(target)) }
+        return page.rendered(footer: "sealward \(version)")
+    }
+
+    private func tag(_ result: Result) -> String {
+        "<span class=\"tag \(result.rawValue.lowercased())\">\(result.rawValue)</span>"
+    }
+
+    private func strip() -> String {
+        var systems: [String] = []
+        for verdict in targets.flatMap(\.verdicts) where !systems.contains(verdict.system) {
+            systems.append(verdict.system)
+        }
+        var result = "<div class=\"wide\"><table class=\"strip\"><thead><tr><th>host</th>"
+        for system in systems { result += "<th>\(HTMLPage.text(system))</th>" }
+        result += "</tr></thead><tbody>\n"
+        for target in targets {
+            result += "<tr><th><code>\(HTMLPage.text(target.name))</code></th>"
+            for system in systems {
+                result += "<td>\(target.verdicts.first { $0.system == system }.map { tag($0.result) } ?? "–")</td>"
+            }
+            result += "</tr>\n"
+        }
+        return result + "</tbody></table></div>\n"
+    }
+
+    private func markup(_ target: Target) -> String {
+        var result = ""
+        if !target.causes.isEmpty {
+            result += "<h3>Why</h3>\n<ol class=\"causes\">\n"
+            for cause in target.causes {
+                result += "<li><code>\(HTMLPage.text(cause.code.rawValue))</code> \(HTMLPage.text(cause.message))"
+                if let citation = cause.citation {
+                    result += " <span class=\"path\">(\(HTMLPage.text(citation.source)))</span>"
+                }
+                result += "</li>\n"
+            }
+            result += "</ol>\n"
+        }
+        if !target.configurations.isEmpty { result += "<h3>Configurations</h3>\n" + grid(target.configurations) }
+        if !target.certificates.isEmpty { result += "<h3>Certificates</h3>\n" + timeline(target.certificates) }
+        if let before = target.before, let after = target.after, before != after {
+            result += "<h3>The smallest change of the Info.plist</h3>\n<pre>"
+            for line in LineDifference.lines(from: before, to: after) {
+                result += "<span class=\"\(line.kind.rawValue)\">\(line.kind.sign) \(HTMLPage.block(line.text))</span>"
+            }
+            result += "</pre>\n"
+        }
+        if let configuration = target.serverConfiguration {
+            result += "<h3>Or mend the server (nginx)</h3>\n<pre>\(HTMLPage.block(configuration))</pre>\n"
+        }
+        return result
+    }
+
+    private func grid(_ configurations: [Configuration]) -> String {
+        var result =
+            "<table class=\"stack\"><thead><tr><th>configuration</th><th>result</th><th></th></tr></thead><tbody>\n"
+        var section = ""
+        for row in configurations {
+            if row.section != section {
+                section = row.section
+                result += "<tr><td colspan=\"3\" class=\"path\">\(HTMLPage.text(section))</td></tr>\n"
+            }
+            result += "<tr\(row.isSmallest ? " class=\"smallest\"" : "")><td>\(HTMLPage.text(row.name))"
+            if let dictionary = row.dictionary {
+                result +=
+                    "<details><summary class=\"path\">dictionary</summary><pre>\(HTMLPage.block(dictionary))</pre></details>"
+            }
+            result += "</td><td>\(tag(row.result))</td><td>\(row.isSmallest ? "smallest that works" : "")</td></tr>\n"
+        }
+        return result + "</tbody></table>\n"
+    }
+
+    private func timeline(_ certificates: [Certificate]) -> String {
+        let now = judgedAt ?? certificates.map(\.notBefore).max() ?? 0
+        let first = min(certificates.map(\.notBefore).min() ?? now, now)
+        let last = max(certificates.map(\.notAfter).max() ?? now, now)
+        func percent(_ moment: Int) -> String {
+            // In hundredths of a percent, in Double so that absurd dates cannot overflow.
+            let share = last > first ? (Double(moment) - Double(first)) / (Double(last) - Double(first)) : 0
+            let hundredths = Int((min(1, max(0, share)) * 10_000).rounded())
+            return "\(hundredths / 100).\(hundredths % 100 / 10)\(hundredths % 10)"
+        }
+        var result =
+            "<table class=\"stack\"><thead><tr><th>certificate</th><th>from</th><th>to</th><th></th></tr></thead><tbody>\n"
+        for certificate in certificates {
+            let isOut = now < certificate.notBefore || now > certificate.notAfter
+            result += "<tr><td>\(HTMLPage.text(certificate.name))</td><td>\(CivilDate.text(certificate.notBefore))</td>"
+            result +=
+                "<td>\(CivilDate.text(certificate.notAfter))\(isOut ? " <span class=\"tag fail\">outside</span>" : "")</td>"
+            result +=
+                "<td><div class=\"bar\"><i\(isOut ? " class=\"out\"" : "") style=\"left:\(percent(certificate.notBefore))%;"
+            result += "right:calc(100% - \(percent(certificate.notAfter))%)\"></i>"
+            result += judgedAt == nil ? "" : "<b style=\"left:\(percent(now))%\"></b>"
+            result += "</div></td></tr>\n"
+        }
+        return result + "</tbody></table>\n"
+    }
+}
+
+/// Dates without a calendar library.
+enum CivilDate {
+    /// `YYYY-MM-DD` in UTC.
+    static func text(_ seconds: Int) -> String {
+        let clamped = min(max(seconds, -62_135_596_800), 253_402_300_799)
+        let days = (clamped - (clamped % 86_400 + 86_400) % 86_400) / 86_400
+        let shifted = days + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let digits = String(year)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "-\(two(month))-\(two(day))"
+    }
+}

@@ -1,0 +1,110 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+extension FindingsReport {
+    /// The form for people in a terminal.
+    public func text(colour: Bool) -> String {
+        func paint(_ text: String, _ code: String) -> String { colour ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text }
+        var result = ""
+        for file in files where !file.findings.isEmpty {
+            result += paint(Self.printable(file.path), "1") + "\n"
+            for finding in file.findings {
+                let place = finding.location.map { "\($0.line):\($0.column)" } ?? "-"
+                let word =
+                    switch finding.severity {
+                    case .error: paint("error", "1;31")
+                    case .warning: paint("warning", "1;33")
+                    case .note: paint("note", "1;36")
+                    }
+                result += "  \(place)  \(word) \(finding.rule)  \(Self.printable(finding.keyPath.keyPathText))\n"
+                result += "      \(Self.printable(finding.message))\n"
+                if let fix = finding.fix { result += "      \(paint("->", "2")) \(Self.printable(fix))\n" }
+            }
+            result += "\n"
+        }
+        for (path, reason) in unreadable {
+            result += "\(Self.printable(path)): could not be read: \(Self.printable(reason))\n"
+        }
+        return result + summary + ".\n"
+    }
+
+    /// The form that Xcode and most editors understand in a build log: one line for each finding.
+    public func xcode() -> String {
+        var result = ""
+        for file in files {
+            for finding in file.findings {
+                let place = finding.location.map { "\($0.line):\($0.column)" } ?? "1:1"
+                result += "\(Self.printable(file.path)):\(place): \(finding.severity.rawValue): "
+                result += "\(Self.printable(finding.message)) [\(finding.rule)]\n"
+            }
+        }
+        return result
+    }
+
+    /// Workflow commands of GitHub Actions, which become annotations of a pull request.
+    public func github() -> String {
+        var result = ""
+        for file in files {
+            for finding in file.findings {
+                let command =
+                    switch finding.severity {
+                    case .error: "error"
+                    case .warning: "warning"
+                    case .note: "notice"
+                    }
+                var properties = "file=\(Self.workflowProperty(file.path))"
+                if let location = finding.location { properties += ",line=\(location.line),col=\(location.column)" }
+                properties += ",title=\(finding.rule)"
+                let text = finding.message + (finding.fix.map { "\n" + $0 } ?? "")
+                result += "::\(command) \(properties)::\(Self.workflowText(text))\n"
+            }
+        }
+        return result
+    }
+
+    private static func workflowText(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "%": result += "%25"
+            case "\r": result += "%0D"
+            case "\n": result += "%0A"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    private static func workflowProperty(_ text: String) -> String {
+        var result = ""
+        for scalar in workflowText(text).unicodeScalars {
+            switch scalar {
+            case ":": result += "%3A"
+            case ",": result += "%2C"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    /// Text without control characters: what comes from a file must not steer a terminal or begin a new line.
+    static func printable(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isControl) else { return text }
+        var result = ""
+        for scalar in text.unicodeScalars {
+            if isControl(scalar) {
+                result += "\\u{\(String(scalar.value, radix: 16))}"
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0...0x1F, 0x7F...0x9F, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}

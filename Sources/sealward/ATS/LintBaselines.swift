@@ -1,0 +1,35 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSLint
+import Findings
+import Foundation
+
+/// The baseline file of `ats lint`.
+enum LintBaselines {
+    /// Takes tolerated findings out of the results, and writes the file where that is asked for.
+    static func apply(_ path: String, to results: [LintResult], update: Bool, quiet: Bool) throws -> [LintResult] {
+        guard FileManager.default.fileExists(atPath: path) else {
+            guard update else {
+                throw CommandFault("\(path): there is no such file; write it with --update-baseline.")
+            }
+            let baseline = Baseline(results)
+            try CommandIO.write(baseline.json().rendered() + "\n", to: path)
+            return baseline.compare(results).new
+        }
+        let baseline: Baseline
+        do {
+            baseline = try Baseline(json: CommandIO.read(path))
+        } catch let malformed as MalformedInput {
+            throw CommandFault("\(path): \(malformed.description).")
+        }
+        let (new, healed, tightened) = baseline.compare(results)
+        if update, healed > 0 {
+            try CommandIO.write(tightened.json().rendered() + "\n", to: path)
+            if !quiet { CommandIO.say("\(path): \(healed) healed findings were dropped.") }
+        } else if healed > 0, !quiet {
+            CommandIO.say("\(path): \(healed) findings are healed; --update-baseline drops them.")
+        }
+        return new
+    }
+}

@@ -1,0 +1,65 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSLint
+import AppBundles
+import AppTransportSecurity
+import Findings
+import Foundation
+
+/// Writes the safe mends of `ats lint --fix`.
+enum LintFixes {
+    /// Mends the files in place, says what was done, and puts the mended lists into the input.
+    static func apply(to input: inout LintInput, quiet: Bool) throws {
+        for (index, subject) in input.subjects.enumerated() where subject.origin == .infoPlist {
+            guard subject.document.isVerbatim, FileManager.default.isWritableFile(atPath: subject.path) else {
+                if !quiet { CommandIO.say("\(subject.path): cannot be mended in place; only text files in UTF-8 can.") }
+                continue
+            }
+            let mender = PlistMender(subject) { try? PlistReader.read($0) }
+            if !mender.steps.isEmpty {
+                try CommandIO.write(bytes: mender.text, to: subject.path)
+                let document = try PlistReader.read(mender.text)
+                input.replace(index, with: subject.with(document))
+            }
+            guard !quiet else { continue }
+            for step in mender.steps {
+                CommandIO.say(
+                    "\(subject.path): \(step.finding.rule) \(step.finding.keyPath.keyPathText): \(step.action)."
+                )
+            }
+            for finding in mender.declined {
+                CommandIO.say(
+                    "\(subject.path): \(finding.rule) \(finding.keyPath.keyPathText): left as it is, because its mend would loosen the policy or raise another finding. \(finding.fix ?? "")"
+                )
+            }
+        }
+    }
+}
+
+extension CommandIO {
+    /// Replaces a file by bytes, at once.
+    static func write(bytes: [UInt8], to path: String) throws {
+        do {
+            try Data(bytes).write(to: URL(fileURLWithPath: path), options: .atomic)
+        } catch {
+            throw CommandFault("\(path): cannot be written; check its permissions.")
+        }
+    }
+}
+
+extension LintSubject {
+    /// The same list with another text.
+    fileprivate func with(_ document: PlistDocument) -> LintSubject {
+        LintSubject(
+            path: path,
+            document: document,
+            bundle: bundle,
+            minimumOS: minimumOS,
+            role: role,
+            app: app,
+            networkStack: networkStack,
+            origin: origin
+        )
+    }
+}

@@ -1,0 +1,112 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSLint
+import AppBundles
+import AppTransportSecurity
+import Findings
+import Foundation
+
+/// The lists that a run of `ats lint` looks at.
+struct LintInput {
+    private let minimumOS: MinimumSystem?
+    /// Lists with the path that they were found through.
+    private var found: [(root: String, subject: LintSubject)] = []
+    private(set) var unreadable: [(path: String, reason: String)] = []
+    /// What embedded profiles say, by the path of the list.
+    private(set) var attest: [String: JSONValue] = [:]
+
+    init(minimumOS: String?) { self.minimumOS = minimumOS.flatMap { MinimumSystem(id: $0) } }
+
+    var subjects: [LintSubject] { found.map(\.subject) }
+
+    mutating func add(_ path: String) throws {
+        let lists: FoundPlists
+        do {
+            if path == "-" {
+                lists = try InfoPlistSearch.read(try CommandIO.read("-", limit: 256 << 20), name: "standard input")
+            } else {
+                lists = try InfoPlistSearch.search(path)
+            }
+        } catch let malformed as MalformedInput {
+            unreadable.append((path == "-" ? "standard input" : path, malformed.description))
+            return
+        }
+        unreadable += lists.unreadable.map { ($0.path, $0.fault.description) }
+        for list in lists.lists {
+            found.append((path, subject(list)))
+            if let entitlement = list.attest { attest[list.path] = Self.json(entitlement) }
+        }
+    }
+
+    private func subject(_ list: FoundPlist) -> LintSubject {
+        LintSubject(
+            path: list.path,
+            document: list.document,
+            minimumOS: minimumOS,
+            role: role(list),
+            app: list.place?.app,
+            networkStack: list.stack.map {
+                NetworkStack(handler: $0.handler.rawValue, source: Self.relative($0.source))
+            },
+            origin: origin(list.origin)
+        )
+    }
+
+    private func role(_ list: FoundPlist) -> LintSubject.Role {
+        switch list.place?.part {
+        case .app: .app
+        case .appExtension: .appExtension
+        case .appClip: .appClip
+        case .watchApp: .watchApp
+        case nil: .unknown
+        }
+    }
+
+    private func origin(_ origin: FoundPlist.Origin) -> LintSubject.Origin {
+        switch origin {
+        case .file: .infoPlist
+        case .generated: .generated
+        case .nothing(let files): .search(files: files)
+        }
+    }
+
+    private static func json(_ entitlement: AttestEntitlement) -> JSONValue {
+        [
+            "environment": .optional(entitlement.environment),
+            "appId": .optional(entitlement.applicationIdentifier),
+            "team": .optional(entitlement.teamIdentifier),
+            "source": .string(entitlement.source),
+        ]
+    }
+
+    /// What got weaker since an older input. Lists are paired by their path below the argument, then by bundle, then by being the only ones.
+    func weakenings(since old: LintInput) -> [LintResult] {
+        let empty = PlistDocument(root: PlistNode(.dictionary([])), format: .xml)
+        return found.map { root, subject in
+            let place = Self.below(root, subject.path)
+            let partner =
+                old.found.first { Self.below($0.root, $0.subject.path) == place && !place.isEmpty }
+                ?? old.found.first { $0.subject.bundle != nil && $0.subject.bundle == subject.bundle }
+                ?? (found.count == 1 && old.found.count == 1 ? old.found.first : nil)
+            let before = partner?.subject ?? LintSubject(path: subject.path, document: empty)
+            return Linter.weakenings(from: before, to: subject)
+        }
+    }
+
+    private static func below(_ root: String, _ path: String) -> String {
+        path.hasPrefix(root) ? String(path.dropFirst(root.count)).trimmingCharacters(in: ["/"]) : path
+    }
+
+    mutating func replace(_ index: Int, with subject: LintSubject) {
+        if found.indices.contains(index) { found[index].subject = subject }
+    }
+
+    /// A path below the working folder without that folder: reports of two machines are the same.
+    static func relative(_ path: String) -> String {
+        guard path.hasPrefix("/") else { return path.hasPrefix("./") ? String(path.dropFirst(2)) : path }
+        let folder = FileManager.default.currentDirectoryPath
+        let prefix = folder.hasSuffix("/") ? folder : folder + "/"
+        return path.hasPrefix(prefix) ? String(path.dropFirst(prefix.count)) : path
+    }
+}

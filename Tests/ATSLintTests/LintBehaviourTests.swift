@@ -1,0 +1,150 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppBundles
+import AppTransportSecurity
+import Findings
+import Foundation
+import Testing
+
+@testable import ATSLint
+
+@Suite struct LintBehaviourTests {
+    @Test func pointsAtLineAndColumn() throws {
+        let text = """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <plist version="1.0">
+            <dict>
+              <key>NSAppTransportSecurity</key>
+              <dict>
+                <key>NSAllowArbitraryLoads</key>
+                <true/>
+              </dict>
+            </dict>
+            </plist>
+            """
+        let finding = try #require(Linter.lint(try LintFixtures.subject(text)).findings.first?.finding)
+        #expect(finding.rule == "ATS001")
+        #expect(finding.location == SourceLocation(line: 6, column: 5))
+        #expect(finding.keyPath == ["NSAppTransportSecurity", "NSAllowArbitraryLoads"])
+        #expect(finding.message.contains("NSAllowsArbitraryLoads"))
+    }
+
+    @Test(arguments: [
+        ("<key>NSAllowsArbitraryLoads</key><true/>", ["NSAllowsArbitraryLoads"]),
+        ("<key>NSAllowsArbitraryLoadsForMedia</key><true/>", ["NSAllowsArbitraryLoadsForMedia"]),
+        ("<key>NSAllowsArbitraryLoadsInWebContent</key><true/>", ["NSAllowsArbitraryLoadsInWebContent"]),
+        ("<key>NSAllowsLocalNetworking</key><true/>", []),
+        (
+            "<key>NSExceptionDomains</key><dict><key>a.example.com</key><dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict></dict>",
+            ["NSExceptionAllowsInsecureHTTPLoads"]
+        ),
+        (
+            "<key>NSExceptionDomains</key><dict><key>a.example.com</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.1</string></dict></dict>",
+            ["NSExceptionMinimumTLSVersion"]
+        ),
+        (
+            "<key>NSExceptionDomains</key><dict><key>a.example.com</key><dict><key>NSExceptionRequiresForwardSecrecy</key><false/></dict></dict>",
+            []
+        ),
+    ]) func namesWhatAppReviewAsksAbout(_ ats: String, _ triggers: [String]) throws {
+        #expect(try LintFixtures.lint(ats: ats).reviewTriggers == triggers)
+    }
+
+    @Test(arguments: [("9.0", "ATS011", Severity.note), ("10.0", "ATS011", .warning), ("15.0", "ATS011", .warning)])
+    func theOldestSystemDecides(_ minimum: String, _ rule: String, _ severity: Severity) throws {
+        let result = try LintFixtures.lint(
+            ats: "<key>NSAllowsArbitraryLoads</key><true/><key>NSAllowsArbitraryLoadsInWebContent</key><true/>",
+            root: "<key>MinimumOSVersion</key><string>\(minimum)</string>"
+        )
+        #expect(result.findings.first { $0.finding.rule == rule }?.finding.severity == severity)
+        #expect(result.subject.minimumOS?.text == minimum)
+    }
+
+    @Test(arguments: [("16.0", 1), ("17.0", 0)]) func addressKeysNeedNewSystems(_ minimum: String, _ count: Int) throws
+    {
+        let result = try LintFixtures.lint(
+            ats:
+                "<key>NSExceptionDomains</key><dict><key>198.51.100.0/24</key><dict><key>NSExceptionRequiresForwardSecrecy</key><false/></dict></dict>",
+            root: "<key>MinimumOSVersion</key><string>\(minimum)</string>"
+        )
+        #expect(result.findings.count { $0.finding.rule == "ATS009" } == count)
+    }
+
+    /// The order of keys and the encoding of the file do not matter.
+    @Test(arguments: RealDictionaryTests.all) func findingsDoNotDependOnOrderOrEncoding(
+        _ expected: RealDictionaryTests.Expected
+    ) throws {
+        let bytes = Array(try Data(contentsOf: LintFixtures.vectors.appendingPathComponent(expected.file)))
+        let document = try PlistReader.read(bytes)
+        let reference = Self.essence(Linter.lint(LintSubject(path: "x", document: document)))
+        let reordered = PlistDocument(root: Self.reversed(document.root), format: .xml)
+        #expect(Self.essence(Linter.lint(LintSubject(path: "x", document: reordered))) == reference)
+        let object = try PropertyListSerialization.propertyList(from: Data(bytes), options: [], format: nil)
+        for format in [PropertyListSerialization.PropertyListFormat.xml, .binary] {
+            let data = try PropertyListSerialization.data(fromPropertyList: object, format: format, options: 0)
+            let again = try PlistReader.read(Array(data))
+            #expect(Self.essence(Linter.lint(LintSubject(path: "x", document: again))) == reference)
+        }
+    }
+
+    private static func essence(_ result: LintResult) -> [String] {
+        result.findings.map(\.finding).map { "\($0.rule) \($0.severity) \($0.keyPath.keyPathText) \($0.message)" }
+            .sorted()
+    }
+
+    private static func reversed(_ node: PlistNode) -> PlistNode {
+        switch node.value {
+        case .dictionary(let members):
+            PlistNode(.dictionary(members.reversed().map { PlistMember($0.key, reversed($0.node)) }))
+        case .array(let elements): PlistNode(.array(elements.map(reversed)))
+        default: PlistNode(node.value)
+        }
+    }
+
+    @Test func theBaselineIsARatchet() throws {
+        let old = try LintFixtures.lint(ats: "<key>NSAllowsArbitraryLoads</key><true/>")
+        let new = try LintFixtures.lint(
+            ats: "<key>NSAllowsArbitraryLoads</key><true/><key>NSAllowArbitraryLoads</key><true/>"
+        )
+        let clean = try LintFixtures.lint(ats: "")
+        let baseline = Baseline([old])
+        #expect(try Baseline(json: Array(baseline.json().rendered().utf8)) == baseline)
+        #expect(baseline.compare([old]).new.flatMap(\.findings).isEmpty)
+        #expect(baseline.compare([new]).new.flatMap(\.findings).map(\.finding.rule) == ["ATS001"])
+        #expect(baseline.compare([new]).tightened == baseline)
+        #expect(baseline.compare([clean]).healed == 1)
+        #expect(baseline.compare([clean]).tightened.compare([old]).new.flatMap(\.findings).count == 1)
+    }
+
+    @Test func aMendNeverLoosens() throws {
+        let text =
+            "<plist><dict><key>NSAppTransportSecurity</key><dict>\n<key>NSAllowArbitraryLoads</key>\n<true/>\n<key>NSExceptionDomains</key><dict>\n<key>API.example.com</key><dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>\n</dict></dict></dict></plist>"
+        let subject = try LintFixtures.subject(text)
+        let mender = PlistMender(subject) { try? PlistReader.read($0) }
+        let mended = String(decoding: mender.text, as: UTF8.self)
+        // The misspelled key goes, because its right spelling would switch ATS off; the host in capitals stays for the same reason.
+        #expect(!mended.contains("NSAllowArbitraryLoads") && !mended.contains("NSAllowsArbitraryLoads"))
+        #expect(mended.contains("API.example.com"))
+        #expect(mender.declined.map(\.rule) == ["ATS007"])
+    }
+
+    @Test func justificationStatesFactsAndLeavesTheReasonOpen() throws {
+        let result = try LintFixtures.lint(
+            ats:
+                "<key>NSExceptionDomains</key><dict><key>old.example.com</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string></dict></dict>"
+        )
+        let report = """
+            {"schema":"sealward.ats-check/1","os":"macos26","targets":[{"target":"https://old.example.com:443/","host":"old.example.com","port":443,
+            "address":"192.0.2.1","tests":[{"section":"s","name":"ATS Default Connection","ats":{},"result":"FAIL","error":null,
+            "because":[{"code":"ats.tls.version-too-low","message":"The server ends at TLS 1.0."}]},
+            {"section":"s","name":"TLSv1.0","ats":{},"result":"PASS","because":[]}],"smallestException":{},"facts":{},"handshakes":1,"elapsedMilliseconds":1}]}
+            """
+        let draft = JustificationDraft([result], evidence: try CheckEvidence(json: Array(report.utf8))).text()
+        #expect(draft.contains("old.example.com"))
+        #expect(draft.contains("The server ends at TLS 1.0."))
+        #expect(draft.contains("loads with: TLSv1.0"))
+        #expect(draft.contains(JustificationDraft.blank))
+        #expect(JustificationDraft([try LintFixtures.lint(ats: "")], evidence: nil).text().contains("No key"))
+    }
+}

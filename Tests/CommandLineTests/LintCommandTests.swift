@@ -1,0 +1,238 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct LintCommandTests {
+    private let folder: TemporaryDirectory
+
+    init() throws { folder = try TemporaryDirectory() }
+
+    struct Run {
+        let status: Int32
+        let output: String
+        let errors: String
+
+        var json: [String: Any] {
+            (try? JSONSerialization.jsonObject(with: Data(output.utf8))) as? [String: Any] ?? [:]
+        }
+        var files: [[String: Any]] { json["files"] as? [[String: Any]] ?? [] }
+        var findings: [[String: Any]] { files.flatMap { $0["findings"] as? [[String: Any]] ?? [] } }
+        var rules: [String] { findings.compactMap { $0["rule"] as? String } }
+    }
+
+    /// Runs the built program in the test's folder.
+    private func sealward(_ arguments: [String], input: String = "") throws -> Run {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let process = Process()
+        process.executableURL = root.appendingPathComponent(".build/debug/sealward")
+        process.arguments = ["ats"] + arguments
+        process.currentDirectoryURL = folder.url
+        let (stdin, stdout) = (Pipe(), Pipe())
+        let errors = folder.path("stderr-\(UUID().uuidString)")
+        FileManager.default.createFile(atPath: errors, contents: nil)
+        process.standardInput = stdin
+        process.standardOutput = stdout
+        process.standardError = FileHandle(forWritingAtPath: errors)
+        try process.run()
+        stdin.fileHandleForWriting.write(Data(input.utf8))
+        try? stdin.fileHandleForWriting.close()
+        let data = stdout.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        let text = (try? String(contentsOfFile: errors, encoding: .utf8)) ?? ""
+        return Run(status: process.terminationStatus, output: String(decoding: data, as: UTF8.self), errors: text)
+    }
+
+    private func write(_ name: String, _ ats: String, root: String = "") throws {
+        let url = folder.url.appendingPathComponent(name)
+        try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try plist(ats, root).write(to: url, atomically: true, encoding: .utf8)
+    }
+
+    private func plist(_ ats: String, _ root: String = "") -> String {
+        """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <plist version="1.0">
+        <dict>
+        \(root)<key>CFBundleIdentifier</key>
+        <string>com.example.app</string>
+        <key>NSAppTransportSecurity</key>
+        <dict>
+        \(ats)
+        </dict>
+        </dict>
+        </plist>
+
+        """
+    }
+
+    private let arbitrary = "<key>NSAllowsArbitraryLoads</key>\n<true/>"
+
+    @Test func jsonIsTheContract() throws {
+        try write("Info.plist", arbitrary, root: "<key>MinimumOSVersion</key>\n<string>15.0</string>\n")
+        let run = try sealward(["lint", "Info.plist", "--format", "json"])
+        #expect(run.status == 0)
+        #expect(run.json["schema"] as? String == "sealward.ats-lint/1")
+        let file = try #require(run.files.first)
+        #expect(file["path"] as? String == "Info.plist")
+        #expect(file["bundle"] as? String == "com.example.app")
+        #expect(file["minimumOS"] as? String == "15.0")
+        #expect(file["reviewTriggers"] as? [String] == ["NSAllowsArbitraryLoads"])
+        #expect(file["networkStack"] is NSNull)
+        let finding = try #require(run.findings.first)
+        #expect(
+            Set(finding.keys) == [
+                "rule", "severity", "line", "column", "keyPath", "keyPathComponents", "message", "fix", "citation",
+            ]
+        )
+        #expect(finding["rule"] as? String == "ATS012")
+        #expect(finding["severity"] as? String == "warning")
+        #expect(finding["line"] as? Int == 10)
+        #expect(finding["keyPath"] as? String == "NSAppTransportSecurity.NSAllowsArbitraryLoads")
+        #expect(finding["keyPathComponents"] as? [String] == ["NSAppTransportSecurity", "NSAllowsArbitraryLoads"])
+    }
+
+    @Test(arguments: [("error", 0), ("warning", 1), ("note", 1)]) func thresholdDecides(
+        _ threshold: String,
+        _ status: Int32
+    ) throws {
+        try write("Info.plist", arbitrary)
+        #expect(try sealward(["lint", "Info.plist", "--fail-on", threshold]).status == status)
+    }
+
+    @Test(arguments: ["text", "json", "sarif", "junit", "github", "xcode", "markdown", "html"]) func everyFormatFails(
+        _ format: String
+    ) throws {
+        try write("Info.plist", "<key>NSAllowArbitraryLoads</key>\n<true/>")
+        let run = try sealward(["lint", "Info.plist", "--format", format])
+        #expect(run.status == 1)
+        #expect(run.output.contains("ATS001"))
+    }
+
+    @Test func statusesOfBadInput() throws {
+        #expect(try sealward(["lint"]).status == 64)
+        #expect(try sealward(["lint", "x", "--format", "yaml"]).status == 64)
+        #expect(try sealward(["lint", "x", "--minimum-os", "beos5"]).status == 64)
+        let missing = try sealward(["lint", "missing.plist", "--format", "json"])
+        #expect(missing.status == 2)
+        #expect(missing.errors.contains("missing.plist"))
+        try "<plist>\n<dict>".write(toFile: folder.path("broken.plist"), atomically: true, encoding: .utf8)
+        let broken = try sealward(["lint", "broken.plist", "--format", "json"])
+        #expect(broken.status == 2 && broken.errors.contains("line 2"))
+        // A finding beats what could not be read.
+        try write("Info.plist", "<key>NSAllowArbitraryLoads</key>\n<true/>")
+        #expect(try sealward(["lint", "Info.plist", "missing.plist", "--format", "json"]).status == 1)
+    }
+
+    @Test func readsStandardInput() throws {
+        let run = try sealward(
+            ["lint", "-", "--format", "json"],
+            input: plist("<key>NSAllowArbitraryLoads</key>\n<true/>")
+        )
+        #expect(run.rules == ["ATS001"])
+        #expect(run.status == 1)
+    }
+
+    @Test func withoutADictionaryTheDefaultsHold() throws {
+        try "<plist>\n<dict><key>CFBundleIdentifier</key><string>a</string></dict></plist>"
+            .write(toFile: folder.path("Info.plist"), atomically: true, encoding: .utf8)
+        let run = try sealward(["lint", "Info.plist", "--format", "json"])
+        #expect(run.rules == ["ATS034"] && run.status == 0)
+        #expect(run.findings.first?["line"] as? Int == 2)
+        #expect((run.findings.first?["message"] as? String)?.contains("top of Info.plist") == true)
+        try FileManager.default.createDirectory(atPath: folder.path("empty"), withIntermediateDirectories: true)
+        #expect(try sealward(["lint", "empty", "--format", "json"]).rules == ["ATS034"])
+    }
+
+    @Test func fixWritesOnlyWhatIsSafe() throws {
+        try write(
+            "Info.plist",
+            "\t<key>NSAllowArbitraryLoads</key>\n\t<false/>\n<!-- kept -->\n  <key>NSAllowsLocalNetworking</key>  <true/>"
+        )
+        let before = try String(contentsOfFile: folder.path("Info.plist"), encoding: .utf8)
+        let run = try sealward(["lint", "Info.plist", "--fix", "--format", "json"])
+        let after = try String(contentsOfFile: folder.path("Info.plist"), encoding: .utf8)
+        #expect(after == before.replacingOccurrences(of: "NSAllowArbitraryLoads", with: "NSAllowsArbitraryLoads"))
+        #expect(run.status == 0 && run.rules.isEmpty)
+        #expect(run.errors.contains("ATS001"))
+    }
+
+    @Test func theBaselineTightensOnly() throws {
+        try write("Info.plist", "<key>NSAllowArbitraryLoads</key>\n<true/>")
+        let arguments = ["lint", "Info.plist", "--baseline", "b.json"]
+        #expect(try sealward(arguments).status == 2)
+        #expect(try sealward(arguments + ["--update-baseline"]).status == 0)
+        #expect(try sealward(arguments).status == 0)
+        try write(
+            "Info.plist",
+            "<key>NSAllowArbitraryLoads</key>\n<true/>\n<key>NSExceptionRequiresForwardSecrecy</key>\n<false/>"
+        )
+        #expect(try sealward(arguments + ["--update-baseline", "--format", "json"]).rules == ["ATS010"])
+        #expect(try sealward(arguments).status == 1)
+        try write("Info.plist", "<key>NSAllowsLocalNetworking</key>\n<true/>")
+        #expect(try sealward(arguments + ["--update-baseline"]).status == 0)
+        try write("Info.plist", "<key>NSAllowArbitraryLoads</key>\n<true/>")
+        #expect(try sealward(arguments).status == 1)
+    }
+
+    @Test func againstReportsOnlyWhatGotWeaker() throws {
+        let pinned =
+            "<key>NSExceptionDomains</key><dict><key>api.example.com</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string></dict></dict>"
+        try write("old.plist", pinned)
+        try write("new.plist", arbitrary + pinned.replacingOccurrences(of: "1.3", with: "1.0"))
+        let run = try sealward(["lint", "new.plist", "--against", "old.plist", "--format", "json"])
+        #expect(run.status == 1)
+        #expect(Set(run.rules) == ["ATS050", "ATS051", "ATS052", "ATS053"])
+        #expect(
+            run.findings.contains {
+                $0["rule"] as? String == "ATS051" && ($0["keyPath"] as? String)?.hasSuffix("api.example.com") == true
+            }
+        )
+        #expect(try sealward(["lint", "old.plist", "--against", "new.plist"]).status == 0)
+        #expect(try sealward(["lint", "new.plist", "--against", "new.plist"]).status == 0)
+    }
+
+    @Test func extensionsHaveTheirOwnDictionary() throws {
+        try write("A.app/Info.plist", arbitrary, root: "<key>CFBundlePackageType</key><string>APPL</string>\n")
+        try write("A.app/PlugIns/B.appex/Info.plist", "")
+        let run = try sealward(["lint", "A.app", "--format", "json"])
+        #expect(run.files.count == 2)
+        #expect(run.rules.sorted() == ["ATS012", "ATS030"])
+        #expect(
+            run.files.compactMap { $0["path"] as? String } == ["A.app/Info.plist", "A.app/PlugIns/B.appex/Info.plist"]
+        )
+    }
+
+    @Test func theDotNetHandlerIsNamed() throws {
+        try write("Platforms/iOS/Info.plist", "<key>NSAllowsLocalNetworking</key><true/>")
+        try
+            "<Project>\n<TargetFramework>net9.0-ios</TargetFramework>\n<UseNativeHttpHandler>false</UseNativeHttpHandler>\n</Project>"
+            .write(toFile: folder.path("App.csproj"), atomically: true, encoding: .utf8)
+        let run = try sealward(["lint", ".", "--format", "json"])
+        let stack = try #require(run.files.first?["networkStack"] as? [String: Any])
+        #expect(stack["handler"] as? String == "managed")
+        #expect(stack["atsApplies"] as? Bool == false)
+        #expect(stack["source"] as? String == "App.csproj:3")
+        #expect(run.rules == ["ATS043"])
+    }
+
+    @Test func justifyPrintsADraft() throws {
+        try write("Info.plist", arbitrary)
+        let run = try sealward(["lint", "Info.plist", "--justify"])
+        #expect(run.output.contains("NSAllowsArbitraryLoads") && run.output.contains("[WRITE HERE"))
+    }
+
+    @Test func rulesAreExplained() throws {
+        let run = try sealward(["rules", "ats011"])
+        #expect(
+            run.status == 0 && run.output.contains("ATS011") && run.output.contains("<key>NSAllowsArbitraryLoads</key>")
+        )
+        #expect(try sealward(["rules"]).output.split(separator: "\n").count == 50)
+        #expect(try sealward(["rules", "ATS999"]).status == 64)
+        let book = try sealward(["rules", "--format", "json"])
+        #expect((book.json["rules"] as? [Any])?.count == 50)
+    }
+}

@@ -1,0 +1,68 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import Testing
+
+@Suite struct DiagnosisPageTests {
+    static let page: DiagnosisPage = {
+        var target = DiagnosisPage.Target(name: "https://old.example.com/<x>")
+        target.verdicts = [.init(system: "iOS 9", result: .pass), .init(system: "macOS 26", result: .fail)]
+        target.configurations = [
+            .init(section: "Default ATS Secure Connection", name: "ATS Default Connection", result: .fail),
+            .init(
+                section: "Configuring TLS exceptions for old.example.com",
+                name: "TLSv1.1",
+                result: .pass,
+                isSmallest: true,
+                dictionary: "{ }"
+            ),
+            .init(section: "Configuring TLS exceptions for old.example.com", name: "TLSv1.0", result: .undetermined),
+        ]
+        target.causes = [
+            Cause("ats.tls.version-too-low", "The server ends at TLS 1.1.", citation: .apple("x", read: "2026-11-21"))
+        ]
+        target.certificates = [
+            .init(name: "CN=old.example.com", notBefore: 1_735_689_600, notAfter: 1_767_225_600),
+            .init(name: "CN=Root", notBefore: 1_420_070_400, notAfter: 2_051_222_400),
+        ]
+        target.before = "<dict>\n</dict>"
+        target.after = "<dict>\n  <key>x</key>\n</dict>"
+        target.serverConfiguration = NginxSnippet.text(for: ["ats.tls.version-too-low"], host: "old.example.com")
+        return DiagnosisPage(version: "1.2.3", targets: [target], judgedAt: 1_795_262_400)
+    }()
+
+    @Test func hasEveryPart() {
+        let html = Self.page.html()
+        for part in [
+            "Hosts by system", "<span class=\"tag fail\">FAIL</span>", "class=\"smallest\"", "ats.tls.version-too-low",
+            "2025-01-01", "2026-01-01",
+            "outside", "2035-01-01", "class=\"ins\">+   &lt;key&gt;x", "ssl_protocols TLSv1.2 TLSv1.3;",
+            "old.example.com/&lt;x&gt;",
+        ] { #expect(html.contains(part), "\(part)") }
+        #expect(!html.contains("<script") && !html.contains("src=") && !html.contains("href="))
+    }
+
+    @Test(
+        arguments: [
+            (["ats.tls.no-forward-secrecy"], "ECDHE-ECDSA-AES128-GCM-SHA256"),
+            (["ats.trust.missing-intermediate"], "fullchain"),
+            (["ats.trust.expired"], "Renew"), (["ats.tls.no-common-group"], "ssl_ecdh_curve"),
+        ] as [([String], String)]
+    ) func snippetsAreValidForTheCause(_ codes: [String], _ words: String) throws {
+        let snippet = try #require(NginxSnippet.text(for: codes.map { Code(rawValue: $0) }, host: "a;b"))
+        #expect(snippet.contains(words) && !snippet.contains("a;b"))
+    }
+
+    @Test func nothingToMendGivesNoSnippet() {
+        #expect(NginxSnippet.text(for: ["ats.net.refused"], host: "a") == nil)
+    }
+
+    /// Writes the page for a person to look at, where a folder is named.
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["SEALWARD_PAGES"] != nil, "set SEALWARD_PAGES to a folder"))
+    func writesThePage() throws {
+        let folder = ProcessInfo.processInfo.environment["SEALWARD_PAGES"] ?? "/tmp"
+        try Self.page.html().write(toFile: folder + "/check.html", atomically: true, encoding: .utf8)
+    }
+}
