@@ -19,6 +19,7 @@ let package = Package(
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "Crypto", package: "swift-crypto"),
             ]
-        )
+        ),
+        .executableTarget(name: "lint-bench"),
     ]
 )

@@ -27,6 +27,15 @@ struct HostKey: Sendable, Equatable {
 
     init(_ text: String) {
         self.text = text
+        // Nearly every key is a plain name or an address.
+        if !text.utf8.contains(where: { $0 == 0x2F || $0 == 0x3A || $0 == 0x3F || $0 == 0x23 || $0 == 0x5B }) {
+            kind =
+                text.utf8.first.map { (0x30...0x39).contains($0) } == true
+                ? IPAddress(text).map(Kind.address) ?? .name : .name
+            port = nil
+            bareHost = text
+            return
+        }
         var rest = Substring(text)
         let scheme = rest.firstRange(of: "://")
         if let scheme { rest = rest[scheme.upperBound...] }
@@ -73,8 +82,12 @@ struct HostKey: Sendable, Equatable {
         }
     }
 
-    var isWildcard: Bool { bareHost.contains("*") }
-    var hasUppercase: Bool { !isAddress && text != text.lowercased() }
+    var isWildcard: Bool { bareHost.utf8.contains(0x2A) }
+    var hasUppercase: Bool {
+        guard !isAddress else { return false }
+        let isPlain = text.utf8.allSatisfy { $0 < 0x80 && !(0x41...0x5A).contains($0) }
+        return !isPlain && text != text.lowercased()
+    }
     var hasTrailingDot: Bool { kind == .name && port == nil && text.hasSuffix(".") && text.count > 1 }
     var labels: [Substring] { text.lowercased().split(separator: ".") }
 
@@ -83,7 +96,7 @@ struct HostKey: Sendable, Equatable {
         switch kind {
         case .url, .malformedBlock: true
         case .address, .block: false
-        case .name: port != nil || isWildcard || hasUppercase || text.isEmpty || text.contains(" ")
+        case .name: port != nil || isWildcard || hasUppercase || text.isEmpty || text.utf8.contains(0x20)
         }
     }
 

@@ -18,6 +18,9 @@ enum KeyPlacement {
         return belongs(key) == nil ? .unknown : .elsewhere
     }
 
+    /// Whether a text is a key of ATS and no host.
+    static func isKey(_ text: String) -> Bool { text.hasPrefix("NS") && belongs(text) != nil }
+
     /// The place where a key is read, in words, or nil for a key that is none of ATS.
     static func belongs(_ key: String) -> String? {
         guard key.hasPrefix("NS") else {
@@ -31,12 +34,14 @@ enum KeyPlacement {
             return "in the entry of a host in NSExceptionDomains"
         }
         if PinKeys.identities.contains(key) { return "in the entry of a host in NSPinnedDomains" }
-        if key == "NSAppTransportSecurity" { return nil }
         return nil
     }
 }
 
 /// Values that the build fills in later, such as `$(API_HOST)` or `${API_HOST}`.
 enum PlaceholderText {
-    static func isIn(_ text: String) -> Bool { text.contains("$(") || text.contains("${") || text.contains("@(") }
+    static func isIn(_ text: String) -> Bool {
+        guard text.utf8.contains(where: { $0 == 0x24 || $0 == 0x40 }) else { return false }
+        return text.contains("$(") || text.contains("${") || text.contains("@(")
+    }
 }

@@ -27,7 +27,7 @@ extension Linter {
                 message: weakening.message,
                 fix: "Take the change back, or say in the review why it is needed."
             )
-            findings.append(finding(rule, hit, lines))
+            findings.append(finding(RuleHead(rule), hit, lines))
         }
         return LintResult(subject: new, findings: findings, reviewTriggers: [])
     }

@@ -26,13 +26,33 @@ public enum Linter {
 
     private static func hits(_ facts: PlistFacts) -> [Found] {
         var hits = Hits()
-        for (index, rule) in RuleCatalog.all.enumerated() {
-            guard case .plist(let check) = rule.check else { continue }
+        for (index, check) in plistChecks {
             hits.rule = index
             check(facts, &hits)
         }
         return hits.all
     }
+
+    /// The checks of single lists with the places of their rules, taken out of the rules once.
+    private static let plistChecks: [(rule: Int, check: @Sendable (PlistFacts, inout Hits) -> Void)] =
+        RuleCatalog.all.enumerated().compactMap { index, rule in
+            if case .plist(let check) = rule.check { (index, check) } else { nil }
+        }
+
+    /// What a finding takes from its rule.
+    struct RuleHead {
+        let id: String
+        let severity: Severity
+        let citation: Citation
+
+        init(_ rule: Rule) {
+            id = rule.id
+            severity = rule.severity
+            citation = rule.citation
+        }
+    }
+
+    private static let heads = RuleCatalog.all.map(RuleHead.init)
 
     private static func bundleHits(_ facts: [PlistFacts]) -> [(subject: Int, found: Found)] {
         let groups = Dictionary(grouping: facts.indices.filter { facts[$0].subject.app != nil }) {
@@ -57,15 +77,14 @@ public enum Linter {
             ($0.element.hit.offset, $0.element.rule, $0.offset) < ($1.element.hit.offset, $1.element.rule, $1.offset)
         }
         let findings = sorted.map { _, found in
-            let rule = RuleCatalog.all[found.rule]
-            return finding(rule, found.hit, lines)
+            finding(heads[found.rule], found.hit, lines)
         }
         var triggers: [String] = []
         for case let key? in findings.map(\.reviewTrigger) where !triggers.contains(key) { triggers.append(key) }
         return LintResult(subject: subject, findings: findings, reviewTriggers: triggers)
     }
 
-    static func finding(_ rule: Rule, _ hit: Hit, _ lines: LineIndex) -> LintFinding {
+    static func finding(_ rule: RuleHead, _ hit: Hit, _ lines: LineIndex) -> LintFinding {
         LintFinding(
             finding: Finding(
                 rule: rule.id,

@@ -28,7 +28,6 @@ enum PinCheck {
 
     static func entry(_ entry: DomainEntry, _ hits: inout Hits) {
         guard entry.members != nil else {
-            guard KeyPlacement.belongs(entry.key) == nil else { return }
             hits.report(
                 entry.member,
                 entry.path,

@@ -12,6 +12,8 @@ struct PlistFacts: Sendable {
     let members: [PlistMember]
     let exceptions: [DomainEntry]
     let pins: [DomainEntry]
+    /// Keys of ATS that stand where hosts must stand, with the container that they stand in.
+    let misplaced: [(container: String, entry: DomainEntry)]
     let exceptionsMember: PlistMember?
     let pinsMember: PlistMember?
 
@@ -24,8 +26,14 @@ struct PlistFacts: Sendable {
         members = ats?.node.members ?? []
         exceptionsMember = members.last { $0.key == "NSExceptionDomains" }
         pinsMember = members.last { $0.key == "NSPinnedDomains" }
-        exceptions = DomainEntry.entries(of: exceptionsMember, path: Self.atsPath + ["NSExceptionDomains"])
-        pins = DomainEntry.entries(of: pinsMember, path: Self.atsPath + ["NSPinnedDomains"])
+        let named = DomainEntry.entries(of: exceptionsMember, path: Self.atsPath + ["NSExceptionDomains"])
+        let pinned = DomainEntry.entries(of: pinsMember, path: Self.atsPath + ["NSPinnedDomains"])
+        exceptions = named.filter { !KeyPlacement.isKey($0.key) }
+        pins = pinned.filter { !KeyPlacement.isKey($0.key) }
+        allEntries = exceptions + pins
+        misplaced =
+            named.filter { KeyPlacement.isKey($0.key) }.map { ("NSExceptionDomains", $0) }
+            + pinned.filter { KeyPlacement.isKey($0.key) }.map { ("NSPinnedDomains", $0) }
     }
 
     /// The path of a key of the ATS dictionary.
@@ -39,8 +47,8 @@ struct PlistFacts: Sendable {
 
     /// The switches whose mere presence makes NSAllowsArbitraryLoads dead since iOS 10.
     var arbitraryLoadsSiblings: [PlistMember] {
-        members.filter {
-            GlobalKeys.overridingArbitraryLoads.contains($0.key) && AppleBoolean.read($0.node) != nil
+        GlobalKeys.overridingArbitraryLoads.compactMap { key in
+            global(key).flatMap { AppleBoolean.read($0.node) == nil ? nil : $0 }
         }
     }
 
@@ -53,7 +61,7 @@ struct PlistFacts: Sendable {
     }
 
     /// Every key of every entry, exceptions and pins.
-    var allEntries: [DomainEntry] { exceptions + pins }
+    let allEntries: [DomainEntry]
 }
 
 /// One host of NSExceptionDomains or NSPinnedDomains.

@@ -234,7 +234,7 @@ package struct InfoPlistSearch {
             let bytes = FileBytes.contents(path, limit: 4 << 20),
             let stack = DotNetStack(project: String(decoding: bytes, as: UTF8.self), name: path)
         else { return }
-        projects.append((folder, stack))
+        projects.append((folder == "." ? "" : folder, stack))
     }
 
     /// Gives each list the stack of the nearest project above it.

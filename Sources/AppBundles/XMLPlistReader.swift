@@ -181,6 +181,14 @@ struct XMLPlistReader {
 
     private mutating func noteDuplicates(_ members: [PlistMember]) {
         guard members.count > 1 else { return }
+        if members.count <= 12 {
+            // Few keys are compared faster than hashed.
+            var hasDuplicate = false
+            for index in 1..<members.count where members[..<index].contains(where: { $0.key == members[index].key }) {
+                hasDuplicate = true
+            }
+            if !hasDuplicate { return }
+        }
         var seen = Set<String>(minimumCapacity: members.count)
         for member in members where !seen.insert(member.key).inserted {
             let path = frames.map { $0.isDictionary ? $0.key?.text ?? "" : "[\($0.elements.count)]" }

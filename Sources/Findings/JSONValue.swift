@@ -45,17 +45,17 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, Ex
 extension JSONValue {
     /// The document as text: indented by two spaces for people, or on one line for `jsonl`.
     public func rendered(pretty: Bool = true) -> String {
-        var text = ""
+        var text: [UInt8] = []
         write(into: &text, pretty: pretty, depth: 0)
-        return text
+        return String(decoding: text, as: UTF8.self)
     }
 
-    private func write(into text: inout String, pretty: Bool, depth: Int) {
+    private func write(into text: inout [UInt8], pretty: Bool, depth: Int) {
         switch self {
-        case .null: text += "null"
-        case .bool(let flag): text += flag ? "true" : "false"
-        case .integer(let number): text += String(number)
-        case .number(let number): text += number.isFinite ? String(number) : "null"
+        case .null: text += "null".utf8
+        case .bool(let flag): text += (flag ? "true" : "false").utf8
+        case .integer(let number): text += String(number).utf8
+        case .number(let number): text += (number.isFinite ? String(number) : "null").utf8
         case .string(let string): JSONValue.write(string, into: &text)
         case .array(let elements):
             JSONValue.write(elements, "[", "]", into: &text, pretty: pretty, depth: depth) { element, text in
@@ -64,7 +64,7 @@ extension JSONValue {
         case .object(let members):
             JSONValue.write(members, "{", "}", into: &text, pretty: pretty, depth: depth) { member, text in
                 JSONValue.write(member.name, into: &text)
-                text += pretty ? ": " : ":"
+                text += (pretty ? ": " : ":").utf8
                 member.value.write(into: &text, pretty: pretty, depth: depth + 1)
             }
         }
@@ -72,38 +72,63 @@ extension JSONValue {
 
     private static func write<Element>(
         _ elements: [Element],
-        _ open: String,
-        _ close: String,
-        into text: inout String,
+        _ open: Unicode.Scalar,
+        _ close: Unicode.Scalar,
+        into text: inout [UInt8],
         pretty: Bool,
         depth: Int,
-        each: (Element, inout String) -> Void
+        each: (Element, inout [UInt8]) -> Void
     ) {
-        text += open
+        text.append(UInt8(ascii: open))
         for (index, element) in elements.enumerated() {
-            if index > 0 { text += "," }
-            if pretty { text += "\n" + String(repeating: "  ", count: depth + 1) }
+            if index > 0 { text.append(UInt8(ascii: ",")) }
+            if pretty { newLine(into: &text, depth: depth + 1) }
             each(element, &text)
         }
-        if pretty, !elements.isEmpty { text += "\n" + String(repeating: "  ", count: depth) }
-        text += close
+        if pretty, !elements.isEmpty { newLine(into: &text, depth: depth) }
+        text.append(UInt8(ascii: close))
     }
 
-    private static func write(_ string: String, into text: inout String) {
-        text += "\""
-        for scalar in string.unicodeScalars {
-            switch scalar {
-            case "\"": text += "\\\""
-            case "\\": text += "\\\\"
-            case "\n": text += "\\n"
-            case "\r": text += "\\r"
-            case "\t": text += "\\t"
-            case "\u{0}"..."\u{1F}", "\u{7F}", "\u{2028}", "\u{2029}":
-                let digits = String(scalar.value, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: text.unicodeScalars.append(scalar)
+    private static func newLine(into text: inout [UInt8], depth: Int) {
+        text.append(0x0A)
+        text.append(contentsOf: repeatElement(0x20, count: depth * 2))
+    }
+
+    private static func write(_ string: String, into text: inout [UInt8]) {
+        text.append(0x22)
+        var string = string
+        string.withUTF8 { bytes in
+            // Copied in runs: most text needs no escape.
+            var start = 0
+            var index = 0
+            while index < bytes.count {
+                let byte = bytes[index]
+                // U+2028 and U+2029 end lines in JavaScript: E2 80 A8 and E2 80 A9.
+                let isSeparator =
+                    byte == 0xE2 && index + 2 < bytes.count && bytes[index + 1] == 0x80
+                    && (bytes[index + 2] == 0xA8 || bytes[index + 2] == 0xA9)
+                if byte >= 0x20, byte != 0x22, byte != 0x5C, byte != 0x7F, !isSeparator {
+                    index += 1
+                    continue
+                }
+                text.append(contentsOf: bytes[start..<index])
+                text += (isSeparator ? (bytes[index + 2] == 0xA8 ? "\\u2028" : "\\u2029") : escape(byte)).utf8
+                index += isSeparator ? 3 : 1
+                start = index
             }
+            text.append(contentsOf: bytes[start...])
         }
-        text += "\""
+        text.append(0x22)
+    }
+
+    private static func escape(_ byte: UInt8) -> String {
+        switch byte {
+        case 0x22: return "\\\""
+        case 0x5C: return "\\\\"
+        case 0x0A: return "\\n"
+        case 0x0D: return "\\r"
+        case 0x09: return "\\t"
+        default: return "\\u00" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
     }
 }

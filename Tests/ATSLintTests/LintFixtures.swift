@@ -1,12 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ATSLint
+public import ATSLint
 import AppBundles
 import AppTransportSecurity
 import Findings
 import Foundation
-import Testing
+public import Testing
 
 /// Ways to lint what a test has at hand.
 enum LintFixtures {

@@ -41,7 +41,7 @@ import Testing
         let folder = try TemporaryDirectory()
         let path = folder.path("Info.plist")
         let chunk = Data(String(repeating: "<dict>", count: 1 << 17).utf8)
-        FileManager.default.createFile(atPath: path, contents: nil)
+        #expect(FileManager.default.createFile(atPath: path, contents: nil))
         let handle = try #require(FileHandle(forWritingAtPath: path))
         for _ in 0..<134 { try handle.write(contentsOf: chunk) }
         try handle.close()

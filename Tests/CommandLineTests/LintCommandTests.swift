@@ -33,7 +33,7 @@ import Testing
         process.currentDirectoryURL = folder.url
         let (stdin, stdout) = (Pipe(), Pipe())
         let errors = folder.path("stderr-\(UUID().uuidString)")
-        FileManager.default.createFile(atPath: errors, contents: nil)
+        #expect(FileManager.default.createFile(atPath: errors, contents: nil))
         process.standardInput = stdin
         process.standardOutput = stdout
         process.standardError = FileHandle(forWritingAtPath: errors)

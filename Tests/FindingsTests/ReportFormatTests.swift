@@ -132,7 +132,7 @@ import Testing
             from sarif import loader
             from sarif_pydantic import Sarif
             d = loader.load_sarif_file(sys.argv[1])
-            print(len(d.get_results()), d.get_distinct_tool_names(), sorted(r["severity"] for r in d.get_records()))
+            print(len(d.get_results()), d.get_distinct_tool_names(), sorted(r["Severity"] for r in d.get_records()))
             s = Sarif.model_validate(json.load(open(sys.argv[1])))
             print(len(s.runs[0].results), s.runs[0].results[0].locations[0].physical_location.artifact_location.uri)
             """,
@@ -160,8 +160,12 @@ enum PythonPackages {
 
     static func run(_ script: String, _ arguments: [String]) throws -> String {
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", script] + arguments
+        // The environment that Scripts/bootstrap makes, or else whatever python3 there is.
+        let own = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent(".build/python/bin/python3")
+        let isThere = FileManager.default.isExecutableFile(atPath: own.path)
+        process.executableURL = isThere ? own : URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = (isThere ? [] : ["python3"]) + ["-c", script] + arguments
         let pipe = Pipe()
         process.standardOutput = pipe
         process.standardError = FileHandle.nullDevice

@@ -12,7 +12,6 @@ extension RuleCatalog {
         reason:
             "The dot is part of the comparison: 'example.com.' covers only requests whose URL has the dot too, and those are rare.",
         citation: .apple("NSExceptionDomains", read: "2026-11-21"),
-        mend: "removes the dot where the entry then loosens nothing",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "api.example.com."),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: .domain(
@@ -25,8 +24,7 @@ extension RuleCatalog {
                     entry.member,
                     entry.path,
                     "The key '\(entry.key)' ends with a dot, so it covers only URLs whose host ends with a dot too.",
-                    fix: "Write '\(entry.key.dropLast())'.",
-                    mends: [.rename(entry.member, to: String(entry.key.dropLast()))]
+                    fix: "Write '\(entry.key.dropLast())'."
                 )
             }
         }

@@ -26,13 +26,14 @@ extension RuleCatalog {
             for member in facts.members where KeyPlacement.of(member.key, at: .global) == .elsewhere {
                 misplaced(member, PlistFacts.atsPath, "directly in NSAppTransportSecurity", &hits)
             }
-            for (container, entries) in [("NSExceptionDomains", facts.exceptions), ("NSPinnedDomains", facts.pins)] {
+            for (container, entry) in facts.misplaced {
+                misplaced(entry.member, Array(entry.path.dropLast()), "among the hosts of \(container)", &hits)
+            }
+            for (entries, level, container) in [
+                (facts.exceptions, KeyPlacement.Level.exception, "NSExceptionDomains"),
+                (facts.pins, .pin, "NSPinnedDomains"),
+            ] {
                 for entry in entries {
-                    if KeyPlacement.belongs(entry.key) != nil {
-                        misplaced(entry.member, Array(entry.path.dropLast()), "among the hosts of \(container)", &hits)
-                        continue
-                    }
-                    let level: KeyPlacement.Level = container == "NSExceptionDomains" ? .exception : .pin
                     for member in entry.members ?? [] where KeyPlacement.of(member.key, at: level) == .elsewhere {
                         misplaced(member, entry.path, "in the entry of a host of \(container)", &hits)
                     }

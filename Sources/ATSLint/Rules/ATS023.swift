@@ -15,7 +15,6 @@ extension RuleCatalog {
             """,
         citation: .apple("NSAllowsLocalNetworking", read: "2026-11-21"),
         firstOS: "iOS 10, macOS 10.12",
-        mend: "removes an exception for a local host that loosens nothing beyond what local hosts have anyway",
         fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "localhost"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: .domain(
@@ -37,8 +36,7 @@ extension RuleCatalog {
                         entry.member,
                         entry.path,
                         "\(entry.key) is local and needs no exception since iOS 10 and macOS 10.12.",
-                        fix: "Remove the entry.",
-                        mends: [.remove(entry.member)]
+                        fix: "Remove the entry."
                     )
                 } else {
                     let hint = legacyLoosens ? " (its legacy key is not read)" : ""

@@ -35,7 +35,7 @@ extension RuleCatalog {
                 )
             }
             for entry in facts.exceptions
-            where entry.members == nil && KeyPlacement.belongs(entry.key) == nil && entry.key != "NSPinnedDomains" {
+            where entry.members == nil {
                 hits.report(
                     entry.member,
                     entry.path,

@@ -1,0 +1,133 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Times `sealward ats lint FOLDER` over 1,000 XML property lists of 2 KB, process start included, against a bare
+/// PropertyListSerialization parse of the same files, and against mobsfscan (PyPI) where it is installed.
+///
+///     swift run -c release --package-path Benchmarks lint-bench PATH-OF-SEALWARD [PATH-OF-MOBSFSCAN]
+///
+/// Ends with status 1 where a target is missed: at most 3 times the bare parse, at least 3 times faster than mobsfscan.
+let arguments = CommandLine.arguments
+guard arguments.count >= 2 else {
+    FileHandle.standardError.write(Data("usage: lint-bench SEALWARD [MOBSFSCAN]\n".utf8))
+    exit(64)
+}
+let folder = FileManager.default.temporaryDirectory.appendingPathComponent("sealward-lint-bench-\(UUID().uuidString)")
+try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+defer { try? FileManager.default.removeItem(at: folder) }
+
+let files = try (0..<1_000).map { index in
+    let file = folder.appendingPathComponent("App\(index)/Info.plist")
+    try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(infoPlist(index).utf8).write(to: file)
+    return file
+}
+let size = try Data(contentsOf: files[0]).count
+
+/// The best of several runs, in milliseconds.
+func best(of count: Int, _ body: () throws -> Void) rethrows -> Double {
+    var best = Double.infinity
+    for _ in 0..<count {
+        let start = ContinuousClock.now
+        try body()
+        let elapsed = ContinuousClock.now - start
+        best = min(best, Double(elapsed.components.seconds) * 1e3 + Double(elapsed.components.attoseconds) / 1e15)
+    }
+    return best
+}
+
+func run(_ program: String, _ arguments: [String]) throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = arguments
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    process.waitUntilExit()
+}
+
+let bare = try best(of: 5) {
+    for file in files {
+        _ = try PropertyListSerialization.propertyList(from: Data(contentsOf: file), options: [], format: nil)
+    }
+}
+let lint = try best(of: 5) { try run(arguments[1], ["ats", "lint", folder.path, "--format", "json"]) }
+print("files: 1000 of \(size) bytes")
+print("bare PropertyListSerialization parse: \(Int(bare)) ms")
+print(
+    "sealward ats lint, process included: \(Int(lint)) ms, \(Double(Int(lint / bare * 100)) / 100) times the bare parse (target: at most 3)"
+)
+var missed = lint > bare * 3
+if arguments.count > 2 {
+    let other = try best(of: 1) { try run(arguments[2], ["--json", folder.path]) }
+    print(
+        "mobsfscan, process included: \(Int(other)) ms, \(Double(Int(other / lint * 10)) / 10) times as long as sealward (target: at least 3)"
+    )
+    missed = missed || other < lint * 3
+} else {
+    print("mobsfscan: not given, not compared")
+}
+exit(missed ? 1 : 0)
+
+/// An Info.plist of about 2 KB, as apps have them, each with other hosts.
+func infoPlist(_ index: Int) -> String {
+    let exceptions = (0..<3).map { entry in
+        """
+        \t\t\t<key>host\(entry).app\(index).example.com</key>
+        \t\t\t<dict>
+        \t\t\t\t<key>NSExceptionAllowsInsecureHTTPLoads</key>
+        \t\t\t\t<\(entry == 0)/>
+        \t\t\t\t<key>NSExceptionMinimumTLSVersion</key>
+        \t\t\t\t<string>\(entry == 1 ? "1.0" : "TLSv1.3")</string>
+        \t\t\t</dict>
+        """
+    }.joined(separator: "\n")
+    let orientations = ["Portrait", "LandscapeLeft", "LandscapeRight"].map {
+        "\t\t<string>UIInterfaceOrientation\($0)</string>"
+    }
+    .joined(separator: "\n")
+    return """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+        <plist version="1.0">
+        <dict>
+        \t<key>CFBundleDevelopmentRegion</key>
+        \t<string>$(DEVELOPMENT_LANGUAGE)</string>
+        \t<key>CFBundleExecutable</key>
+        \t<string>$(EXECUTABLE_NAME)</string>
+        \t<key>CFBundleIdentifier</key>
+        \t<string>com.example.app\(index)</string>
+        \t<key>CFBundleInfoDictionaryVersion</key>
+        \t<string>6.0</string>
+        \t<key>CFBundleName</key>
+        \t<string>$(PRODUCT_NAME)</string>
+        \t<key>CFBundlePackageType</key>
+        \t<string>APPL</string>
+        \t<key>CFBundleShortVersionString</key>
+        \t<string>1.0</string>
+        \t<key>CFBundleVersion</key>
+        \t<string>\(index)</string>
+        \t<key>LSRequiresIPhoneOS</key>
+        \t<true/>
+        \t<key>NSAppTransportSecurity</key>
+        \t<dict>
+        \t\t<key>NSAllowsLocalNetworking</key>
+        \t\t<true/>
+        \t\t<key>NSExceptionDomains</key>
+        \t\t<dict>
+        \(exceptions)
+        \t\t</dict>
+        \t</dict>
+        \t<key>UILaunchStoryboardName</key>
+        \t<string>LaunchScreen</string>
+        \t<key>UISupportedInterfaceOrientations</key>
+        \t<array>
+        \(orientations)
+        \t</array>
+        </dict>
+        </plist>
+
+        """
+}
