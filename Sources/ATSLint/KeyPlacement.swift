@@ -8,15 +8,19 @@ enum KeyPlacement {
 
     /// What a key is at a level of the dictionary.
     static func of(_ key: String, at level: Level) -> Answer {
-        let known: [String] =
+        let known =
             switch level {
-            case .global: GlobalKeys.all
-            case .exception: ExceptionKeys.all + ExceptionKeys.legacy + ExceptionKeys.neverExisted
-            case .pin: PinKeys.all
+            case .global: globalKeys
+            case .exception: exceptionKeys
+            case .pin: pinKeys
             }
         if known.contains(key) { return .right }
         return belongs(key) == nil ? .unknown : .elsewhere
     }
+
+    private static let globalKeys = Set(GlobalKeys.all)
+    private static let exceptionKeys = Set(ExceptionKeys.all + ExceptionKeys.legacy + ExceptionKeys.neverExisted)
+    private static let pinKeys = Set(PinKeys.all)
 
     /// Whether a text is a key of ATS and no host.
     static func isKey(_ text: String) -> Bool { text.hasPrefix("NS") && belongs(text) != nil }
@@ -26,14 +30,10 @@ enum KeyPlacement {
         guard key.hasPrefix("NS") else {
             return key == "SPKI-SHA256-BASE64" ? "in a dictionary of a list of identities" : nil
         }
-        if GlobalKeys.all.contains(key) { return "directly in NSAppTransportSecurity" }
+        if globalKeys.contains(key) { return "directly in NSAppTransportSecurity" }
         if key == "NSIncludesSubdomains" { return "in the entry of a host" }
-        if ExceptionKeys.all.contains(key) || ExceptionKeys.legacy.contains(key)
-            || ExceptionKeys.neverExisted.contains(key)
-        {
-            return "in the entry of a host in NSExceptionDomains"
-        }
-        if PinKeys.identities.contains(key) { return "in the entry of a host in NSPinnedDomains" }
+        if exceptionKeys.contains(key) { return "in the entry of a host in NSExceptionDomains" }
+        if pinKeys.contains(key) { return "in the entry of a host in NSPinnedDomains" }
         return nil
     }
 }

@@ -69,8 +69,8 @@ struct HTMLPage {
         .mend{color:var(--dim)}
         .finding{border-top:1px solid var(--line);padding:.7rem 0}.finding:first-of-type{border-top:0}.finding p{margin:.3rem 0 0}
         .path{color:var(--dim);font-size:.85rem;overflow-wrap:anywhere}
-        .smallest td{outline:2px solid var(--good);outline-offset:-2px}
-        .strip td{text-align:center}
+        .smallest{outline:2px solid var(--good);outline-offset:-2px}
+        .strip td,.strip th+th{text-align:center}
         ol.causes{margin:0;padding-left:1.4rem}ol.causes li{margin:.35rem 0}
         .bar{position:relative;height:1.1rem;background:var(--code);border:1px solid var(--line);border-radius:.3rem;min-width:12rem}
         .bar i{position:absolute;top:0;bottom:0;background:var(--goodbg);border:1px solid var(--good);border-radius:.2rem}
@@ -80,7 +80,7 @@ struct HTMLPage {
         .same{display:block}
         @media (max-width:40rem){main{padding:.6rem}section{padding:.75rem}h1{font-size:1.3rem}
         .stack thead{display:none}.stack tr,.stack td{display:block;width:100%}.stack tr{border-top:1px solid var(--line);padding:.4rem 0}
-        .stack td{border:0;padding:.1rem 0}}
+        .stack td{border:0;padding:.1rem .4rem}}
         @media print{body{background:#fff}section{break-inside:avoid}}
         """
 }

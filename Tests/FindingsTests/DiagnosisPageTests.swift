@@ -59,10 +59,36 @@ import Testing
         #expect(NginxSnippet.text(for: ["ats.net.refused"], host: "a") == nil)
     }
 
-    /// Writes the page for a person to look at, where a folder is named.
-    @Test(.enabled(if: ProcessInfo.processInfo.environment["SEALWARD_PAGES"] != nil, "set SEALWARD_PAGES to a folder"))
-    func writesThePage() throws {
-        let folder = ProcessInfo.processInfo.environment["SEALWARD_PAGES"] ?? "/tmp"
-        try Self.page.html().write(toFile: folder + "/check.html", atomically: true, encoding: .utf8)
+    private static let chromium = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
+        .first { FileManager.default.isExecutableFile(atPath: $0) }
+
+    /// A browser draws the page at the widths of a desk and of a phone. `SEALWARD_PAGES` names a folder that keeps the pictures.
+    @Test(.enabled(if: chromium != nil, "apt-get install chromium"), arguments: ["1100,1250", "400,1500"])
+    func aBrowserDrawsIt(_ size: String) throws {
+        let kept = ProcessInfo.processInfo.environment["SEALWARD_PAGES"]
+        let folder = URL(fileURLWithPath: kept ?? NSTemporaryDirectory()).appendingPathComponent(
+            "sealward-page-\(UUID().uuidString)"
+        )
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { if kept == nil { try? FileManager.default.removeItem(at: folder) } }
+        let page = folder.appendingPathComponent("check.html")
+        try Self.page.html().write(to: page, atomically: true, encoding: .utf8)
+        let picture = folder.appendingPathComponent("check.png")
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: Self.chromium ?? "")
+        process.arguments = [
+            "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            "--user-data-dir=\(folder.path)/profile",
+            "--window-size=\(size)", "--screenshot=\(picture.path)", page.absoluteString,
+        ]
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        let bytes = try Data(contentsOf: picture)
+        #expect(bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]))
+        // A blank page of this size is under 10 kB.
+        #expect(bytes.count > 20_000)
     }
 }

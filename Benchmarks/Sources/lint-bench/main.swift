@@ -120,6 +120,10 @@ func infoPlist(_ index: Int) -> String {
         \(exceptions)
         \t\t</dict>
         \t</dict>
+        \t<key>NSCameraUsageDescription</key>
+        \t<string>Scans the code on the back of the device, so that nobody has to type it.</string>
+        \t<key>NSLocationWhenInUseUsageDescription</key>
+        \t<string>Shows the stations that are near you.</string>
         \t<key>UILaunchStoryboardName</key>
         \t<string>LaunchScreen</string>
         \t<key>UISupportedInterfaceOrientations</key>

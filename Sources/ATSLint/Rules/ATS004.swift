@@ -30,7 +30,9 @@ extension RuleCatalog {
                         fix: "Write '\(entry.host.bareHost)'; it covers every port.",
                         mends: [.rename(entry.member, to: entry.host.bareHost)]
                     )
-                } else if let first = entry.host.labels.first, entry.host.labels.count > 2,
+                } else if entry.key.utf8.first == 0x38 || entry.key.utf8.first == 0x34,
+                    let first = entry.host.labels.first,
+                    entry.host.labels.count > 2,
                     ["80", "443", "8080", "8443"].contains(first)
                 {
                     hits.report(
