@@ -55,6 +55,7 @@ let package = Package(
         .executable(name: "sealward", targets: ["sealward"]),
         .library(name: "AppTransportSecurity", targets: ["AppTransportSecurity", "TLSFacts", "Findings"]),
         .library(name: "ATSClient", targets: ["ATSClient"]),
+        .library(name: "TLSProbe", targets: ["TLSProbe", "TLSFacts"]),
         .library(name: "ATSLint", targets: ["ATSLint", "AppBundles"]),
         .library(name: "AppAttest", targets: ["AppAttest"]),
         .library(name: "DeviceCheckBits", targets: ["DeviceCheckBits", "AppleServices"]),

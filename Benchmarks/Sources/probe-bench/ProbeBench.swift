@@ -1,0 +1,159 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+import NIOTLS
+import TLSFacts
+import TLSProbe
+
+/// Client CPU of one TLS 1.2 hello-to-chain probe against a full handshake of swift-nio-ssl, in turns, against the same server.
+///
+/// The server is `openssl s_server` in a process of its own, so that only the client's work is counted. A probe reads the chain
+/// and checks the signature of the key exchange; the full handshake verifies the chain against the one root.
+@main struct ProbeBench {
+    static let rounds = 20
+    static let turn = 50
+
+    static func main() async throws {
+        let server = try BenchServer()
+        defer { server.stop() }
+        let address = try SocketAddress(ipAddress: "127.0.0.1", port: server.port)
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let prober = Prober(group: group)
+        let offer = HelloOffer(
+            minimumVersion: .tls12,
+            maximumVersion: .tls12,
+            suites: [.ecdheRSAWithAES128GCMSHA256, .ecdheECDSAWithAES128GCMSHA256],
+            serverName: "localhost"
+        )
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.maximumTLSVersion = .tlsv12
+        configuration.trustRoots = .file(server.certificate)
+        let context = try NIOSSLContext(configuration: configuration)
+
+        func probe() async throws {
+            guard case .negotiated(let observation) = await prober.probe(offer, address: address),
+                observation.keyPossession == .proven
+            else { throw Fault.failed }
+        }
+        func handshake() async throws {
+            let done = group.next().makePromise(of: Void.self)
+            let channel = try await ClientBootstrap(group: group)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandlers(
+                            NIOSSLClientHandler(context: context, serverHostname: "localhost"),
+                            Handshaken(done)
+                        )
+                    }
+                }
+                .connect(to: address).get()
+            try await done.futureResult.get()
+            try? await channel.close()
+        }
+
+        for _ in 0..<turn {
+            try await probe()
+            try await handshake()
+        }
+        var (probes, handshakes) = ([Double](), [Double]())
+        for _ in 0..<rounds {
+            probes.append(try await cost(probe))
+            handshakes.append(try await cost(handshake))
+        }
+        let (one, other) = (median(probes), median(handshakes))
+        let ratio = one / other
+        print(String(format: "TLS 1.2 probe          %7.1f us CPU of the client", one * 1e6))
+        print(String(format: "swift-nio-ssl, full    %7.1f us CPU of the client", other * 1e6))
+        print(String(format: "ratio                  %7.3f (required: at most 0.5)", ratio))
+        try await group.shutdownGracefully()
+        if ratio > 0.5 { throw Fault.tooSlow }
+    }
+
+    enum Fault: Error { case failed, tooSlow, noServer }
+
+    /// Seconds of CPU of this process for one call, over a turn of calls.
+    static func cost(_ body: () async throws -> Void) async throws -> Double {
+        let start = processorTime()
+        for _ in 0..<turn { try await body() }
+        return (processorTime() - start) / Double(turn)
+    }
+
+    static func processorTime() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+}
+
+/// Keeps a promise when the handshake is complete.
+final class Handshaken: ChannelInboundHandler {
+    typealias InboundIn = Any
+    private let done: EventLoopPromise<Void>
+
+    init(_ done: EventLoopPromise<Void>) { self.done = done }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case TLSUserEvent.handshakeCompleted = event { done.succeed() }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        done.fail(error)
+        context.close(promise: nil)
+    }
+}
+
+/// An `openssl s_server` with a self-signed RSA certificate on a free loopback port.
+struct BenchServer {
+    let port: Int
+    let certificate: String
+    private let process: Process
+
+    init() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("probe-bench-" + UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let path = { (name: String) in folder.appendingPathComponent(name).path }
+        let maker = Process()
+        maker.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        maker.arguments = [
+            "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", path("key"), "-out", path("cert"),
+            "-subj",
+            "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "30",
+        ]
+        maker.standardError = FileHandle.nullDevice
+        try maker.run()
+        maker.waitUntilExit()
+        certificate = path("cert")
+        guard FileManager.default.createFile(atPath: path("log"), contents: nil),
+            let log = FileHandle(forWritingAtPath: path("log"))
+        else { throw ProbeBench.Fault.noServer }
+        process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = [
+            "openssl", "s_server", "-accept", "127.0.0.1:0", "-www", "-tls1_2", "-cert", path("cert"), "-key",
+            path("key"),
+        ]
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = log
+        process.standardError = log
+        try process.run()
+        let deadline = Date().addingTimeInterval(20)
+        var found: Int?
+        while found == nil, Date() < deadline {
+            let text = (try? String(contentsOfFile: path("log"), encoding: .utf8)) ?? ""
+            found = text.split(separator: "\n").last { $0.hasPrefix("ACCEPT") }
+                .flatMap { $0.split(separator: ":").last }.flatMap { Int($0) }
+            usleep(5000)
+        }
+        guard let found else { throw ProbeBench.Fault.noServer }
+        port = found
+    }
+
+    func stop() { kill(process.processIdentifier, SIGKILL) }
+}
