@@ -21,6 +21,14 @@ let package = Package(
             name: "fuzz-receipt",
             dependencies: ["FuzzDriver", .product(name: "AppAttest", package: "sealward")]
         ),
+        .executableTarget(
+            name: "fuzz-handshake",
+            dependencies: ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
+        ),
+        .executableTarget(
+            name: "fuzz-certificate",
+            dependencies: ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
+        ),
         .executableTarget(name: "every-bit", dependencies: [.product(name: "AppAttest", package: "sealward")]),
     ]
 )
