@@ -6,14 +6,23 @@ import Foundation
 /// Times `sealward ats lint FOLDER` over 1,000 XML property lists of 2 KB, process start included, against a bare
 /// PropertyListSerialization parse of the same files, and against mobsfscan (PyPI) where it is installed.
 ///
-///     swift run -c release --package-path Benchmarks lint-bench PATH-OF-SEALWARD [PATH-OF-MOBSFSCAN]
+///     lint-bench [SEALWARD [MOBSFSCAN]]
 ///
+/// Without arguments the release build of the checkout is taken, and built where it is missing. mobsfscan is looked for in the
+/// environment of Scripts/bootstrap: `.build/python/bin/pip install mobsfscan` puts it there.
 /// Ends with status 1 where a target is missed: at most 3 times the bare parse, at least 3 times faster than mobsfscan.
 let arguments = CommandLine.arguments
-guard arguments.count >= 2 else {
-    FileHandle.standardError.write(Data("usage: lint-bench SEALWARD [MOBSFSCAN]\n".utf8))
-    exit(64)
+let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+    .deletingLastPathComponent()
+let sealward = arguments.count > 1 ? arguments[1] : root.appendingPathComponent(".build/release/sealward").path
+if !FileManager.default.isExecutableFile(atPath: sealward) {
+    let command = [
+        "swift", "build", "-c", "release", "--traits", "Postgres", "--product", "sealward", "--package-path", root.path,
+    ]
+    try run("/usr/bin/env", command)
 }
+let mobsfscan = arguments.count > 2 ? arguments[2] : root.appendingPathComponent(".build/python/bin/mobsfscan").path
 let folder = FileManager.default.temporaryDirectory.appendingPathComponent("sealward-lint-bench-\(UUID().uuidString)")
 try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
 defer { try? FileManager.default.removeItem(at: folder) }
@@ -53,21 +62,21 @@ let bare = try best(of: 5) {
         _ = try PropertyListSerialization.propertyList(from: Data(contentsOf: file), options: [], format: nil)
     }
 }
-let lint = try best(of: 5) { try run(arguments[1], ["ats", "lint", folder.path, "--format", "json"]) }
+let lint = try best(of: 5) { try run(sealward, ["ats", "lint", folder.path, "--format", "json"]) }
 print("files: 1000 of \(size) bytes")
 print("bare PropertyListSerialization parse: \(Int(bare)) ms")
 print(
     "sealward ats lint, process included: \(Int(lint)) ms, \(Double(Int(lint / bare * 100)) / 100) times the bare parse (target: at most 3)"
 )
 var missed = lint > bare * 3
-if arguments.count > 2 {
-    let other = try best(of: 1) { try run(arguments[2], ["--json", folder.path]) }
+if FileManager.default.isExecutableFile(atPath: mobsfscan) {
+    let other = try best(of: 1) { try run(mobsfscan, ["--json", folder.path]) }
     print(
         "mobsfscan, process included: \(Int(other)) ms, \(Double(Int(other / lint * 10)) / 10) times as long as sealward (target: at least 3)"
     )
     missed = missed || other < lint * 3
 } else {
-    print("mobsfscan: not given, not compared")
+    print("mobsfscan: not installed, not compared")
 }
 exit(missed ? 1 : 0)
 
