@@ -13,7 +13,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     ],
     targets: [
-        .executableTarget(name: "lint-bench"),
         .executableTarget(
             name: "probe-bench",
             dependencies: [
