@@ -23,6 +23,8 @@ public struct DiagnosticConfiguration: Sendable, Equatable {
 
     /// The name of the first configuration, which the exit status follows.
     public static let defaultName = "ATS Default Connection"
+    /// The name of the configuration that opens everything.
+    public static let allowAllName = "Allow All Loads"
 }
 
 extension DiagnosticConfiguration {
@@ -44,7 +46,7 @@ extension DiagnosticConfiguration {
 
         var rows = [
             row("Default ATS Secure Connection", defaultName, .dictionary([:])),
-            row("Allowing Arbitrary Loads", "Allow All Loads", .dictionary([ATSKey.arbitraryLoads: .boolean(true)])),
+            row("Allowing Arbitrary Loads", allowAllName, .dictionary([ATSKey.arbitraryLoads: .boolean(true)])),
         ]
         for version in versions {
             rows.append(row("Configuring TLS exceptions for \(host)", version, exception([:], version: version)))

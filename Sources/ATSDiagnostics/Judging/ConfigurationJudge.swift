@@ -140,14 +140,16 @@ package struct ConfigurationJudge: Sendable {
             )
         }
         guard case .negotiated(let observation) = outcome, let facts = known.facts(of: observation) else {
-            return judge(failed: outcome, requirements: requirements, host: place.host, known: known)
+            var judgement = judge(failed: outcome, requirements: requirements, host: place.host, known: known)
+            judgement.notes = decision.because.onlyNotes
+            return judgement
         }
         let verdict = evaluate(requirements, facts, host: place.host, at: instant, logs: logs)
         return Judgement(
             result: verdict.passed ? .pass : .fail,
             error: verdict.error,
             because: verdict.passed ? [] : verdict.causes,
-            notes: verdict.notes
+            notes: decision.because.onlyNotes + verdict.notes
         )
     }
 
@@ -179,5 +181,10 @@ package struct ConfigurationJudge: Sendable {
 
 extension [Cause] {
     /// Without the causes that only name the rule which decided; `because` of a report holds what failed.
-    fileprivate var onlyContract: [Cause] { filter { !$0.code.rawValue.hasPrefix("ats.rule.") } }
+    fileprivate var onlyContract: [Cause] {
+        filter { !$0.code.rawValue.hasPrefix("ats.rule.") && !$0.code.rawValue.hasPrefix("ats.note.") }
+    }
+
+    /// What is worth knowing about the decision and fails nothing.
+    fileprivate var onlyNotes: [Cause] { filter { $0.code.rawValue.hasPrefix("ats.note.") } }
 }

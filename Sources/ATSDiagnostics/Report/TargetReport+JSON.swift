@@ -24,11 +24,13 @@ extension TargetReport {
 
 extension ConfigurationResult {
     var json: JSONValue {
-        .object([
+        var members: [JSONValue.Member] = [
             .init("section", .string(configuration.section)), .init("name", .string(configuration.name)),
             .init("ats", configuration.ats.json), .init("result", .string(result.rawValue)),
             .init("error", error?.json ?? .null), .init("because", .array(because.map(\.json))),
-        ])
+        ]
+        if !notes.isEmpty { members.append(.init("notes", .array(notes.map(\.json)))) }
+        return .object(members)
     }
 }
 

@@ -60,8 +60,10 @@ public struct TargetReport: Sendable {
         results.last { $0.configuration.isAppDictionary } ?? results.first
     }
 
-    /// Whether a result is the first that passes: the smallest of nscurl's configurations that lets the target load.
-    public func isFirstPassing(_ result: ConfigurationResult) -> Bool {
-        results.first { $0.result == .pass }?.configuration == result.configuration
+    /// Whether a result is the least of nscurl's configurations that lets the target load: everything open comes last.
+    public func isLeastPassing(_ result: ConfigurationResult) -> Bool {
+        let passing = results.filter { $0.result == .pass }
+        let least = passing.first { $0.configuration.name != DiagnosticConfiguration.allowAllName } ?? passing.first
+        return least?.configuration == result.configuration
     }
 }

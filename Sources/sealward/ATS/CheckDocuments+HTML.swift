@@ -25,7 +25,7 @@ extension CheckDocuments {
         var text = "<section><h2><span class=\"\(result)\">\(result)</span> \(escape(report.target))</h2>\n"
         text += "<div class=\"strip\">"
         for row in report.results {
-            let marks = report.isFirstPassing(row) ? " smallest" : ""
+            let marks = report.isLeastPassing(row) ? " smallest" : ""
             text += "<span class=\"\(row.result.rawValue)\(marks)\" title=\"\(escape(row.configuration.name))\"></span>"
         }
         text += "</div>\n"
@@ -35,8 +35,16 @@ extension CheckDocuments {
                 + because.map { "<li><code>\(escape($0.code.rawValue))</code> \(escape($0.message))</li>" }.joined()
                 + "</ol>\n"
         }
-        let exception = report.smallestException.value.map { $0.json.rendered() } ?? "no exception helps"
-        text += "<p>Smallest exception</p><pre>\(escape(exception))</pre>\n"
+        if report.decisive?.result != .pass {
+            if let code = report.decisive?.because.first?.code, let snippet = CheckSnippets.nginx(for: code) {
+                text += "<p>On the server (nginx)</p><pre>\(escape(snippet))</pre>\n"
+            }
+            if let snippet = CheckSnippets.plist(report.smallestException) {
+                text += "<p>Or the smallest exception in Info.plist</p><pre>\(escape(snippet))</pre>\n"
+            } else if report.decisive?.result == .fail {
+                text += "<p>No exception helps.</p>\n"
+            }
+        }
         if let facts = report.facts { text += html(facts) }
         text += "<details><summary>Configurations</summary><table><tr><th>configuration<th>result<th>because</tr>\n"
         for row in report.results {
