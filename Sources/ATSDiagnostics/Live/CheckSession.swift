@@ -73,7 +73,9 @@ public struct CheckSession: Sendable {
     }
 
     /// Checks one target.
-    public func check(_ target: CheckTarget) async -> TargetReport { await diagnosis.diagnose(target) }
+    public func check(_ target: CheckTarget) async -> TargetReport {
+        await TargetDeadline.$end.withValue(.now + configuration.targetTimeout) { await diagnosis.diagnose(target) }
+    }
 
     /// Checks all targets, at most `concurrency` at a time; `each` is called one at a time, in the order of finishing, with the place of
     /// the target in the list. A cancelled task stops early.
@@ -103,13 +105,15 @@ public struct CheckSession: Sendable {
         concurrency: Int,
         progress: @Sendable (Int) -> Void = { _ in }
     ) async -> MinimalDictionary {
-        let diagnosis = diagnosis
+        let (diagnosis, limit) = (diagnosis, configuration.targetTimeout)
         var judges: [Int: ConfigurationJudge] = [:]
         await withTaskGroup(of: (Int, ConfigurationJudge).self) { group in
             var waiting = Array(targets.enumerated().reversed())
             func start() {
                 guard let (index, target) = waiting.popLast() else { return }
-                group.addTask { (index, await diagnosis.evidence(of: target)) }
+                group.addTask {
+                    await TargetDeadline.$end.withValue(.now + limit) { (index, await diagnosis.evidence(of: target)) }
+                }
             }
             for _ in 0..<max(1, concurrency) { start() }
             while let (index, judge) = await group.next() {
@@ -133,5 +137,16 @@ extension CheckTarget {
         var target = self
         target.address = address
         return target
+    }
+}
+
+/// When the time for the target is over that the current task checks: hellos, load and redirects share it.
+enum TargetDeadline {
+    @TaskLocal static var end: ContinuousClock.Instant?
+
+    /// What is left, at most `limit`; never below zero.
+    static func remaining(atMost limit: Duration) -> Duration {
+        guard let end else { return limit }
+        return max(.zero, min(limit, end - .now))
     }
 }

@@ -40,7 +40,10 @@ struct NetworkLoading: TargetLoading {
         var request = HTTPRequest(method: .get, scheme: url.scheme, authority: nil, path: url.pathAndQuery)
         request.authority = "\(url.bracketedHost):\(url.effectivePort)"
         do {
-            let response = try await client.execute(request, timeout: configuration.targetTimeout)
+            let response = try await client.execute(
+                request,
+                timeout: TargetDeadline.remaining(atMost: configuration.targetTimeout)
+            )
             let places = LoadTrace.places(url, response.hops.map(\.url))
             do {
                 var bytes = 0

@@ -13,7 +13,6 @@ struct NetworkProbing: ServerProbing {
     private let prober: Prober
     private let chains: ChainBuilder
     private let connectTimeout: Duration
-    private let targetTimeout: Duration
     private let isExhaustive: Bool
     private let fetchesFromPrivateAddresses: Bool
     private let instant: Date
@@ -28,14 +27,12 @@ struct NetworkProbing: ServerProbing {
                 ? HTTPIntermediateFetcher(group: group, resolver: resolver) : nil
         )
         connectTimeout = configuration.connectTimeout
-        targetTimeout = configuration.targetTimeout
         isExhaustive = configuration.isExhaustive
         fetchesFromPrivateAddresses = configuration.allowsPrivateRedirects
         self.instant = instant
     }
 
     func evidence(of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool) async -> HostEvidence {
-        let deadline = ContinuousClock.now + targetTimeout
         var evidence = HostEvidence()
         func fail(_ failure: ConnectionFailure) -> HostEvidence {
             for offer in offers { evidence.outcomes[offer] = .connection(failure) }
@@ -45,7 +42,7 @@ struct NetworkProbing: ServerProbing {
         switch await prober.resolver.resolve(
             host: address ?? endpoint.host,
             port: endpoint.port,
-            timeout: connectTimeout
+            timeout: TargetDeadline.remaining(atMost: connectTimeout)
         ) {
         case .failed(let failure): return fail(failure)
         case .addresses(let found): addresses = found
@@ -57,9 +54,8 @@ struct NetworkProbing: ServerProbing {
         let server = ServerAddress(addresses)
         let plan = HelloPlan(offers: offers, isExhaustive: isExhaustive)
         evidence = await plan.run { offer in
-            let remaining = deadline - ContinuousClock.now
-            guard remaining > .zero else { return nil }
-            let timeout = min(connectTimeout, remaining)
+            let timeout = TargetDeadline.remaining(atMost: connectTimeout)
+            guard timeout > .zero else { return nil }
             let (outcome, used) = await prober.probe(
                 offer.hello(serverName: endpoint.host),
                 addresses: server.candidates,
