@@ -55,7 +55,7 @@ struct NetworkProbing: ServerProbing {
         let plan = HelloPlan(offers: offers, isExhaustive: isExhaustive)
         evidence = await plan.run { offer in
             let timeout = TargetDeadline.remaining(atMost: connectTimeout)
-            guard timeout > .zero else { return nil }
+            guard timeout > .zero, !Task.isCancelled else { return nil }
             let (outcome, used) = await prober.probe(
                 offer.hello(serverName: endpoint.host),
                 addresses: server.candidates,

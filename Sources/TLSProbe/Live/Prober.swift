@@ -54,6 +54,10 @@ public struct Prober: Sendable {
             }
             .connect(to: address)
         connected.whenFailure { promise.succeed(.connection(ConnectionFailure(connecting: $0))) }
+        // A channel that closes before it became active tells its handler nothing: without this a cancelled probe would wait for ever.
+        connected.whenSuccess { channel in
+            channel.closeFuture.whenComplete { _ in promise.succeed(.connection(.closed)) }
+        }
         let outcome = try? await withTaskCancellationHandler {
             try await promise.futureResult.get()
         } onCancel: {
