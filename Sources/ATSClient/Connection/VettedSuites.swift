@@ -19,6 +19,11 @@ enum VettedSuites {
         .rsaWithAES128GCMSHA256, .rsaWithAES256CBCSHA, .rsaWithAES128CBCSHA, .rsaWith3DESCBCSHA,
     ]
 
+    /// The four that are missing; only the prober can offer them.
+    static let unavailable: [CipherSuite] = [
+        .ecdheECDSAWithAES256CBCSHA384, .ecdheRSAWithAES256CBCSHA384, .rsaWithAES256CBCSHA256, .rsaWithAES128CBCSHA256,
+    ]
+
     /// BoringSSL offers these three by itself; they cannot be chosen.
     static let tls13: [CipherSuite] = [.aes128GCMSHA256, .aes256GCMSHA384, .chacha20Poly1305SHA256]
 

@@ -58,7 +58,12 @@ struct FetchCommand: AsyncParsableCommand {
             let policy = ATSPolicy(dictionary: try dictionary.load(), profile: dictionary.os)
             var configuration = try network.configuration()
             if acceptUntrusted { configuration.acceptsUntrusted = { _ in true } }
-            let client = ATSClient(policy: policy, trust: try network.trust(), configuration: configuration)
+            let client = ATSClient(
+                policy: policy,
+                trust: try network.trust(),
+                fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
+                configuration: configuration
+            )
             let report = await client.load(url)
             await client.shutDown(grace: .zero)
             switch format {
@@ -132,7 +137,9 @@ struct FetchNetworkOptions: ParsableArguments {
     }
 
     /// The system's roots and those of the options. Without a system store the options' roots are all there is.
-    func trust() throws -> TrustStore {
+    func trust() throws -> TrustStore { try FetchNetworkOptions.trust(caFile) }
+
+    static func trust(_ caFile: [String]) throws -> TrustStore {
         var store: TrustStore
         do {
             store = try TrustStore.system()

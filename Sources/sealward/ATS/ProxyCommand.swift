@@ -1,11 +1,187 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSClient
+import AppTransportSecurity
 import ArgumentParser
+import Findings
+import Foundation
+import Logging
+import ServiceLifecycle
+import TLSProbe
+import UnixSignals
 
 struct ProxyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "proxy",
-        abstract: "A forward proxy that applies an app's policy to any program."
+        abstract: "A forward proxy that applies an app's policy to any program.",
+        discussion: """
+            Example:
+              sealward ats proxy --info-plist App/Info.plist
+              https_proxy=http://127.0.0.1:8843 curl https://www.example.com/
+
+            CONNECT is decided by the policy and by a probe of the very address that the tunnel leads to; its verdict is remembered for
+            60 seconds. Nothing is decrypted. Plain HTTP passes only where the dictionary allows it. What is refused gets a 403 that says
+            why. On Ctrl-C or SIGTERM the proxy ends and prints the hosts it saw and the smallest dictionary that would have let all of
+            them through. Exit status: 0 when it ended in order, 2 when it could not listen, 64 usage.
+            """
     )
+
+    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
+
+    @Option(help: ArgumentHelp("The address and port to listen on; port 0 takes a free one.", valueName: "HOST:PORT"))
+    var listen = "127.0.0.1:8843"
+
+    @OptionGroup var dictionary: DictionaryOptions
+
+    @Flag(help: "Log what would be refused instead of refusing it.")
+    var monitor = false
+
+    @OptionGroup var network: ProxyNetworkOptions
+
+    @Flag(help: "Listen on an address that other machines can reach; needs --password-file.")
+    var allowRemote = false
+
+    @Option(help: ArgumentHelp("Lines of user:password that may use the proxy.", valueName: "FILE"))
+    var passwordFile: String?
+
+    @Option(help: "The form of the summary: text or json.")
+    var format: Format = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func validate() throws {
+        let place = try listenPlace()
+        if !place.isLoopback, !allowRemote || passwordFile == nil {
+            throw ValidationError(
+                "\(place.address) can be reached from other machines: give --allow-remote and --password-file FILE."
+            )
+        }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            let policy = ATSPolicy(dictionary: try dictionary.load(), profile: dictionary.os)
+            let place = try listenPlace()
+            var configuration = ATSProxy.Configuration()
+            configuration.listenAddress = place.address
+            configuration.port = place.port
+            configuration.isMonitoring = monitor
+            configuration.connectTimeout = .milliseconds(Int(network.connectTimeout * 1000))
+            configuration.addressOverrides = try network.resolve.map { try AddressOverride($0) }
+            if let passwordFile { configuration.credentials = try ProxyCommand.credentials(passwordFile) }
+            let isQuiet = shared.quiet
+            let proxy: ATSProxy
+            do {
+                proxy = try ATSProxy(
+                    policy: policy,
+                    trust: try network.trust(),
+                    fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
+                    configuration: configuration,
+                    onListening: { address, port in
+                        let shown = address.contains(":") ? "[\(address)]" : address
+                        CommandIO.say("listening on http://\(shown):\(port)")
+                    },
+                    onEvent: { event in
+                        if !isQuiet { CommandIO.say(ProxyReport.line(event)) }
+                    }
+                )
+            } catch let misconfiguration as ATSProxy.Misconfiguration {
+                throw CommandFault("\(misconfiguration.description).")
+            }
+            var logger = Logger(label: "sealward.proxy") { _ in SwiftLogNoOpLogHandler() }
+            logger.logLevel = .error
+            let group = ServiceGroup(
+                configuration: ServiceGroupConfiguration(
+                    services: [proxy],
+                    gracefulShutdownSignals: [.sigint, .sigterm],
+                    logger: logger
+                )
+            )
+            do {
+                try await group.run()
+            } catch {
+                throw CommandFault("\(listen): cannot listen there (\(error)); choose another place with --listen.")
+            }
+            let summary = await proxy.summary(within: .seconds(20))
+            switch format {
+            case .json: try CommandIO.write(ProxyReport.json(summary, policy).rendered() + "\n", to: shared.output)
+            case .text: try CommandIO.write(ProxyReport.text(summary), to: shared.output)
+            }
+            return .clean
+        }
+    }
+
+    private struct Place {
+        let address: String
+        let port: Int
+        let isLoopback: Bool
+    }
+
+    private func listenPlace() throws -> Place {
+        let wrong = ValidationError("--listen takes an address and a port, for example 127.0.0.1:8843 or [::1]:8843.")
+        guard let colon = listen.lastIndex(of: ":"), let port = Int(listen[listen.index(after: colon)...]),
+            (0...65535).contains(port)
+        else { throw wrong }
+        var address = String(listen[..<colon])
+        if address.hasPrefix("["), address.hasSuffix("]") { address = String(address.dropFirst().dropLast()) }
+        if address == "localhost" { address = "127.0.0.1" }
+        guard let parsed = IPAddress(address) else { throw wrong }
+        return Place(address: address, port: port, isLoopback: parsed.isLoopback)
+    }
+
+    /// One `user:password` a line; empty lines and those that begin with # are skipped.
+    private static func credentials(_ path: String) throws -> Set<String> {
+        let text = String(decoding: try CommandIO.read(path, limit: 1 << 20), as: UTF8.self)
+        var found: Set<String> = []
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            let line = line.trimmingCharacters(in: .whitespacesAndNewlines)
+            if line.isEmpty || line.hasPrefix("#") { continue }
+            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }) else {
+                throw CommandFault("\(path): line \(index + 1): is not user:password.")
+            }
+            found.insert(line)
+        }
+        if found.isEmpty { throw CommandFault("\(path): there is no user:password in it.") }
+        return found
+    }
+}
+
+/// Name resolution, roots and times of the proxy.
+struct ProxyNetworkOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Add roots as if a user had installed them; may be repeated.", valueName: "PEM"))
+    var caFile: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Use this address for a host and port, as in curl; may be repeated.",
+            valueName: "HOST:PORT:ADDRESS"
+        )
+    )
+    var resolve: [String] = []
+
+    @Option(help: ArgumentHelp("Seconds for one connection to a server, the probe included.", valueName: "S"))
+    var connectTimeout: Double = 10
+
+    func validate() throws {
+        guard connectTimeout > 0, connectTimeout <= 86_400 else {
+            throw ValidationError("--connect-timeout takes seconds, more than 0 and at most 86400.")
+        }
+        for text in resolve {
+            do {
+                _ = try AddressOverride(text)
+            } catch {
+                throw ValidationError("--resolve \(error.description).")
+            }
+        }
+    }
+
+    func trust() throws -> TrustStore { try FetchNetworkOptions.trust(caFile) }
+}
+
+extension IPAddress {
+    fileprivate var isLoopback: Bool {
+        bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
+    }
 }

@@ -1,0 +1,152 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import AppTransportSecurity
+public import Findings
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+public import ServiceLifecycle
+public import TLSProbe
+
+/// A forward proxy that applies an app's policy to any program: CONNECT for TLS, absolute URLs for plain HTTP.
+///
+/// It never decrypts. A CONNECT is decided by the policy and by a probe of the very address that the tunnel then leads to; up to TLS 1.2 the
+/// handshake that passes is judged too, and in TLS 1.3 its version and suite. What is refused gets a 403 with the reason. Run it as a `Service`.
+public final class ATSProxy: Service {
+    /// One decision about one request.
+    public struct Event: Sendable {
+        public enum Result: String, Sendable {
+            case allowed
+            case refused
+            /// Monitor mode: let through, and would have been refused.
+            case wouldRefuse = "would-refuse"
+            /// The server could not be reached or gave no answer.
+            case failed
+        }
+
+        public let result: Result
+        /// `CONNECT` or the method.
+        public let method: String
+        /// `host:port` or the URL.
+        public let target: String
+        public let causes: [Cause]
+    }
+
+    /// A listening address or credentials that must not be used.
+    public struct Misconfiguration: Error, Sendable, Equatable, CustomStringConvertible {
+        public let description: String
+    }
+
+    public let configuration: Configuration
+    let judge: ProxyJudge
+    let client: ATSClient
+    private let record: ProxyRecord
+    private let onEvent: @Sendable (Event) -> Void
+    private let onListening: @Sendable (_ address: String, _ port: Int) -> Void
+    private let connections = NIOLockedValueBox(0)
+
+    /// - Parameters:
+    ///   - onListening: called once, with the address and port that the proxy listens on.
+    ///   - onEvent: called for every request after its decision.
+    /// - Throws: ``Misconfiguration`` where it would listen beyond loopback without credentials.
+    public init(
+        policy: ATSPolicy,
+        trust: TrustStore,
+        fetcher: (any IntermediateFetcher)? = nil,
+        configuration: Configuration = Configuration(),
+        onListening: @escaping @Sendable (_ address: String, _ port: Int) -> Void = { _, _ in },
+        onEvent: @escaping @Sendable (Event) -> Void = { _ in }
+    ) throws {
+        guard let address = IPAddress(configuration.listenAddress) else {
+            throw Misconfiguration(description: "'\(configuration.listenAddress)' is not an address to listen on")
+        }
+        if AddressKind(address) != .loopback, configuration.credentials?.isEmpty ?? true {
+            throw Misconfiguration(
+                description:
+                    "\(configuration.listenAddress) can be reached from other machines, so the proxy needs passwords"
+            )
+        }
+        self.configuration = configuration
+        self.onListening = onListening
+        self.onEvent = onEvent
+        let guardian = AddressGuardian()
+        judge = ProxyJudge(
+            policy: policy,
+            chains: ChainBuilder(store: trust, fetcher: fetcher),
+            configuration: configuration,
+            guardian: guardian
+        )
+        record = ProxyRecord()
+        var forward = ATSClient.Configuration()
+        forward.connectTimeout = configuration.connectTimeout
+        forward.totalTimeout = nil
+        forward.idleTimeout = configuration.idleTimeout
+        forward.redirectLimit = nil
+        forward.isMonitoring = configuration.isMonitoring
+        forward.addressOverrides = configuration.addressOverrides
+        forward.eventLoopGroup = configuration.eventLoopGroup
+        forward.toleratesUncleanClose = true
+        forward.mayConnect = { guardian.refusal(of: $0) == nil }
+        client = ATSClient(policy: policy, trust: trust, fetcher: fetcher, configuration: forward)
+    }
+
+    /// Serves until the task is cancelled or the service is shut down gracefully; then tunnels that are open are closed.
+    public func run() async throws {
+        let server = try await ServerBootstrap(group: configuration.eventLoopGroup)
+            .serverChannelOption(.backlog, value: 256)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.maxMessagesPerRead, value: 4)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try self.accept(channel) }
+            }
+            .bind(host: configuration.listenAddress, port: configuration.port)
+            .get()
+        if let address = server.localAddress {
+            judge.guardian.listen(on: address)
+            onListening(address.ipAddress ?? configuration.listenAddress, address.port ?? configuration.port)
+        }
+        try await withTaskCancellationOrGracefulShutdownHandler {
+            try await server.closeFuture.get()
+        } onCancelOrGracefulShutdown: {
+            server.close(promise: nil)
+        }
+        for channel in open.withLockedValue({ Array($0.values) }) { channel.close(promise: nil) }
+        await client.shutDown(grace: .seconds(1))
+    }
+
+    private let open = NIOLockedValueBox<[ObjectIdentifier: any Channel]>([:])
+
+    private func accept(_ channel: any Channel) throws {
+        let id = ObjectIdentifier(channel)
+        let isFull = open.withLockedValue { open in
+            open[id] = channel
+            return open.count > configuration.connectionLimit
+        }
+        channel.closeFuture.whenComplete { _ in self.open.withLockedValue { $0[id] = nil } }
+        var limits = NIOHTTPDecoderLimitConfiguration()
+        limits.maxHeaderFieldSize = min(configuration.headerLimit, limits.maxHeaderFieldSize)
+        limits.maxHeaderListSize = configuration.headerLimit
+        limits.maxHeaderFieldCount = configuration.headerCountLimit
+        let decoder = ByteToMessageHandler(
+            HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: limits)
+        )
+        let encoder = HTTPResponseEncoder()
+        let front = ProxyFrontHandler(self, isFull: isFull, decoder: decoder, encoder: encoder)
+        try channel.pipeline.syncOperations.addHandlers([encoder, decoder, front])
+    }
+
+    func note(_ event: Event, host: String, port: Int, isSecure: Bool) {
+        record.add(event, host: host, port: port, isSecure: isSecure)
+        onEvent(event)
+    }
+
+    /// What was seen so far, with the smallest dictionary that would have let all of it through.
+    ///
+    /// The dictionary is found by asking each host once more, so this takes time; at most `limit` for all.
+    public func summary(within limit: Duration = .seconds(30)) async -> ProxySummary {
+        await ProxySummary.make(of: record.hosts, judge: judge, within: limit)
+    }
+}

@@ -1,0 +1,40 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+
+/// Knows which addresses the proxy never leads to: itself, and those where machines keep secrets for themselves.
+final class AddressGuardian: Sendable {
+    private let own = NIOLockedValueBox<(port: Int, addresses: Set<String>)?>(nil)
+
+    /// Remembers where the proxy itself listens.
+    func listen(on address: SocketAddress) {
+        guard let port = address.port, let literal = address.ipAddress else { return }
+        var addresses: Set<String> = [literal, "127.0.0.1", "::1"]
+        for device in (try? System.enumerateDevices()) ?? [] {
+            if let local = device.address?.ipAddress { addresses.insert(local) }
+        }
+        own.withLockedValue { $0 = (port, addresses) }
+    }
+
+    /// Why the address must not be connected to; nil where it may.
+    func refusal(of address: SocketAddress) -> String? {
+        guard let literal = address.ipAddress, let ip = IPAddress(literal.prefix { $0 != "%" }) else {
+            return "the address cannot be read"
+        }
+        let isOwn = own.withLockedValue { own in
+            guard let own, own.port == address.port else { return false }
+            return own.addresses.contains(literal) || AddressKind(ip) == .loopback || ip.bytes.allSatisfy { $0 == 0 }
+        }
+        if isOwn { return "the address is the proxy itself" }
+        switch AddressKind(ip) {
+        case .linkLocal: return "link-local addresses are not led to: metadata services of clouds live there"
+        case .metadata: return "the address is a metadata service"
+        case .special: return "the address is reserved"
+        case .loopback, .privateNetwork, .global: return nil
+        }
+    }
+}

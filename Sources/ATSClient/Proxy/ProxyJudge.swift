@@ -1,0 +1,208 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import Foundation
+import NIOConcurrencyHelpers
+import NIOCore
+import TLSFacts
+import TLSProbe
+
+/// Decides about the destinations of tunnels: policy, addresses, and a probe of the address that the tunnel will lead to.
+struct ProxyJudge: Sendable {
+    let policy: ATSPolicy
+    let configuration: ATSProxy.Configuration
+    let guardian: AddressGuardian
+    private let chains: RememberingChains
+    private let resolver: AddressResolver
+    private let prober: Prober
+    private let verdicts: ProbeCache
+
+    init(
+        policy: ATSPolicy,
+        chains: any ChainBuilding,
+        configuration: ATSProxy.Configuration,
+        guardian: AddressGuardian
+    ) {
+        self.policy = policy
+        self.configuration = configuration
+        self.guardian = guardian
+        self.chains = RememberingChains(chains)
+        resolver = AddressResolver(
+            overrides: configuration.addressOverrides,
+            timeout: TimeAmount(configuration.connectTimeout),
+            loop: configuration.eventLoopGroup.next()
+        )
+        prober = Prober(group: configuration.eventLoopGroup)
+        verdicts = ProbeCache(lifetime: configuration.probeLifetime, capacity: configuration.probeCapacity)
+    }
+
+    /// The answer about one destination.
+    struct Destination: Sendable {
+        let decision: URLDecision
+        /// The address that answered the probe, and that the tunnel leads to.
+        let address: SocketAddress
+        let verdict: Verdict
+    }
+
+    /// What a probe or a handshake that passed came to.
+    enum Verdict: Sendable {
+        case complies
+        case refused([Cause], URLLoadError?, negotiated: TLSVersion?)
+        /// Nothing of TLS was learned.
+        case unknown([Cause])
+
+        var causes: [Cause] {
+            switch self {
+            case .complies: []
+            case .refused(let causes, _, _), .unknown(let causes): causes
+            }
+        }
+    }
+
+    /// Resolves the name once, and probes its addresses until one answers.
+    ///
+    /// - Throws: ``ConnectFailure``, ``ForbiddenAddress``.
+    func destination(_ url: LoadURL) async throws -> Destination {
+        let decision = policy.decide(url)
+        let addresses = try await resolver.addresses(of: url.host, port: url.effectivePort)
+        let allowed = addresses.filter { guardian.refusal(of: $0) == nil }
+        if let first = addresses.first, allowed.isEmpty, let reason = guardian.refusal(of: first) {
+            throw ForbiddenAddress(reason: reason)
+        }
+        var last: Destination?
+        for address in allowed {
+            let verdict = await verdict(decision.requirements, url.host, address)
+            last = Destination(decision: decision, address: address, verdict: verdict)
+            if case .unknown = verdict { continue }
+            break
+        }
+        guard let last else { throw ConnectFailure(.nameNotFound(url.host)) }
+        return last
+    }
+
+    /// The verdict about one address, from memory where it is young enough.
+    private func verdict(_ requirements: TransportRequirements, _ host: String, _ address: SocketAddress) async
+        -> Verdict
+    {
+        let key = ProbeCache.Key(host: host, address: address)
+        if let known = verdicts.verdict(key, at: .now()) { return known }
+        let verdict = await probe(requirements, host, address)
+        if case .unknown = verdict { return verdict }
+        verdicts.remember(verdict, key, at: .now())
+        return verdict
+    }
+
+    /// Sends the hello that the requirements allow, and judges what comes back.
+    func probe(_ requirements: TransportRequirements, _ host: String, _ address: SocketAddress) async -> Verdict {
+        let outcome = await prober.probe(
+            ProxyJudge.offer(requirements, host),
+            address: address,
+            connectTimeout: configuration.connectTimeout,
+            timeout: configuration.connectTimeout
+        )
+        switch outcome {
+        case .negotiated(let handshake): return await judge(handshake, requirements, host, address)
+        case .connection:
+            return .unknown(evaluate(requirements, failed: outcome, host: host).causes)
+        case .alert, .protocolError:
+            let widest = await glance(host, address)
+            let failed = evaluate(requirements, failed: outcome, host: host, widest: widest)
+            return .refused(failed.causes, failed.error, negotiated: widest?.version)
+        }
+    }
+
+    /// What the server negotiates when everything is offered: it tells why it refused less.
+    private func glance(_ host: String, _ address: SocketAddress) async -> HandshakeObservation? {
+        let everything = HelloOffer(
+            minimumVersion: .tls10,
+            suites: VettedSuites.tls13 + VettedSuites.upToTLS12 + VettedSuites.unavailable,
+            serverName: IPAddress(host) == nil ? host : nil
+        )
+        let outcome = await prober.probe(
+            everything,
+            address: address,
+            connectTimeout: configuration.connectTimeout,
+            timeout: configuration.connectTimeout
+        )
+        if case .negotiated(let handshake) = outcome { return handshake }
+        return nil
+    }
+
+    /// Judges a handshake with the rules of the policy.
+    func judge(
+        _ handshake: HandshakeObservation,
+        _ requirements: TransportRequirements,
+        _ host: String,
+        _ address: SocketAddress
+    ) async -> Verdict {
+        let now = SystemClock.now()
+        let isPrivate = address.ipAddress.flatMap { IPAddress($0) }.map { AddressKind($0).isPrivate } ?? true
+        let chain = await chains.facts(
+            of: handshake.certificates,
+            at: now,
+            allowingPrivateAddresses: isPrivate
+        )
+        let facts = ConnectionFacts(handshake: handshake, chain: chain)
+        let verdict = evaluate(requirements, facts, host: host, at: now)
+        return verdict.passed
+            ? .complies : .refused(verdict.causes, verdict.error, negotiated: handshake.version)
+    }
+
+    static func offer(_ requirements: TransportRequirements, _ host: String) -> HelloOffer {
+        HelloOffer(
+            minimumVersion: requirements.effectiveMinimum,
+            maximumVersion: requirements.maximum,
+            suites: requirements.suites,
+            groups: requirements.groups,
+            signatureSchemes: requirements.signatureSchemes,
+            serverName: IPAddress(host) == nil ? host : nil
+        )
+    }
+
+    /// The addresses of a host, once more, for the summary.
+    func addresses(of host: String, port: Int) async -> [SocketAddress] {
+        let found = (try? await resolver.addresses(of: host, port: port)) ?? []
+        return found.filter { guardian.refusal(of: $0) == nil }
+    }
+}
+
+/// A destination that the proxy leads nobody to.
+struct ForbiddenAddress: Error {
+    let reason: String
+}
+
+/// Verdicts about addresses, each for a limited time.
+final class ProbeCache: Sendable {
+    struct Key: Hashable, Sendable {
+        let host: String
+        let address: SocketAddress
+    }
+
+    private let lifetime: TimeAmount
+    private let capacity: Int
+    private let kept = NIOLockedValueBox<[Key: (verdict: ProxyJudge.Verdict, until: NIODeadline)]>([:])
+
+    init(lifetime: Duration, capacity: Int) {
+        self.lifetime = TimeAmount(lifetime)
+        self.capacity = max(1, capacity)
+    }
+
+    func verdict(_ key: Key, at now: NIODeadline) -> ProxyJudge.Verdict? {
+        kept.withLockedValue { kept in
+            guard let found = kept[key] else { return nil }
+            if found.until > now { return found.verdict }
+            kept[key] = nil
+            return nil
+        }
+    }
+
+    func remember(_ verdict: ProxyJudge.Verdict, _ key: Key, at now: NIODeadline) {
+        kept.withLockedValue { kept in
+            if kept.count >= capacity { kept = kept.filter { $0.value.until > now } }
+            if kept.count >= capacity { kept.removeAll() }
+            kept[key] = (verdict, now + lifetime)
+        }
+    }
+}

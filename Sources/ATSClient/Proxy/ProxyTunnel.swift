@@ -1,0 +1,135 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import TLSFacts
+
+/// Opens the server's side of a tunnel, after policy and probe agreed.
+enum ProxyTunnel {
+    enum Opened: Sendable {
+        case refused(Refusal)
+        /// The connection to the server, which reads nothing yet, and the watch over its handshake.
+        case open(any Channel, TunnelWatch?)
+    }
+
+    static func open(_ authority: String, proxy: ATSProxy, loop: any EventLoop) async -> Opened {
+        guard !authority.contains("/"), !authority.contains("@"), authority.contains(":"),
+            let url = try? LoadURL("https://\(authority)/"), url.port != nil || authority.hasSuffix(":443")
+        else {
+            return .refused(Refusal(status: .badRequest, text: "CONNECT takes a host and a port."))
+        }
+        let target = "\(url.bracketedHost):\(url.effectivePort)"
+        @Sendable func note(_ result: ATSProxy.Event.Result, _ causes: [Cause]) {
+            let event = ATSProxy.Event(result: result, method: "CONNECT", target: target, causes: causes)
+            proxy.note(event, host: url.host, port: url.effectivePort, isSecure: true)
+        }
+        let destination: ProxyJudge.Destination
+        do {
+            destination = try await proxy.judge.destination(url)
+        } catch let forbidden as ForbiddenAddress {
+            note(.failed, [Cause("ats.proxy.forbidden-address", forbidden.reason)])
+            return .refused(
+                Refusal(status: .forbidden, text: "The proxy does not lead to \(target): \(forbidden.reason).")
+            )
+        } catch {
+            let failure = (error as? ConnectFailure) ?? ConnectFailure(.unreachable("\(error)"))
+            let causes = evaluate(proxy.judge.policy.decide(url).requirements, failed: failure.outcome, host: url.host)
+                .causes
+            note(.failed, causes)
+            return .refused(Refusal(target: target, unreachable: causes))
+        }
+        let isMonitoring = proxy.configuration.isMonitoring
+        switch destination.verdict {
+        case .complies: note(.allowed, [])
+        case .unknown(let causes):
+            note(.failed, causes)
+            return .refused(Refusal(target: target, unreachable: causes))
+        case .refused(let causes, let error, let negotiated):
+            note(isMonitoring ? .wouldRefuse : .refused, causes)
+            if !isMonitoring {
+                let remedies = Remedy.forCauses(causes, host: url.host, negotiated: negotiated)
+                return .refused(Refusal(target: target, causes: causes, error: error, remedies: remedies))
+            }
+        }
+        return await connect(destination, target, proxy, loop) { causes in
+            note(isMonitoring ? .wouldRefuse : .refused, causes)
+        }
+    }
+
+    private static func connect(
+        _ destination: ProxyJudge.Destination,
+        _ target: String,
+        _ proxy: ATSProxy,
+        _ loop: any EventLoop,
+        onViolation: @escaping @Sendable ([Cause]) -> Void
+    ) async -> Opened {
+        do {
+            let channel = try await ClientBootstrap(group: loop)
+                .connectTimeout(TimeAmount(proxy.configuration.connectTimeout))
+                .channelOption(.socketOption(.tcp_nodelay), value: 1)
+                .channelOption(.autoRead, value: false)
+                .connect(to: destination.address)
+                .get()
+            let watch = TunnelWatch(
+                judge: proxy.judge,
+                requirements: destination.decision.requirements,
+                host: destination.decision.url.host,
+                address: destination.address,
+                onViolation: onViolation
+            )
+            return .open(channel, proxy.configuration.isMonitoring ? nil : watch)
+        } catch {
+            let outcome = HandshakeOutcome.connection(ConnectionFailure(error))
+            let causes = evaluate(
+                destination.decision.requirements,
+                failed: outcome,
+                host: destination.decision.url.host
+            ).causes
+            return .refused(Refusal(target: target, unreachable: causes))
+        }
+    }
+}
+
+/// What the handshake in a tunnel is judged by.
+struct TunnelWatch: Sendable {
+    let judge: ProxyJudge
+    let requirements: TransportRequirements
+    let host: String
+    let address: SocketAddress
+    let onViolation: @Sendable ([Cause]) -> Void
+
+    /// Judges a flight that is over. Certificates are judged where they came in the clear; a resumed session and TLS 1.3 show none, and there the
+    /// version and suite must be among those that the policy allows, the rest having been judged by the probe.
+    func violation(_ flight: ServerFlight) async -> [Cause] {
+        if flight.notTLS != nil {
+            return [Cause("ats.net.not-tls", "The server answers with something that is not TLS.")]
+        }
+        if let reason = flight.violation { return [Cause("ats.tls.handshake-failed", reason)] }
+        guard
+            let handshake = flight.observation(certificates: [], possession: .unproven("The tunnel is not decrypted."))
+        else {
+            return []
+        }
+        if !handshake.certificates.isEmpty {
+            return await judge.judge(handshake, requirements, host, address).causes
+        }
+        if handshake.version < requirements.effectiveMinimum {
+            return [
+                Cause(
+                    "ats.tls.version-too-low",
+                    "The connection negotiated \(handshake.version), and the policy asks for \(requirements.effectiveMinimum)."
+                )
+            ]
+        }
+        if handshake.version < .tls13, !requirements.suites.contains(handshake.suite) {
+            let code: Code =
+                handshake.suite.hasForwardSecrecy ? "ats.tls.no-common-suite" : "ats.tls.no-forward-secrecy"
+            return [Cause(code, "The connection negotiated \(handshake.suite), which the policy does not allow.")]
+        }
+        return []
+    }
+}

@@ -1,0 +1,55 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import Foundation
+import NIOHTTP1
+
+/// An answer of the proxy itself.
+struct Refusal: Sendable {
+    let status: HTTPResponseStatus
+    let text: String
+    /// The error of the Proxy-Status field (RFC 9209).
+    var proxyStatus = "http_request_denied"
+
+    init(status: HTTPResponseStatus, text: String) {
+        self.status = status
+        self.text = text
+    }
+
+    /// 403 with the reasons, the error that an app would get, and the keys that would change it.
+    init(target: String, causes: [Cause], error: URLLoadError?, remedies: [Remedy]) {
+        var lines = ["App Transport Security refuses \(target)."]
+        for cause in causes { lines.append("\(cause.code): \(cause.message)") }
+        if let error {
+            let stream = error.streamCode.map { ", stream code \($0)" } ?? ""
+            lines.append("An app would get \(error.domain) \(error.code)\(stream): \(error.message)")
+        }
+        for remedy in remedies { lines.append(remedy.description) }
+        status = .forbidden
+        text = lines.joined(separator: "\n")
+    }
+
+    /// 502 where the server could not be reached or is no TLS server.
+    init(target: String, unreachable causes: [Cause]) {
+        status = .badGateway
+        text = (["\(target) cannot be reached."] + causes.map { "\($0.code): \($0.message)" }).joined(separator: "\n")
+        proxyStatus = "destination_unavailable"
+    }
+}
+
+/// The value of a Basic authorization.
+enum BasicCredentials {
+    /// The bytes of `user:password`, nil where it is no base64.
+    static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        guard text.utf8.count <= 1024 else { return nil }
+        return Data(base64Encoded: String(text).trimmingCharacters(in: .whitespaces)).map { Array($0) }
+    }
+
+    /// Whether both are equal; the time depends on their lengths only.
+    static func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        guard left.count == right.count else { return false }
+        return zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+}

@@ -1,0 +1,199 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import NIOCore
+
+/// Both ends of a tunnel, on one event loop: bytes go across as fast as the slower side takes them.
+///
+/// With a watch, nothing of the client goes to the server that does not begin like TLS, and the server's first flight is held until it is
+/// judged: the client learns nothing from a server that breaks the policy, and sends it nothing but its hello.
+final class TunnelPair {
+    private enum Watching {
+        case none
+        case flight(TunnelWatch, ServerFlight, held: [ByteBuffer])
+        case judging(held: [ByteBuffer])
+    }
+
+    private let front: any Channel
+    private let back: any Channel
+    private var watching: Watching
+    private var clientHasSpoken = false
+    private let idleTimeout: TimeAmount
+    private var lastActivity = NIODeadline.now()
+    private var frontContext: ChannelHandlerContext?
+    private var backContext: ChannelHandlerContext?
+    private var frontMissedRead = false
+    private var backMissedRead = false
+    private var isClosed = false
+
+    init(front: any Channel, back: any Channel, watch: TunnelWatch?, idleTimeout: TimeAmount) {
+        self.front = front
+        self.back = back
+        self.idleTimeout = idleTimeout
+        watching = watch.map { .flight($0, ServerFlight(), held: []) } ?? .none
+        armIdle()
+    }
+
+    func frontHandler() -> some ChannelHandler { TunnelHandler(self, isFront: true) }
+
+    func backHandler() -> some ChannelHandler { TunnelHandler(self, isFront: false) }
+
+    fileprivate func attach(_ context: ChannelHandlerContext, isFront: Bool) {
+        if isFront { frontContext = context } else { backContext = context }
+    }
+
+    fileprivate func read(_ bytes: ByteBuffer, isFront: Bool) {
+        lastActivity = .now()
+        if isFront {
+            fromClient(bytes)
+        } else {
+            fromServer(bytes)
+        }
+    }
+
+    private func fromClient(_ bytes: ByteBuffer) {
+        if !clientHasSpoken, bytes.readableBytes > 0 {
+            clientHasSpoken = true
+            if case .flight(let watch, _, _) = watching, bytes.readableBytesView.first != 22 {
+                watch.onViolation([
+                    Cause("ats.net.not-tls", "The client sends something that is not TLS into the tunnel.")
+                ])
+                return close()
+            }
+        }
+        back.write(bytes, promise: nil)
+    }
+
+    private func fromServer(_ bytes: ByteBuffer) {
+        switch watching {
+        case .none: front.write(bytes, promise: nil)
+        case .judging(let held): watching = .judging(held: held + [bytes])
+        case .flight(let watch, var flight, var held):
+            flight.read(bytes.readableBytesView)
+            held.append(bytes)
+            guard flight.isOver else {
+                watching = .flight(watch, flight, held: held)
+                return
+            }
+            watching = .judging(held: held)
+            judge(watch, flight)
+        }
+    }
+
+    private func judge(_ watch: TunnelWatch, _ flight: ServerFlight) {
+        let pair = NIOLoopBound(self, eventLoop: front.eventLoop)
+        let loop = front.eventLoop
+        Task {
+            let causes = await watch.violation(flight)
+            loop.execute {
+                if causes.isEmpty {
+                    pair.value.release()
+                } else {
+                    watch.onViolation(causes)
+                    pair.value.cut()
+                }
+            }
+        }
+    }
+
+    private func release() {
+        guard case .judging(let held) = watching else { return }
+        watching = .none
+        for bytes in held { front.write(bytes, promise: nil) }
+        front.flush()
+        resume(isFront: false)
+    }
+
+    /// Ends the client's handshake with alert 71, insufficient_security, in place of the flight that breaks the policy.
+    private func cut() {
+        let alert = ByteBuffer(bytes: [21, 3, 3, 0, 2, 2, 71])
+        let pair = NIOLoopBound(self, eventLoop: front.eventLoop)
+        front.writeAndFlush(alert).whenComplete { _ in pair.value.close() }
+    }
+
+    fileprivate func readComplete(isFront: Bool) {
+        if isFront { back.flush() } else { front.flush() }
+    }
+
+    /// Whether a side may read: the other one takes more, and no flight is being judged.
+    fileprivate func mayRead(isFront: Bool) -> Bool {
+        if !isFront, case .judging = watching { return false }
+        return isFront ? back.isWritable : front.isWritable
+    }
+
+    fileprivate func holdRead(isFront: Bool) {
+        if isFront { frontMissedRead = true } else { backMissedRead = true }
+    }
+
+    /// A side takes bytes again, so the other one may go on reading.
+    fileprivate func writabilityChanged(isFront: Bool) { resume(isFront: !isFront) }
+
+    private func resume(isFront: Bool) {
+        guard mayRead(isFront: isFront) else { return }
+        if isFront, frontMissedRead {
+            frontMissedRead = false
+            frontContext?.read()
+        } else if !isFront, backMissedRead {
+            backMissedRead = false
+            backContext?.read()
+        }
+    }
+
+    fileprivate func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        frontContext = nil
+        backContext = nil
+        // What is written already still goes out before the close.
+        front.flush()
+        back.flush()
+        front.close(promise: nil)
+        back.close(promise: nil)
+    }
+
+    private func armIdle() {
+        front.eventLoop.assumeIsolated().scheduleTask(in: idleTimeout) { [weak self] in
+            guard let self, !self.isClosed else { return }
+            if NIODeadline.now() - self.lastActivity >= self.idleTimeout { return self.close() }
+            self.armIdle()
+        }
+    }
+}
+
+/// One end of a tunnel.
+private final class TunnelHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let pair: TunnelPair
+    private let isFront: Bool
+
+    init(_ pair: TunnelPair, isFront: Bool) {
+        self.pair = pair
+        self.isFront = isFront
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) { pair.attach(context, isFront: isFront) }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        pair.read(unwrapInboundIn(data), isFront: isFront)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) { pair.readComplete(isFront: isFront) }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) { pair.writabilityChanged(isFront: isFront) }
+
+    func read(context: ChannelHandlerContext) {
+        if pair.mayRead(isFront: isFront) {
+            context.read()
+        } else {
+            pair.holdRead(isFront: isFront)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) { pair.close() }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { pair.close() }
+}
