@@ -11,24 +11,24 @@ public struct KeyIdentifier: Hashable, Sendable {
     public let bytes: [UInt8]
 
     /// Takes exactly 32 bytes; nil for any other length.
-    public init?(_ bytes: some Collection<UInt8>) {
+    public init?(bytes: some Collection<UInt8>) {
         guard bytes.count == 32 else { return nil }
         self.bytes = Array(bytes)
     }
 
     /// Reads the base64 text that a device gives: standard alphabet, padding, exactly 32 bytes. Nil for anything else.
-    public init?(base64 text: String) {
+    public init?(strictBase64 text: String) {
         guard text.utf8.count == 44, let data = Data(base64Encoded: text), data.base64EncodedString() == text else {
             return nil
         }
-        self.init(data)
+        self.init(bytes: data)
     }
 
     /// Reads the form used in paths: base64url without padding, 43 characters. Nil for anything else.
     public init?(base64URL text: String) {
         guard text.utf8.count == 43, !text.utf8.contains(where: { $0 == 0x2B || $0 == 0x2F }) else { return nil }
         let standard = String(text.map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 })
-        self.init(base64: standard + "=")
+        self.init(strictBase64: standard + "=")
     }
 
     /// The form that devices use: standard base64 with padding.
