@@ -9,7 +9,8 @@ enum PostgresMigrations {
     static let all: [Migration] = [first]
 
     private static let first = Migration(
-        version: 1, name: "0001-first",
+        version: 1,
+        name: "0001-first",
         sql: #"""
             -- What the store remembers. Instants are milliseconds since 1970 in UTC.
 
@@ -70,7 +71,7 @@ enum PostgresMigrations {
                 stored_at BIGINT NOT NULL,
                 bytes BYTEA NOT NULL,
                 not_before BIGINT,
-                expires_at BIGINT NOT NULL,
+                expires_at BIGINT,
                 risk_metric BIGINT,
                 PRIMARY KEY (key_id, created_at)
             );
@@ -111,5 +112,6 @@ enum PostgresMigrations {
             );
             CREATE INDEX promotions_by_answer ON promotions (answered_at) WHERE answered_at IS NOT NULL;
 
-            """#)
+            """#
+    )
 }

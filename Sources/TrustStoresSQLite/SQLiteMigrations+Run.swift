@@ -8,7 +8,9 @@ extension SQLiteMigrations {
     /// Brings the file to the newest schema, each step in a transaction of its own with its version number.
     static func run(_ migrations: [Migration], on database: Database) throws {
         try database.inTransaction(.immediate) {
-            try database.execute(sql: "CREATE TABLE IF NOT EXISTS schema_versions (version INTEGER PRIMARY KEY NOT NULL)")
+            try database.execute(
+                sql: "CREATE TABLE IF NOT EXISTS schema_versions (version INTEGER PRIMARY KEY NOT NULL)"
+            )
             return .commit
         }
         for _ in 0...migrations.count {
@@ -21,7 +23,9 @@ extension SQLiteMigrations {
                 }
                 try database.execute(sql: next.sql)
                 try database.execute(
-                    sql: "INSERT INTO schema_versions (version) VALUES (?)", arguments: [next.version])
+                    sql: "INSERT INTO schema_versions (version) VALUES (?)",
+                    arguments: [next.version]
+                )
                 return .commit
             }
             if isDone { return }

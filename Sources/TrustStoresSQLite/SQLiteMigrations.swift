@@ -9,7 +9,8 @@ enum SQLiteMigrations {
     static let all: [Migration] = [first]
 
     private static let first = Migration(
-        version: 1, name: "0001-first",
+        version: 1,
+        name: "0001-first",
         sql: #"""
             -- What the store remembers. Instants are milliseconds since 1970 in UTC.
 
@@ -70,7 +71,7 @@ enum SQLiteMigrations {
                 stored_at INTEGER NOT NULL,
                 bytes BLOB NOT NULL,
                 not_before INTEGER,
-                expires_at INTEGER NOT NULL,
+                expires_at INTEGER,
                 risk_metric INTEGER,
                 PRIMARY KEY (key_id, created_at)
             );
@@ -111,5 +112,6 @@ enum SQLiteMigrations {
             ) WITHOUT ROWID;
             CREATE INDEX promotions_by_answer ON promotions (answered_at) WHERE answered_at IS NOT NULL;
 
-            """#)
+            """#
+    )
 }

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import Foundation
 import Testing
 
@@ -39,42 +40,77 @@ import Testing
     static let uses: [Use] = [
         Use(testDescription: "same", issued: plain, presented: plain, refusal: nil),
         Use(
-            testDescription: "another app", issued: plain, presented: .init(purpose: .attest, app: "other"),
-            refusal: .binding),
+            testDescription: "another app",
+            issued: plain,
+            presented: .init(purpose: .attest, app: "other"),
+            refusal: .binding
+        ),
         Use(
-            testDescription: "another purpose", issued: plain, presented: .init(purpose: .assert, app: "app"),
-            refusal: .binding),
+            testDescription: "another purpose",
+            issued: plain,
+            presented: .init(purpose: .assert, app: "app"),
+            refusal: .binding
+        ),
         Use(
-            testDescription: "any key", issued: plain, presented: .init(purpose: .attest, app: "app", keyId: key),
-            refusal: nil),
+            testDescription: "any key",
+            issued: plain,
+            presented: .init(purpose: .attest, app: "app", keyId: key),
+            refusal: nil
+        ),
         Use(
-            testDescription: "its key", issued: .init(purpose: .assert, app: "app", keyId: key),
-            presented: .init(purpose: .assert, app: "app", keyId: key), refusal: nil),
+            testDescription: "its key",
+            issued: .init(purpose: .assert, app: "app", keyId: key),
+            presented: .init(purpose: .assert, app: "app", keyId: key),
+            refusal: nil
+        ),
         Use(
-            testDescription: "another key", issued: .init(purpose: .assert, app: "app", keyId: key),
-            presented: .init(purpose: .assert, app: "app", keyId: Sample.keyId()), refusal: .binding),
+            testDescription: "another key",
+            issued: .init(purpose: .assert, app: "app", keyId: key),
+            presented: .init(purpose: .assert, app: "app", keyId: Sample.keyId()),
+            refusal: .binding
+        ),
         Use(
-            testDescription: "no key where one is bound", issued: .init(purpose: .assert, app: "app", keyId: key),
-            presented: .init(purpose: .assert, app: "app"), refusal: .binding),
+            testDescription: "no key where one is bound",
+            issued: .init(purpose: .assert, app: "app", keyId: key),
+            presented: .init(purpose: .assert, app: "app"),
+            refusal: .binding
+        ),
         Use(
-            testDescription: "its user", issued: .init(purpose: .attest, app: "app", user: "ann"),
-            presented: .init(purpose: .attest, app: "app", user: "ann"), refusal: nil),
+            testDescription: "its user",
+            issued: .init(purpose: .attest, app: "app", user: "ann"),
+            presented: .init(purpose: .attest, app: "app", user: "ann"),
+            refusal: nil
+        ),
         Use(
-            testDescription: "another user", issued: .init(purpose: .attest, app: "app", user: "ann"),
-            presented: .init(purpose: .attest, app: "app", user: "bob"), refusal: .binding),
+            testDescription: "another user",
+            issued: .init(purpose: .attest, app: "app", user: "ann"),
+            presented: .init(purpose: .attest, app: "app", user: "bob"),
+            refusal: .binding
+        ),
         Use(
-            testDescription: "a user who stole an anonymous challenge", issued: plain,
-            presented: .init(purpose: .attest, app: "app", user: "bob"), refusal: .binding),
+            testDescription: "a user who stole an anonymous challenge",
+            issued: plain,
+            presented: .init(purpose: .attest, app: "app", user: "bob"),
+            refusal: .binding
+        ),
         Use(
-            testDescription: "nobody with a user's challenge", issued: .init(purpose: .attest, app: "app", user: "ann"),
-            presented: plain, refusal: .binding),
+            testDescription: "nobody with a user's challenge",
+            issued: .init(purpose: .attest, app: "app", user: "ann"),
+            presented: plain,
+            refusal: .binding
+        ),
         Use(
             testDescription: "an assertion of a user with an anonymous challenge",
-            issued: .init(purpose: .assert, app: "app"), presented: .init(purpose: .assert, app: "app", user: "ann"),
-            refusal: nil),
+            issued: .init(purpose: .assert, app: "app"),
+            presented: .init(purpose: .assert, app: "app", user: "ann"),
+            refusal: nil
+        ),
         Use(
-            testDescription: "app and user run together", issued: .init(purpose: .attest, app: "app", user: "x"),
-            presented: .init(purpose: .attest, app: "appx", user: ""), refusal: .binding),
+            testDescription: "app and user run together",
+            issued: .init(purpose: .attest, app: "app", user: "x"),
+            presented: .init(purpose: .attest, app: "appx", user: ""),
+            refusal: .binding
+        ),
     ]
 
     @Test("a challenge serves what it was issued for", arguments: uses)
@@ -95,7 +131,9 @@ import Testing
             forged[bit / 8] ^= 1 << UInt8(bit % 8)
             #expect(try read(forged, Self.plain) == .refused(.unknown))
         }
-        for length in 0..<bytes.count { #expect(try read(Array(bytes.prefix(length)), Self.plain) == .refused(.unknown)) }
+        for length in 0..<bytes.count {
+            #expect(try read(Array(bytes.prefix(length)), Self.plain) == .refused(.unknown))
+        }
         #expect(try read(bytes + [0], Self.plain) == .refused(.unknown))
     }
 

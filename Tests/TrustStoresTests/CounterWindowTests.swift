@@ -20,7 +20,7 @@ import Testing
         for counter in 0...60 { #expect(window.accepting(UInt32(counter)) == nil) }
     }
 
-    @Test("the ends of the 32 bits", arguments: [UInt32.max, .max - 1, 1 << 31])
+    @Test("the ends of the 32 bits", arguments: [UInt32.max, UInt32.max - 1, UInt32(1) << 31])
     func ends(_ counter: UInt32) {
         let window = CounterWindow(highest: 0, seen: 1).accepting(counter)
         #expect(window?.highest == counter)

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import Testing
 
 @testable import TrustStores
@@ -17,7 +18,8 @@ import Testing
 
     @Test(
         "other spellings are no key ids",
-        arguments: ["", "AAAA", String(repeating: "A", count: 44), String(repeating: "A", count: 42) + "B=", "A b"])
+        arguments: ["", "AAAA", String(repeating: "A", count: 44), String(repeating: "A", count: 42) + "B=", "A b"]
+    )
     func refused(_ text: String) {
         #expect(KeyIdentifier(strictBase64: text) == nil)
         #expect(KeyIdentifier(base64URL: String(text.dropLast())) == nil)

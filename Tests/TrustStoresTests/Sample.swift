@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import Foundation
 
 @testable import TrustStores
@@ -22,30 +23,58 @@ enum Sample {
     }
 
     static func receipt(
-        created: Date = now, metric: Int? = nil, notBefore: Date? = nil, bytes: [UInt8] = Sample.bytes(64)
+        created: Date = now,
+        metric: Int? = nil,
+        notBefore: Date? = nil,
+        bytes: [UInt8] = Sample.bytes(64)
     ) -> ReceiptRecord {
         ReceiptRecord(
-            bytes: bytes, createdAt: created, notBefore: notBefore, expiresAt: created + 90 * 86_400,
-            riskMetric: metric)
+            bytes: bytes,
+            createdAt: created,
+            notBefore: notBefore,
+            expiresAt: created + 90 * 86_400,
+            riskMetric: metric
+        )
     }
 
     static func registration(
-        id: KeyIdentifier = keyId(), app: String = "app", user: String? = nil, digest: [UInt8] = bytes(32),
-        environment: String = "production", receipt: ReceiptRecord = Sample.receipt(), refreshAt: Date? = nil
+        id: KeyIdentifier = keyId(),
+        app: String = "app",
+        user: String? = nil,
+        digest: [UInt8] = bytes(32),
+        environment: String = "production",
+        receipt: ReceiptRecord = Sample.receipt(),
+        refreshAt: Date? = nil
     ) -> KeyRegistration {
         KeyRegistration(
-            id: id, publicKeyBytes: [4] + id.bytes + id.bytes, app: app, identity: "ABCDE12345.com.example.app",
-            environment: environment, simulated: false, user: user, attestationDigest: digest, validationCategory: 4,
-            bundleVersion: "1.0", osVersion: "27.0.1", receipt: receipt, refreshAt: refreshAt)
+            id: id,
+            publicKeyBytes: [4] + id.bytes + id.bytes,
+            app: app,
+            identity: "ABCDE12345.com.example.app",
+            environment: environment,
+            simulated: false,
+            user: user,
+            attestationDigest: digest,
+            validationCategory: 4,
+            bundleVersion: "1.0",
+            osVersion: "27.0.1",
+            receipt: receipt,
+            refreshAt: refreshAt
+        )
     }
 
     /// A store that holds one key, at counter 0.
     static func storeWithKey(
-        in fixture: StoreFixture, refreshAt: Date? = nil, receipt: ReceiptRecord = Sample.receipt()
+        in fixture: StoreFixture,
+        refreshAt: Date? = nil,
+        receipt: ReceiptRecord = Sample.receipt()
     ) async throws -> KeyIdentifier {
         let id = keyId()
         let outcome = try await fixture.store.insert(
-            registration(id: id, receipt: receipt, refreshAt: refreshAt), spending: challenge(), at: now)
+            registration(id: id, receipt: receipt, refreshAt: refreshAt),
+            spending: challenge(),
+            at: now
+        )
         guard case .inserted = outcome else { throw StoreFault.damaged("a fresh key was not inserted: \(outcome)") }
         return id
     }

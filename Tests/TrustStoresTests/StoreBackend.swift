@@ -3,6 +3,7 @@
 
 import Foundation
 import TestSupport
+import Testing
 import TrustStoresSQLite
 
 @testable import TrustStores
@@ -21,15 +22,17 @@ struct StoreBackend: Sendable, CustomTestStringConvertible {
     static let sqlite = StoreBackend(testDescription: "SQLite") {
         let path = TemporaryFolder.shared.file("\(UUID().uuidString).sqlite")
         return StoreFixture(
-            store: try SQLTrustStore.sqlite(at: path), another: { try SQLTrustStore.sqlite(at: path) },
-            reopened: { try SQLTrustStore.sqlite(at: path) })
+            store: try SQLTrustStore.sqlite(at: path),
+            another: { try SQLTrustStore.sqlite(at: path) },
+            reopened: { try SQLTrustStore.sqlite(at: path) }
+        )
     }
 
     static let postgres = StoreBackend(testDescription: "PostgreSQL") {
         #if Postgres
-        try await PostgresStores.fixture()
+            try await PostgresStores.fixture()
         #else
-        throw StoreFault.unavailable("built without the trait Postgres")
+            throw StoreFault.unavailable("built without the trait Postgres")
         #endif
     }
 

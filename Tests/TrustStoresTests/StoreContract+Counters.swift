@@ -1,13 +1,18 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import Foundation
 import Testing
 
 @testable import TrustStores
 
 extension StoreContract {
-    @Test("of many with one counter value, on two nodes, one is accepted", arguments: StoreBackend.all, CounterMode.allCases)
+    @Test(
+        "of many with one counter value, on two nodes, one is accepted",
+        arguments: StoreBackend.all,
+        CounterMode.allCases
+    )
     func counterRace(_ backend: StoreBackend, _ mode: CounterMode) async throws {
         let fixture = try await backend.make()
         let nodes = [fixture.store, try await fixture.another()]
@@ -15,7 +20,9 @@ extension StoreContract {
         let challenges = (0..<200).map { _ in Sample.challenge() }
         let outcomes = try await race(200) { index in
             try await nodes[index % 2].advance(
-                CounterAdvance(keyId: id, counter: 5, mode: mode, challenge: challenges[index]), at: Sample.now)
+                CounterAdvance(keyId: id, counter: 5, mode: mode, challenge: challenges[index]),
+                at: Sample.now
+            )
         }
         #expect(outcomes.count { $0 == .advanced(previous: 0) } == 1)
         #expect(outcomes.count { $0 == .refused(.replayed) } == 199)
@@ -25,7 +32,11 @@ extension StoreContract {
         #expect(try await fixture.store.key(id)?.counter == 5)
     }
 
-    @Test("of many with one challenge, on two nodes, one is accepted", arguments: StoreBackend.all, CounterMode.allCases)
+    @Test(
+        "of many with one challenge, on two nodes, one is accepted",
+        arguments: StoreBackend.all,
+        CounterMode.allCases
+    )
     func challengeRace(_ backend: StoreBackend, _ mode: CounterMode) async throws {
         let fixture = try await backend.make()
         let nodes = [fixture.store, try await fixture.another()]
@@ -34,11 +45,13 @@ extension StoreContract {
         let outcomes = try await race(200) { index in
             try await nodes[index % 2].advance(
                 CounterAdvance(keyId: id, counter: UInt32(index + 1), mode: mode, challenge: challenge),
-                at: Sample.now)
+                at: Sample.now
+            )
         }
         #expect(outcomes.count { $0 == .advanced(previous: 0) } == 1)
         #expect(
-            outcomes.count { $0 == .refused(.challengeUsed) || $0 == .refused(.replayed) } == 199)
+            outcomes.count { $0 == .refused(.challengeUsed) || $0 == .refused(.replayed) } == 199
+        )
     }
 
     @Test("strict: a counter only grows, whatever the order of arrival", arguments: StoreBackend.all)
@@ -49,7 +62,8 @@ extension StoreContract {
         func advance(_ counter: UInt32, _ mode: CounterMode = .strict) async throws -> AdvanceOutcome {
             try await store.advance(
                 CounterAdvance(keyId: id, counter: counter, mode: mode, challenge: Sample.challenge()),
-                at: Sample.now + 5)
+                at: Sample.now + 5
+            )
         }
         #expect(try await advance(0) == .refused(.replayed))
         #expect(try await advance(3) == .advanced(previous: 0))
@@ -74,8 +88,13 @@ extension StoreContract {
         let outcomes = try await race(120) { index in
             try await fixture.store.advance(
                 CounterAdvance(
-                    keyId: id, counter: counters[index / 2], mode: .challenge, challenge: Sample.challenge()),
-                at: Sample.now)
+                    keyId: id,
+                    counter: counters[index / 2],
+                    mode: .challenge,
+                    challenge: Sample.challenge()
+                ),
+                at: Sample.now
+            )
         }
         #expect(outcomes.count { if case .advanced = $0 { true } else { false } } == 60)
         #expect(outcomes.count { $0 == .refused(.replayed) } == 60)
@@ -120,7 +139,8 @@ extension StoreContract {
             let outcomes = try await race(keys.count) { index in
                 try await fixture.store.advance(
                     CounterAdvance(keyId: keys[index], counter: counter, mode: .strict, challenge: Sample.challenge()),
-                    at: Sample.now)
+                    at: Sample.now
+                )
             }
             #expect(outcomes.allSatisfy { $0 == .advanced(previous: counter - 1) })
         }

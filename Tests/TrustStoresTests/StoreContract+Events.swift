@@ -14,8 +14,14 @@ extension StoreContract {
         for index in 0..<30 {
             try await store.record(
                 StoreEvent(
-                    at: Sample.now + Double(index), app: "app", keyId: id, kind: "refused", code: "code.\(index)",
-                    detail: index == 29 ? String(repeating: "x", count: 5000) : nil))
+                    at: Sample.now + Double(index),
+                    app: "app",
+                    keyId: id,
+                    kind: "refused",
+                    code: "code.\(index)",
+                    detail: index == 29 ? String(repeating: "x", count: 5000) : nil
+                )
+            )
         }
         try await store.record(StoreEvent(at: Sample.now, app: "app", kind: "noise"))
         let history = try await store.history(of: id, limit: 10)
@@ -32,20 +38,23 @@ extension StoreContract {
         let nodes = [fixture.store, try await fixture.another()]
         let hour = Date(timeIntervalSince1970: (Sample.now.timeIntervalSince1970 / 3600).rounded(.down) * 3600)
         _ = try await race(100) { index in
-            try await nodes[index % 2].add([
-                SignalTally(app: "a", hour: Sample.now, kind: "unsupported", code: "x", count: 2),
-                SignalTally(app: "a", hour: Sample.now, kind: "attested"),
-                SignalTally(app: "b", hour: Sample.now, kind: "attested"),
-                SignalTally(app: "a", hour: Sample.now, kind: "unsupported", code: "x", count: 1),
-                SignalTally(app: "a", hour: Sample.now + 3600, kind: "attested", count: 5),
-                SignalTally(app: "a", hour: Sample.now, kind: "attested", count: -1000),
-            ].shuffled())
+            try await nodes[index % 2].add(
+                [
+                    SignalTally(app: "a", hour: Sample.now, kind: "unsupported", code: "x", count: 2),
+                    SignalTally(app: "a", hour: Sample.now, kind: "attested"),
+                    SignalTally(app: "b", hour: Sample.now, kind: "attested"),
+                    SignalTally(app: "a", hour: Sample.now, kind: "unsupported", code: "x", count: 1),
+                    SignalTally(app: "a", hour: Sample.now + 3600, kind: "attested", count: 5),
+                    SignalTally(app: "a", hour: Sample.now, kind: "attested", count: -1000),
+                ].shuffled()
+            )
         }
         #expect(
             try await fixture.store.tallies(app: "a", from: Sample.now, to: Sample.now + 1) == [
                 SignalTally(app: "a", hour: hour, kind: "attested", code: "", count: 100),
                 SignalTally(app: "a", hour: hour, kind: "unsupported", code: "x", count: 300),
-            ])
+            ]
+        )
         #expect(try await fixture.store.tallies(app: "a", from: Sample.now, to: Sample.now + 7200).count == 3)
         #expect(try await fixture.store.tallies(app: "c", from: Sample.now, to: Sample.now + 7200).isEmpty)
         try await fixture.store.add([])

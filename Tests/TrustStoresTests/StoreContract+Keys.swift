@@ -21,7 +21,10 @@ extension StoreContract {
         #expect(try await store.receipts(of: registration.id, limit: 5).map(\.receipt) == [registration.receipt])
     }
 
-    @Test("of many who send one attestation, on two nodes, one inserts it and the rest find it", arguments: StoreBackend.all)
+    @Test(
+        "of many who send one attestation, on two nodes, one inserts it and the rest find it",
+        arguments: StoreBackend.all
+    )
     func insertRace(_ backend: StoreBackend) async throws {
         let fixture = try await backend.make()
         let nodes = [fixture.store, try await fixture.another()]
@@ -43,7 +46,11 @@ extension StoreContract {
         let challenge = Sample.challenge()
         _ = try await store.insert(registration, spending: challenge, at: Sample.now)
         let advance = CounterAdvance(
-            keyId: registration.id, counter: 9, mode: .strict, challenge: Sample.challenge())
+            keyId: registration.id,
+            counter: 9,
+            mode: .strict,
+            challenge: Sample.challenge()
+        )
         #expect(try await store.advance(advance, at: Sample.now) == .advanced(previous: 0))
         let later = Sample.now + 100_000
         for again in [challenge, Sample.challenge(until: later + 300)] {
@@ -85,7 +92,10 @@ extension StoreContract {
         let id = Sample.keyId()
         let outcomes = try await race(100) { index in
             try await nodes[index % 2].insert(
-                Sample.registration(id: id, user: "user \(index)"), spending: Sample.challenge(), at: Sample.now)
+                Sample.registration(id: id, user: "user \(index)"),
+                spending: Sample.challenge(),
+                at: Sample.now
+            )
         }
         #expect(outcomes.count { if case .inserted = $0 { true } else { false } } == 1)
         #expect(outcomes.count { $0 == .refused(.otherUser) } == 99)
@@ -100,7 +110,10 @@ extension StoreContract {
         let ids = (0..<100).map { _ in Sample.keyId() }
         let outcomes = try await race(100) { index in
             try await nodes[index % 2].insert(
-                Sample.registration(id: ids[index]), spending: challenge, at: Sample.now)
+                Sample.registration(id: ids[index]),
+                spending: challenge,
+                at: Sample.now
+            )
         }
         #expect(outcomes.count { if case .inserted = $0 { true } else { false } } == 1)
         #expect(outcomes.count { $0 == .refused(.challengeUsed) } == 99)
@@ -110,7 +123,8 @@ extension StoreContract {
         let late = Sample.registration()
         #expect(
             try await nodes[0].insert(late, spending: Sample.challenge(until: Sample.now), at: Sample.now)
-                == .refused(.challengeExpired))
+                == .refused(.challengeExpired)
+        )
         #expect(try await nodes[0].key(late.id) == nil)
     }
 
@@ -143,7 +157,10 @@ extension StoreContract {
         for (app, user, offset) in [("a", "ann", 0.0), ("a", "ann", 10), ("a", "bob", 0), ("b", "ann", 0)] {
             let instant = Sample.now + offset
             _ = try await store.insert(
-                Sample.registration(app: app, user: user), spending: Sample.challenge(), at: instant)
+                Sample.registration(app: app, user: user),
+                spending: Sample.challenge(),
+                at: instant
+            )
         }
         #expect(try await store.keyCount(ofUser: "ann", app: "a", since: Sample.now) == 2)
         #expect(try await store.keyCount(ofUser: "ann", app: "a", since: Sample.now + 1) == 1)

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import Foundation
 import Testing
 
@@ -39,7 +40,11 @@ extension StoreContract {
         #expect(leases.map(\.keyId) == [early])
         #expect(leases.first?.receipt == receipt && leases.first?.environment == "production")
         #expect(leases.first?.publicKeyBytes.count == 65 && leases.first?.failures == 0)
-        #expect(try await fixture.store.leaseDueReceipts(at: Sample.now + 3, limit: 9, for: .seconds(9)).map(\.keyId) == [late])
+        #expect(
+            try await fixture.store.leaseDueReceipts(at: Sample.now + 3, limit: 9, for: .seconds(9)).map(\.keyId) == [
+                late
+            ]
+        )
         #expect(try await fixture.store.leaseDueReceipts(at: Sample.now + 99, limit: 0, for: .seconds(9)).isEmpty)
         #expect(try await fixture.store.leaseDueReceipts(at: Sample.now + 99, limit: -1, for: .seconds(9)).isEmpty)
     }
@@ -59,7 +64,8 @@ extension StoreContract {
         ] {
             instant += 100
             let lease = try #require(
-                try await store.leaseDueReceipts(at: instant, limit: 1, for: .seconds(60)).first)
+                try await store.leaseDueReceipts(at: instant, limit: 1, for: .seconds(60)).first
+            )
             let result = RefreshResult.receipt(record, next: instant + 50)
             #expect(try await store.complete(lease, with: result, at: instant) == outcome)
             #expect(try await store.complete(lease, with: result, at: instant) == .lost, "a lease ends once")
@@ -86,7 +92,8 @@ extension StoreContract {
             (.stop(code: "receipt.expired"), 0),
         ] {
             let lease = try #require(
-                try await store.leaseDueReceipts(at: instant, limit: 1, for: .seconds(5)).first)
+                try await store.leaseDueReceipts(at: instant, limit: 1, for: .seconds(5)).first
+            )
             #expect(lease.failures == failures)
             #expect(try await store.complete(lease, with: result, at: instant) == .rescheduled)
             instant += 10
@@ -94,7 +101,8 @@ extension StoreContract {
         #expect(try await store.leaseDueReceipts(at: .distantFuture, limit: 1, for: .seconds(5)).isEmpty)
         #expect(
             try await store.history(of: id, limit: 10).map(\.code)
-                == [nil, "apple.unavailable", "apple.unavailable", "receipt.expired"])
+                == [nil, "apple.unavailable", "apple.unavailable", "receipt.expired"]
+        )
     }
 
     @Test("who lost the lease changes nothing", arguments: StoreBackend.all)
@@ -102,9 +110,11 @@ extension StoreContract {
         let fixture = try await backend.make()
         let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
         let slow = try #require(
-            try await fixture.store.leaseDueReceipts(at: Sample.now, limit: 1, for: .seconds(10)).first)
+            try await fixture.store.leaseDueReceipts(at: Sample.now, limit: 1, for: .seconds(10)).first
+        )
         let quick = try #require(
-            try await fixture.store.leaseDueReceipts(at: Sample.now + 10, limit: 1, for: .seconds(10)).first)
+            try await fixture.store.leaseDueReceipts(at: Sample.now + 10, limit: 1, for: .seconds(10)).first
+        )
         let result = RefreshResult.receipt(Sample.receipt(created: Sample.now + 5), next: Sample.now + 99)
         #expect(try await fixture.store.complete(slow, with: result, at: Sample.now + 11) == .lost)
         #expect(try await fixture.store.receipts(of: id, limit: 5).count == 1)
@@ -120,13 +130,17 @@ extension StoreContract {
             ("b", "production", 1), ("a", "production", nil), ("a", "production", 9),
         ] as [(String, String, Int?)] {
             let registration = Sample.registration(
-                app: app, environment: environment, receipt: Sample.receipt(metric: metric))
+                app: app,
+                environment: environment,
+                receipt: Sample.receipt(metric: metric)
+            )
             _ = try await store.insert(registration, spending: Sample.challenge(), at: Sample.now)
             last = registration.id
         }
         _ = try await store.revoke(try #require(last), code: nil, at: Sample.now)
         #expect(
             try await store.riskMetrics(app: "a", environment: "production")
-                == [RiskMetricCount(metric: 1, keys: 2), RiskMetricCount(metric: 7, keys: 1)])
+                == [RiskMetricCount(metric: 1, keys: 2), RiskMetricCount(metric: 7, keys: 1)]
+        )
     }
 }

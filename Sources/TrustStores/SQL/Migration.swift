@@ -28,7 +28,8 @@ extension [Migration] {
         guard version <= newest else {
             throw StoreFault(
                 code: "store.newer",
-                reason: "the store has schema \(version), this program knows up to \(newest); use a newer program")
+                reason: "the store has schema \(version), this program knows up to \(newest); use a newer program"
+            )
         }
         return filter { $0.version > version }.sorted { $0.version < $1.version }
     }

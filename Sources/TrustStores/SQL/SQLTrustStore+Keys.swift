@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import AppAttest
 public import Foundation
 
 extension SQLTrustStore {
@@ -73,12 +74,19 @@ extension SQLTrustStore {
                     return .rollback(.refused(isSpent ? .challengeUsed : .challengeExpired))
                 }
                 let before = CounterWindow(
-                    highest: try row.counter(0), seen: UInt64(bitPattern: try row.integer(1)))
+                    highest: try row.counter(0),
+                    seen: UInt64(bitPattern: try row.integer(1))
+                )
                 guard let after = advance.window(after: before) else { return .rollback(.refused(.replayed)) }
                 let gap = after.highest > before.highest ? Int64(after.highest - before.highest) - 1 : 0
                 let update = SQLStatement(
-                    Text.setWindow, id, .integer(Int64(after.highest)), .integer(Int64(bitPattern: after.seen)),
-                    .integer(max(gap, try row.integer(3))), .integer(now))
+                    Text.setWindow,
+                    id,
+                    .integer(Int64(after.highest)),
+                    .integer(Int64(bitPattern: after.seen)),
+                    .integer(max(gap, try row.integer(3))),
+                    .integer(now)
+                )
                 guard try session.run([update])[0].changes == 1 else {
                     throw StoreFault.damaged("a locked key vanished")
                 }
@@ -133,7 +141,9 @@ extension SQLSession {
 extension SQLRow {
     /// A counter column; values beyond 32 bits were not written by this program.
     func counter(_ index: Int) throws -> UInt32 {
-        guard let value = UInt32(exactly: try integer(index)) else { throw StoreFault.damaged("a counter is too large") }
+        guard let value = UInt32(exactly: try integer(index)) else {
+            throw StoreFault.damaged("a counter is too large")
+        }
         return value
     }
 }

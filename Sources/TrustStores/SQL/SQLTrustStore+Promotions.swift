@@ -62,7 +62,8 @@ extension SQLTrustStore {
         static let reserve = SQLText("UPDATE promotions SET leased_until = $5, fence = $6 WHERE \(named)")
         static let note = SQLText("UPDATE promotions SET note = $6 WHERE \(named) AND fence = $5 AND answer IS NULL")
         static let answer = SQLText(
-            "UPDATE promotions SET answer = $5, answered_at = $6 WHERE \(named) AND answer IS NULL")
+            "UPDATE promotions SET answer = $5, answered_at = $6 WHERE \(named) AND answer IS NULL"
+        )
     }
 }
 

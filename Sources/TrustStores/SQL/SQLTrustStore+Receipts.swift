@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import AppAttest
 public import Foundation
 
 extension SQLTrustStore {
@@ -22,7 +23,8 @@ extension SQLTrustStore {
                         SQLStatement(Text.lease, .bytes(key.id.bytes), .integer(until)),
                         SQLStatement(Text.newest, .bytes(key.id.bytes)),
                     ]
-                })
+                }
+            )
             var leases: [ReceiptLease] = []
             for (index, key) in keys.enumerated() {
                 guard results.count > 2 * index + 1, let newest = results[2 * index + 1].rows.first else {
@@ -30,9 +32,13 @@ extension SQLTrustStore {
                 }
                 leases.append(
                     ReceiptLease(
-                        key: key, receipt: try ReceiptRecord(row: newest, offset: 0),
+                        key: key,
+                        receipt: try ReceiptRecord(row: newest, offset: 0),
                         failures: Int(try due[index].integer(StoredKey.columnCount)),
-                        until: StoreTime.date(until), fence: try due[index].integer(StoredKey.columnCount + 1) + 1))
+                        until: StoreTime.date(until),
+                        fence: try due[index].integer(StoredKey.columnCount + 1) + 1
+                    )
+                )
             }
             return .commit(leases)
         }
@@ -60,7 +66,8 @@ extension SQLTrustStore {
                 outcome = record.standing(after: try ReceiptRecord(row: newest, offset: 0))
                 if outcome == .stored {
                     statements.append(
-                        StoredReceipt(keyId: lease.keyId, receipt: record, storedAt: instant).inserting)
+                        StoredReceipt(keyId: lease.keyId, receipt: record, storedAt: instant).inserting
+                    )
                     if let metric = record.riskMetric {
                         statements.append(SQLStatement(Text.measure, id, .integer(Int64(metric))))
                     }
@@ -83,8 +90,10 @@ extension SQLTrustStore {
         try await engine.read { session in
             try session.run(Text.all, .bytes(id.bytes), .integer(Int64(min(max(0, limit), 1000)))).rows.map { row in
                 StoredReceipt(
-                    keyId: id, receipt: try ReceiptRecord(row: row, offset: 0),
-                    storedAt: StoreTime.date(try row.integer(5)))
+                    keyId: id,
+                    receipt: try ReceiptRecord(row: row, offset: 0),
+                    storedAt: StoreTime.date(try row.integer(5))
+                )
             }
         }
     }
@@ -103,16 +112,19 @@ extension SQLTrustStore {
             """
             SELECT \(StoredKey.columns), failures, fence FROM keys
             WHERE next_refresh <= $1 AND leased_until <= $1 ORDER BY next_refresh, id LIMIT $2 {skip}
-            """)
+            """
+        )
         static let lease: SQLText = "UPDATE keys SET leased_until = $2, fence = fence + 1 WHERE id = $1"
         static let schedule: SQLText = "SELECT fence, next_refresh, failures FROM keys WHERE id = $1 {lock}"
         static let newest = SQLText(
-            "SELECT \(StoredReceipt.columns) FROM receipts WHERE key_id = $1 ORDER BY created_at DESC LIMIT 1")
+            "SELECT \(StoredReceipt.columns) FROM receipts WHERE key_id = $1 ORDER BY created_at DESC LIMIT 1"
+        )
         static let all = SQLText(
             """
             SELECT \(StoredReceipt.columns), receipts.stored_at FROM receipts WHERE key_id = $1
             ORDER BY created_at DESC LIMIT $2
-            """)
+            """
+        )
         static let measure: SQLText = "UPDATE keys SET risk_metric = $2 WHERE id = $1"
         static let finish: SQLText = """
             UPDATE keys SET next_refresh = $2, failures = $3, leased_until = 0, fence = fence + 1 WHERE id = $1

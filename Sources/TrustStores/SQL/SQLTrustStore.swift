@@ -28,8 +28,10 @@ public struct SQLTrustStore: TrustStore {
         try await engine.transact { session in
             let results = try session.run([
                 SQLStatement(
-                    "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", .text(name),
-                    .bytes(candidate)),
+                    "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+                    .text(name),
+                    .bytes(candidate)
+                ),
                 SQLStatement("SELECT value FROM secrets WHERE name = $1", .text(name)),
             ])
             guard let row = results.last?.rows.first else { throw StoreFault.damaged("a secret vanished") }

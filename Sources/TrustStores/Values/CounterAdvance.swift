@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import AppAttest
+
 /// How strictly the order of assertions is taken.
 public enum CounterMode: String, Sendable, CaseIterable {
     /// Apple's rule: each accepted counter is higher than the one before.

@@ -57,7 +57,7 @@ CREATE TABLE receipts (
     stored_at BIGINT NOT NULL,
     bytes BYTEA NOT NULL,
     not_before BIGINT,
-    expires_at BIGINT NOT NULL,
+    expires_at BIGINT,
     risk_metric BIGINT,
     PRIMARY KEY (key_id, created_at)
 );

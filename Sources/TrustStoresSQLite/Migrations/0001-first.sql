@@ -57,7 +57,7 @@ CREATE TABLE receipts (
     stored_at INTEGER NOT NULL,
     bytes BLOB NOT NULL,
     not_before INTEGER,
-    expires_at INTEGER NOT NULL,
+    expires_at INTEGER,
     risk_metric INTEGER,
     PRIMARY KEY (key_id, created_at)
 );

@@ -1,22 +1,14 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import AppAttest
 import Foundation
 
-/// The name of one attested key: the SHA-256 of its public key, 32 bytes.
-///
-/// On a device it is called `keyId` and written in base64. In a path of the service it is base64url without padding.
-public struct KeyIdentifier: Hashable, Sendable {
-    /// The 32 bytes.
-    public let bytes: [UInt8]
-
-    /// Takes exactly 32 bytes; nil for any other length.
-    public init?(bytes: some Collection<UInt8>) {
-        guard bytes.count == 32 else { return nil }
-        self.bytes = Array(bytes)
-    }
-
-    /// Reads the base64 text that a device gives: standard alphabet, padding, exactly 32 bytes. Nil for anything else.
+/// The spellings of a key id in bodies, paths and logs.
+extension KeyIdentifier {
+    /// Reads standard base64 with padding, spelled the one way that it can be spelled. Nil for anything else.
+    ///
+    /// One key has one spelling, so that nobody appears twice in a log or a limit.
     public init?(strictBase64 text: String) {
         guard text.utf8.count == 44, let data = Data(base64Encoded: text), data.base64EncodedString() == text else {
             return nil
@@ -30,9 +22,6 @@ public struct KeyIdentifier: Hashable, Sendable {
         let standard = String(text.map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 })
         self.init(strictBase64: standard + "=")
     }
-
-    /// The form that devices use: standard base64 with padding.
-    public var base64: String { Data(bytes).base64EncodedString() }
 
     /// The form that paths use: base64url without padding.
     public var base64URL: String {
