@@ -170,7 +170,7 @@ let package = Package(
         tests(of: "ATSLint", ["AppBundles", "AppTransportSecurity", "Findings"]),
         tests(of: "AppAttest", ["DeviceSimulator", "Findings", "StrictCBOR", .crypto, .x509, .asn1]),
         tests(of: "DeviceCheckBits"),
-        tests(of: "TrustPolicy"),
+        tests(of: "TrustPolicy", ["Findings"]),
         tests(of: "AppBundles", ["AppTransportSecurity"]),
         tests(of: "TLSProbe", ["TLSFacts", "Findings", .crypto, .nioCore, .nioPosix]),
         tests(

@@ -57,7 +57,8 @@ import Testing
         let path = TemporaryFolder.shared.file("kill-\(round).sqlite")
         let acknowledged = path + ".answers"
         let milliseconds = 150 + 97 * round % 400
-        await #expect(processExitsWith: .signal(SIGKILL)) { [path, acknowledged, milliseconds] in
+        await #expect(processExitsWith: .signal(SIGKILL)) {
+            [path = path as String, acknowledged = acknowledged as String, milliseconds = milliseconds as Int] in
             try await KillTests.work(path: path, acknowledged: acknowledged, after: milliseconds)
         }
         let text = try String(contentsOfFile: acknowledged, encoding: .utf8)

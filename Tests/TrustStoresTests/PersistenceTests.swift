@@ -23,7 +23,8 @@ import Testing
         #expect(try await fixture.store.consume(token, at: Sample.now) == .spent)
         let key = try await fixture.store.key(id)
         await fixture.store.close()
-        let again = try await #require(fixture.reopened)()
+        let reopen = try #require(fixture.reopened)
+        let again = try await reopen()
         #expect(try await again.key(id) == key)
         #expect(try await again.advance(advance, at: Sample.now) == .refused(.challengeUsed))
         #expect(try await again.secret(named: "s", orElse: [9]) == secret)
@@ -41,9 +42,8 @@ import Testing
             return .commit(())
         }
         await store.close()
-        await #expect(throws: StoreFault(code: "store.newer", reason: "")) {
-            _ = try await #require(fixture.reopened)()
-        }
+        let reopen = try #require(fixture.reopened)
+        await #expect(throws: StoreFault(code: "store.newer", reason: "")) { _ = try await reopen() }
     }
 
     @Test(

@@ -1,17 +1,17 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-#if Postgres
-    import AppAttest
-    import Foundation
-    import Synchronization
-    import TestSupport
-    import Testing
+import AppAttest
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
 
-    @testable import TrustStores
-    @testable import TrustStoresPostgres
+@testable import TrustStores
+@testable import TrustStoresPostgres
 
-    @Suite(.serialized, .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL")) struct PostgresFaultTests {
+@Suite(.serialized, .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL")) struct PostgresFaultTests {
+    #if Postgres
         static func server() async throws -> PostgresServer {
             try await withCheckedThrowingContinuation { continuation in
                 Thread { continuation.resume(with: Result { try PostgresServer() }) }.start()
@@ -32,13 +32,11 @@
             var ids: [KeyIdentifier] = []
             for _ in 0..<8 { ids.append(try await Sample.storeWithKey(in: fixture)) }
             let keys = ids
-            let answered = Mutex<[KeyIdentifier: UInt32]>([:])
-            let faults = Mutex<[String: Int]>([:])
-            let isOver = Mutex(false)
-            let load = Task {
-                try await race(keys.count) { index in
+            let record = LoadRecord()
+            let load = Task { () async throws -> Int in
+                try await race(keys.count) { index -> Int in
                     var counter: UInt32 = 0
-                    while !isOver.withLock({ $0 }) {
+                    while !record.isOver.withLock({ $0 }) {
                         counter += 1
                         let advance = CounterAdvance(
                             keyId: keys[index],
@@ -48,32 +46,32 @@
                         )
                         do {
                             let outcome = try await store.advance(advance, at: Sample.now)
-                            if case .advanced = outcome { answered.withLock { $0[keys[index]] = counter } }
+                            if case .advanced = outcome { record.answered.withLock { $0[keys[index]] = counter } }
                         } catch let fault as StoreFault {
-                            faults.withLock { $0[fault.code, default: 0] += 1 }
+                            record.faults.withLock { $0[fault.code, default: 0] += 1 }
                             try await Task.sleep(for: .milliseconds(5))
                         }
                     }
-                }
+                    return 1
+                }.count
             }
-            func total() -> UInt32 { answered.withLock { $0.values.reduce(0, +) } }
-            func wait(_ what: String, until isDone: () -> Bool) async throws {
+            func wait(_ what: String, until isDone: @Sendable () -> Bool) async throws {
                 let deadline = ContinuousClock.now + .seconds(30)
                 while !isDone() {
                     try #require(ContinuousClock.now < deadline, "waited too long: \(what)")
                     try await Task.sleep(for: .milliseconds(10))
                 }
             }
-            try await wait("first answers") { total() > 200 }
+            try await wait("first answers") { record.total > 200 }
             try await Self.blocking { try server.crash() }
-            try await wait("faults") { faults.withLock { ($0["store.unavailable"] ?? 0) > 5 } }
-            let before = total()
+            try await wait("faults") { record.faults.withLock { ($0["store.unavailable"] ?? 0) > 5 } }
+            let before = record.total
             try await Self.blocking { try server.start() }
-            try await wait("recovery") { total() > before + 200 }
-            isOver.withLock { $0 = true }
+            try await wait("recovery") { record.total > before + 200 }
+            record.isOver.withLock { $0 = true }
             _ = try await load.value
-            #expect(Set(faults.withLock { $0.keys }) == ["store.unavailable"])
-            for (id, counter) in answered.withLock({ $0 }) {
+            #expect(Set(record.faults.withLock { $0.keys }) == ["store.unavailable"])
+            for (id, counter) in record.answered.withLock({ $0 }) {
                 #expect(try await store.key(id)?.counter ?? 0 >= counter)
             }
             await store.close()
@@ -150,5 +148,15 @@
             }
             #expect(mixed.count { $0 } == 30)
         }
-    }
-#endif
+    #endif
+}
+
+/// What a load saw.
+private final class LoadRecord: Sendable {
+    let answered = Mutex<[KeyIdentifier: UInt32]>([:])
+    let faults = Mutex<[String: Int]>([:])
+    let isOver = Mutex(false)
+
+    /// The sum of all accepted counters.
+    var total: UInt32 { answered.withLock { $0.values.reduce(0, +) } }
+}
