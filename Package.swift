@@ -135,9 +135,8 @@ let package = Package(
             "TrustService",
             [
                 "TrustPolicy", "AppAttest", "DeviceCheckBits", "TrustStores", "AppleServices", "Findings", .hummingbird,
-                .jwt, .lifecycle, .logging, .metrics, .crypto, .nioConcurrency, .x509,
-            ],
-            resources: [.copy("Resources")]
+                .jwt, .lifecycle, .logging, .metrics, .crypto, .nioConcurrency, .nioCore, .nioHTTP1, .httpTypes,
+            ]
         ),
         library("DeviceSimulator", [.asn1, .x509, .crypto]),
         library(
@@ -170,7 +169,7 @@ let package = Package(
         tests(of: "ATSLint", ["AppBundles", "AppTransportSecurity", "Findings"]),
         tests(of: "AppAttest", ["DeviceSimulator", "Findings", "StrictCBOR", .crypto, .x509, .asn1]),
         tests(of: "DeviceCheckBits"),
-        tests(of: "TrustPolicy"),
+        tests(of: "TrustPolicy", ["Findings"]),
         tests(of: "AppBundles", ["AppTransportSecurity"]),
         tests(of: "TLSProbe", ["TLSFacts", "Findings", .crypto, .nioCore, .nioPosix]),
         tests(
@@ -182,7 +181,11 @@ let package = Package(
         tests(of: "ATSDiagnostics", ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]),
         tests(
             of: "TrustService",
-            ["DeviceSimulator", "AppleSimulator", "TrustStores", "TrustStoresSQLite", "TrustStoresPostgres", .jwt]
+            [
+                "DeviceSimulator", "AppleSimulator", "AppAttest", "AppleServices", "Findings", "TrustStores",
+                "TrustStoresSQLite", "TrustStoresPostgres", .jwt, .crypto, .lifecycle, .logging,
+                .metrics, .nioConcurrency,
+            ]
         ),
         tests(of: "DeviceSimulator", ["AppAttest", .crypto]),
         tests(

@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import AppAttest
+
 /// How strictly the order of assertions is taken.
 public enum CounterMode: String, Sendable, CaseIterable {
     /// Apple's rule: each accepted counter is higher than the one before.
@@ -65,7 +67,10 @@ struct CounterWindow: Equatable, Sendable {
 extension CounterAdvance {
     /// The window after this assertion, or nil where the mode refuses it.
     func window(after window: CounterWindow) -> CounterWindow? {
-        if mode == .strict, counter <= window.highest { return nil }
-        return window.accepting(counter)
+        switch mode {
+        // Everything below counts as seen, so that a later change of mode brings no old counter back.
+        case .strict: counter > window.highest ? CounterWindow(highest: counter, seen: .max) : nil
+        case .challenge: window.accepting(counter)
+        }
     }
 }

@@ -1,7 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+public import AppAttest
+import Crypto
+public import Foundation
 
 /// A verified key on its way into a store.
 public struct KeyRegistration: Sendable, Equatable {
@@ -19,6 +21,46 @@ public struct KeyRegistration: Sendable, Equatable {
     let receipt: ReceiptRecord
     /// When the receipt is to be refreshed first; nil for never.
     let refreshAt: Date?
+
+    /// Takes a key from the verifier, with its verified receipt; nothing else can be registered.
+    ///
+    /// Nil where the receipt was refused or not judged: such a key is not to be stored.
+    ///
+    /// - Parameters:
+    ///   - app: the configured id of the app.
+    ///   - simulated: whether a simulated root attested the key.
+    ///   - attestation: the object as it was sent; its SHA-256 is kept, so that the same object again is known.
+    ///   - refreshAt: when the receipt is to be refreshed first; nil for never.
+    public init?(
+        _ key: AttestedKey,
+        app: String,
+        simulated: Bool,
+        user: String?,
+        attestation: some Collection<UInt8>,
+        refreshAt: Date?
+    ) {
+        guard case .accepted(let receipt) = key.receiptVerdict else { return nil }
+        self.init(
+            id: key.keyID,
+            publicKeyBytes: key.publicKey.x963Representation,
+            app: app,
+            identity: key.app.applicationID,
+            environment: key.environment.rawValue,
+            simulated: simulated,
+            user: user,
+            attestationDigest: KeyRegistration.digest(of: attestation),
+            validationCategory: key.extensions?.validationCategory.map { Int($0.rawValue) },
+            bundleVersion: key.extensions?.bundleVersion,
+            osVersion: key.leaf.osVersion,
+            receipt: ReceiptRecord(receipt, bytes: key.receipt),
+            refreshAt: refreshAt
+        )
+    }
+
+    /// The digest by which the byte-equal object is known again: SHA-256.
+    public static func digest(of attestation: some Collection<UInt8>) -> [UInt8] {
+        Array(SHA256.hash(data: Array(attestation)))
+    }
 
     init(
         id: KeyIdentifier,

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import AppAttest
 public import Foundation
 
 /// A verified key as a store gives it back.
@@ -72,5 +73,18 @@ public struct StoredKey: Sendable, Equatable {
         self.lastUsedAt = lastUsedAt
         self.revokedAt = revokedAt
         self.riskMetric = riskMetric
+    }
+}
+
+extension StoredKey {
+    /// The key against which assertions are verified.
+    ///
+    /// - Throws: ``StoreFault`` with the code `store.damaged` where the stored bytes are no point of the curve.
+    public func publicKey() throws -> AttestationPublicKey {
+        do {
+            return try AttestationPublicKey(x963Representation: publicKeyBytes)
+        } catch {
+            throw StoreFault.damaged("a stored public key is not one")
+        }
     }
 }

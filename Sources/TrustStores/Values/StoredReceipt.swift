@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import AppAttest
 public import Foundation
 
 /// A receipt whose signature and fields have been verified, as it is handed to a store.
@@ -11,17 +12,30 @@ public struct ReceiptRecord: Sendable, Equatable {
     public var createdAt: Date
     /// Field 19: before this instant a refresh must not be asked. Absent in the receipt of an attestation.
     public var notBefore: Date?
-    /// Field 21: after this instant the receipt cannot be exchanged.
-    public var expiresAt: Date
+    /// Field 21: after this instant the receipt cannot be exchanged. Nil where the receipt does not say.
+    public var expiresAt: Date?
     /// Field 17: about how many keys this device attested for this app in the last 30 days.
     public var riskMetric: Int?
 
-    public init(bytes: [UInt8], createdAt: Date, notBefore: Date? = nil, expiresAt: Date, riskMetric: Int? = nil) {
+    public init(bytes: [UInt8], createdAt: Date, notBefore: Date? = nil, expiresAt: Date?, riskMetric: Int? = nil) {
         self.bytes = bytes
         self.createdAt = createdAt
         self.notBefore = notBefore
         self.expiresAt = expiresAt
         self.riskMetric = riskMetric
+    }
+}
+
+extension ReceiptRecord {
+    /// Takes a verified receipt together with its bytes as Apple sent them.
+    public init(_ receipt: VerifiedReceipt, bytes: some Collection<UInt8>) {
+        self.init(
+            bytes: Array(bytes),
+            createdAt: receipt.creationTime,
+            notBefore: receipt.refreshNotBefore,
+            expiresAt: receipt.expirationTime,
+            riskMetric: receipt.riskMetric
+        )
     }
 }
 

@@ -1,0 +1,102 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// Which installations attest at an instant.
+public struct Ramp: Sendable, Equatable {
+    /// How the share of installations grows.
+    public enum Rule: Sendable, Equatable {
+        /// By plan, from the start on.
+        case plan(RampPlan, start: Date)
+        /// A fixed share, 0 ... 100, that the operator raises by hand.
+        case percent(Double)
+    }
+
+    public var rule: Rule
+    /// Whether no further installation is let in now. Those whose turn it was already are not asked to attest either.
+    public var isPaused: Bool
+    /// Pauses that are over: the plan goes on where it stood, instead of letting in at once who would have been let in meanwhile.
+    public var pauses: [DateInterval]
+
+    public init(_ rule: Rule, isPaused: Bool = false, pauses: [DateInterval] = []) {
+        self.rule = rule
+        self.isPaused = isPaused
+        self.pauses = pauses
+    }
+
+    /// Everybody attests.
+    public static let open = Ramp(.percent(100))
+
+    /// The turn of one installation. The same installation of the same app always has the same place.
+    public func decide(installation: String, app: String, at instant: Date) -> RampDecision {
+        let place = RampPlace.of(installation: installation, app: app)
+        if isPaused { return RampDecision(attest: false, notBeforeSeconds: RampDecision.recheck) }
+        switch rule {
+        case .percent(let percent):
+            let isIn = place * 100 < percent
+            return RampDecision(attest: isIn, notBeforeSeconds: isIn ? 0 : RampDecision.recheck)
+        case .plan(let plan, let start):
+            let wait = plan.turn(of: place) - elapsed(since: start, at: instant)
+            if wait <= 0 { return RampDecision(attest: true, notBeforeSeconds: 0) }
+            return RampDecision(attest: false, notBeforeSeconds: Int(min(wait.rounded(.up), 1e9)))
+        }
+    }
+
+    /// The share of the installations, 0 ... 1, that attests at an instant; 0 while paused.
+    public func share(at instant: Date) -> Double {
+        if isPaused { return 0 }
+        switch rule {
+        case .percent(let percent): return min(max(percent / 100, 0), 1)
+        case .plan(let plan, let start): return plan.share(after: elapsed(since: start, at: instant))
+        }
+    }
+
+    /// The seconds that count for the plan: those since the start, without pauses. Pauses that overlap count once.
+    public func elapsed(since start: Date, at instant: Date) -> Double {
+        guard instant > start else { return instant.timeIntervalSince(start) }
+        var counted = instant.timeIntervalSince(start)
+        var covered = start
+        for pause in pauses.sorted(by: { $0.start < $1.start }) {
+            let from = max(pause.start, covered)
+            let to = min(pause.end, instant)
+            if to > from {
+                counted -= to.timeIntervalSince(from)
+                covered = to
+            }
+        }
+        return counted
+    }
+}
+
+/// What an installation is told.
+public struct RampDecision: Sendable, Equatable {
+    /// Whether to attest now.
+    public let attest: Bool
+    /// In how many seconds to ask again or to attest; 0 where `attest` is true.
+    public let notBeforeSeconds: Int
+
+    /// When the turn is not known (paused, fixed share): ask again in an hour.
+    static let recheck = 3600
+
+    public init(attest: Bool, notBeforeSeconds: Int) {
+        self.attest = attest
+        self.notBeforeSeconds = notBeforeSeconds
+    }
+}
+
+/// Where an installation stands in line.
+public enum RampPlace {
+    /// A place in 0 ..< 1, even over all installations, the same on every node and in every version: FNV-1a over app and
+    /// installation, mixed by the finaliser of SplitMix64. It is no secret and protects nothing: who forges a place attests earlier.
+    public static func of(installation: String, app: String) -> Double {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in [Array(app.utf8), [0], Array(installation.utf8)].joined() {
+            hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
+        }
+        hash = (hash ^ hash >> 30) &* 0xBF58_476D_1CE4_E5B9
+        hash = (hash ^ hash >> 27) &* 0x94D0_49BB_1331_11EB
+        hash ^= hash >> 31
+        return Double(hash >> 11) / Double(1 << 53)
+    }
+}

@@ -1,0 +1,85 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// One hour of an app: how many clients said that they are not supported, among how many that came at all.
+public struct SupportCount: Sendable, Equatable {
+    public var hour: Date
+    public var unsupported: Int
+    /// Attested and unsupported together.
+    public var total: Int
+
+    public init(hour: Date, unsupported: Int, total: Int) {
+        self.hour = hour
+        self.unsupported = max(0, unsupported)
+        self.total = max(max(0, unsupported), total)
+    }
+}
+
+/// Watches the share of unsupported clients: a sudden rise is a sign that someone pretends.
+///
+/// The usual share is learned from all hours older than a day. Over the last day the evidence for a doubled share against the usual
+/// one is summed hour by hour, never below zero (Page's CUSUM on the log-likelihood ratio); where it passes the bar, that hour is
+/// the alarm. A bar of 12 means odds of e^12, about 160 000, to one.
+public struct UnsupportedMonitor: Sendable {
+    /// The evidence at which an alert is raised.
+    public static let bar = 12.0
+    /// How much of the past is judged rather than learned from, in seconds.
+    public static let recent: TimeInterval = 86_400
+    /// What is assumed before a hundred clients came: two in a hundred.
+    public static let priorShare = 0.02
+
+    public init() {}
+
+    /// Judges the hours, in any order.
+    public func report(_ hours: [SupportCount], at instant: Date) -> UnsupportedReport {
+        let sorted = hours.filter { $0.hour <= instant }.sorted { $0.hour < $1.hour }
+        let edge = instant.addingTimeInterval(-UnsupportedMonitor.recent)
+        let old = sorted.filter { $0.hour < edge }
+        let new = sorted.filter { $0.hour >= edge }
+        let (oldUnsupported, oldTotal) = UnsupportedMonitor.sums(old)
+        let (newUnsupported, newTotal) = UnsupportedMonitor.sums(new)
+        // A hundred clients' worth of the prior, so that a young app neither divides by zero nor trusts ten clients.
+        let usual = min((oldUnsupported + 100 * UnsupportedMonitor.priorShare) / (oldTotal + 100), 0.9)
+        let risen = min(max(2 * usual, usual + 0.02), 0.95)
+        var evidence = 0.0
+        var highest = 0.0
+        var since: Date?
+        for hour in new {
+            let bad = Double(hour.unsupported)
+            let good = Double(hour.total - hour.unsupported)
+            evidence = max(0, evidence + bad * log(risen / usual) + good * log((1 - risen) / (1 - usual)))
+            highest = max(highest, evidence)
+            if evidence > UnsupportedMonitor.bar, since == nil { since = hour.hour }
+        }
+        return UnsupportedReport(
+            usualRatio: usual,
+            recentRatio: newTotal > 0 ? newUnsupported / newTotal : 0,
+            clients: Int(newTotal),
+            evidence: highest,
+            risingSince: since
+        )
+    }
+
+    private static func sums(_ hours: [SupportCount]) -> (Double, Double) {
+        hours.reduce((0, 0)) { ($0.0 + Double($1.unsupported), $0.1 + Double($1.total)) }
+    }
+}
+
+/// What the monitor saw.
+public struct UnsupportedReport: Sendable, Equatable {
+    /// The share that is usual for the app, 0 ... 1.
+    public let usualRatio: Double
+    /// The share of the last day, 0 ... 1.
+    public let recentRatio: Double
+    /// The clients of the last day.
+    public let clients: Int
+    /// The highest evidence of the last day.
+    public let evidence: Double
+    /// The hour in which the bar was passed; nil where all is as usual.
+    public let risingSince: Date?
+
+    /// Whether operators are to be told.
+    public var isAlert: Bool { risingSince != nil }
+}

@@ -1,0 +1,94 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppleServices
+import DeviceCheckBits
+import Findings
+import Foundation
+
+extension ServiceCore {
+    /// The client for an app of a body, and the registry of bits.
+    private func deviceCheck(_ body: RequestBody, _ call: Call) throws(Problem) -> (DeviceCheckClient, BitRegistry) {
+        let app = try app(try body.string("app", limit: 256), call)
+        return (try deviceCheckClient(environment: ServiceCore.environment(of: app)), try registry())
+    }
+
+    /// The environment whose host an app's device tokens belong to.
+    static func environment(of app: App) -> String {
+        app.settings.environments.contains(.production) ? "production" : "development"
+    }
+
+    func deviceCheckClient(environment: String) throws(Problem) -> DeviceCheckClient {
+        guard let apple else {
+            throw Problem("apple.unavailable", retryAfterSeconds: 60, evidence: "no Apple account is configured")
+        }
+        return apple.deviceCheck(environment: environment)
+    }
+
+    func registry() throws(Problem) -> BitRegistry {
+        let meanings = configuration.bits.map {
+            BitMeaning(bit: $0.bit == 0 ? .zero : .one, name: $0.name, resetAfterMonths: $0.resetAfterMonths)
+        }
+        do {
+            return try BitRegistry(meanings)
+        } catch {
+            throw Problem("internal.error", evidence: error.description)
+        }
+    }
+
+    /// `POST /v1/devicecheck/query`.
+    func queryBits(_ call: Call) async throws -> Answer {
+        let body = try RequestBody(call.body)
+        let token = try body.string("deviceToken")
+        let transaction = try body.string("transactionId", limit: 128)
+        let (client, registry) = try deviceCheck(body, call)
+        let state = try await client.query(deviceToken: token, transactionId: transaction, at: call.now)
+        return .json(ServiceCore.document(state, registry, at: call.now))
+    }
+
+    /// `POST /v1/devicecheck/update`: named bits change, the other keeps the value that counts.
+    func updateBits(_ call: Call) async throws -> Answer {
+        let body = try RequestBody(call.body)
+        let token = try body.string("deviceToken")
+        let transaction = try body.string("transactionId", limit: 128)
+        guard let members = body.value("bits")?.members, !members.isEmpty else {
+            throw Problem("request.malformed", evidence: "bits must be an object that is not empty")
+        }
+        let (client, registry) = try deviceCheck(body, call)
+        var changes: [String: Bool] = [:]
+        for member in members {
+            guard case .bool(let value) = member.value, registry[member.name] != nil else {
+                throw Problem("request.malformed", evidence: "bits holds an unknown name or no truth value")
+            }
+            changes[member.name] = value
+        }
+        let month = YearMonth(containing: call.now)
+        var state = DeviceBitState.neverSet
+        if changes.count < 2 {
+            state = try await client.query(deviceToken: token, transactionId: transaction, at: call.now)
+        }
+        guard let bits = registry.bits(changing: changes, of: state, now: month) else {
+            throw Problem("request.malformed")
+        }
+        try await client.update(bits, deviceToken: token, transactionId: transaction, at: call.now)
+        return .json(ServiceCore.document(.set(bits, lastUpdate: month), registry, at: call.now))
+    }
+
+    /// `POST /v1/devicecheck/validate`.
+    func validateDevice(_ call: Call) async throws -> Answer {
+        let body = try RequestBody(call.body)
+        let token = try body.string("deviceToken")
+        let transaction = try body.string("transactionId", limit: 128)
+        let (client, _) = try deviceCheck(body, call)
+        try await client.validate(deviceToken: token, transactionId: transaction, at: call.now)
+        return .empty(204)
+    }
+
+    private static func document(_ state: DeviceBitState, _ registry: BitRegistry, at now: Date) -> JSONValue {
+        let bits = registry.named(state, now: YearMonth(containing: now))
+        return [
+            "bits": .object(bits.map { JSONValue.Member($0.name, .bool($0.value)) }),
+            "lastUpdate": .optional(state.lastUpdate?.description), "set": .bool(state.isSet),
+        ]
+    }
+}

@@ -1,0 +1,107 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import AppleServices
+import Findings
+import Foundation
+import Logging
+import TrustStores
+
+/// Exchanges receipts for newer ones when they are due.
+///
+/// The schedule lives in the store, so it survives restarts; leases keep nodes from doing the same work twice. Apple is never asked
+/// before field 19 of a receipt.
+struct ReceiptWorker: Sendable {
+    let core: ServiceCore
+    let apple: AppleSide
+
+    /// How many receipts one node takes at once.
+    static let batch = 16
+    /// How long a node may take for one batch.
+    static let lease = Duration.seconds(120)
+    /// The longest wait between two tries after failures.
+    static let longestWait: TimeInterval = 86_400
+
+    /// Works off what is due now.
+    ///
+    /// - Returns: how many receipts were asked for.
+    func round() async throws -> Int {
+        let now = core.surroundings.now()
+        let leases = try await core.store.leaseDueReceipts(
+            at: now,
+            limit: ReceiptWorker.batch,
+            for: ReceiptWorker.lease
+        )
+        for lease in leases {
+            try Task.checkCancellation()
+            let result = await refresh(lease)
+            let outcome = try await core.store.complete(lease, with: result, at: core.surroundings.now())
+            await report(lease, result, outcome)
+        }
+        return leases.count
+    }
+
+    private func refresh(_ lease: ReceiptLease) async -> RefreshResult {
+        let now = core.surroundings.now()
+        if let expiry = lease.receipt.expiresAt, expiry <= now { return .stop(code: "receipt.expired") }
+        if let notBefore = lease.receipt.notBefore, notBefore > now { return .later(notBefore, code: nil) }
+        let outcome: ReceiptRefreshOutcome
+        do {
+            outcome = try await apple.receipts(environment: lease.environment).refresh(lease.receipt.bytes, at: now)
+        } catch {
+            return .later(retry(lease, now), code: "receipt.refresh.unauthorized")
+        }
+        core.observer.count("receipts.refresh", [("code", outcome.code)])
+        switch outcome {
+        case .renewed(let bytes): return await judge(bytes, lease)
+        case .notModified: return .later(next(after: lease.receipt.notBefore, lease, now), code: nil)
+        case .wrongEnvironment, .badPayload: return .stop(code: outcome.code)
+        case .unauthorized: return .later(now.addingTimeInterval(3600), code: outcome.code)
+        case .noData:
+            // Apple forgets after 30 days and may know the key again after the next attestation: ask, but rarely.
+            let wait = core.configuration.receipts.refreshAfter.inSeconds * 7
+            return .later(now.addingTimeInterval(wait), code: outcome.code)
+        case .throttled(let seconds), .unavailable(_, let seconds):
+            let wait = seconds.map { now.addingTimeInterval(Double($0)) }
+            return .later(max(retry(lease, now), wait ?? now), code: outcome.code)
+        case .unusable: return .later(retry(lease, now), code: outcome.code)
+        }
+    }
+
+    private func judge(_ bytes: [UInt8], _ lease: ReceiptLease) async -> RefreshResult {
+        let now = core.surroundings.now()
+        guard let app = core.apps[lease.app] else { return .later(retry(lease, now), code: "app.unknown") }
+        do {
+            let receipt = try await app.verifiers.refreshed(bytes, for: lease, at: now)
+            let record = ReceiptRecord(receipt, bytes: bytes)
+            return .receipt(record, next: next(after: record.notBefore, lease, now))
+        } catch {
+            core.observer.count("receipts.refused", [("code", error.code.description)])
+            return .later(retry(lease, now), code: error.code.description)
+        }
+    }
+
+    private func next(after notBefore: Date?, _ lease: ReceiptLease, _ now: Date) -> Date {
+        core.refreshTime(after: notBefore, key: lease.keyId.bytes, at: now) ?? now.addingTimeInterval(86_400)
+    }
+
+    /// Doubles from the poll interval up to a day.
+    private func retry(_ lease: ReceiptLease, _ now: Date) -> Date {
+        let first = core.configuration.receipts.poll.inSeconds
+        let wait = first * Double(1 << min(max(lease.failures, 0), 20))
+        return now.addingTimeInterval(min(wait, ReceiptWorker.longestWait))
+    }
+
+    private func report(_ lease: ReceiptLease, _ result: RefreshResult, _ outcome: RefreshOutcome) async {
+        core.observer.count("receipts.outcome", [("code", "\(outcome)")])
+        if outcome == .older {
+            core.log.warning(
+                "Apple answered with a receipt that is not newer than the stored one.",
+                metadata: ["key": "\(lease.keyId.logPrefix)", "app": "\(lease.app)"]
+            )
+        }
+        guard outcome == .stored, case .receipt(let record, _) = result, let metric = record.riskMetric else { return }
+        await core.noteMetric(metric, of: lease)
+    }
+}

@@ -1,0 +1,13 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+extension HTTPField.Name {
+    // The fallbacks are never taken: all of these are valid field names.
+    static let xForwardedFor = HTTPField.Name("X-Forwarded-For") ?? .from
+    static let sealwardApp = HTTPField.Name("X-Sealward-App") ?? .from
+    static let sealwardKey = HTTPField.Name("X-Sealward-Key") ?? .from
+    static let sealwardTier = HTTPField.Name("X-Sealward-Tier") ?? .from
+    static let sealwardEnvironment = HTTPField.Name("X-Sealward-Environment") ?? .from
+}

@@ -1,0 +1,222 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+
+/// Reads one JSON document into a ``JSONValue`` that keeps every member, duplicates too.
+///
+/// RFC 8259 to the letter: UTF-8 without a byte order mark, nothing after the document, no lone surrogates. The document is
+/// bounded by the caller (request bodies by `limits.bodyBytes`), its nesting by ``depthLimit``.
+package struct JSONReader {
+    /// Deeper documents are refused: no call of this service needs more than four levels.
+    package static let depthLimit = 32
+
+    private let bytes: [UInt8]
+    private var position = 0
+
+    /// Reads the document.
+    ///
+    /// - Throws: ``MalformedInput`` with the code `request.malformed` and the byte offset.
+    package static func read(_ bytes: [UInt8]) throws(MalformedInput) -> JSONValue {
+        var reader = JSONReader(bytes: bytes)
+        reader.skipSpace()
+        let value = try reader.value(depth: 0)
+        reader.skipSpace()
+        guard reader.position == bytes.count else { throw reader.fault("something follows the document") }
+        return value
+    }
+
+    private init(bytes: [UInt8]) { self.bytes = bytes }
+
+    private func fault(_ reason: String) -> MalformedInput {
+        MalformedInput(code: "request.malformed", place: "offset \(position)", reason: reason)
+    }
+
+    private var current: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    private mutating func skipSpace() {
+        while let byte = current, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { position += 1 }
+    }
+
+    private mutating func value(depth: Int) throws(MalformedInput) -> JSONValue {
+        guard depth < JSONReader.depthLimit else { throw fault("nested deeper than \(JSONReader.depthLimit) levels") }
+        switch current {
+        case UInt8(ascii: "{"): return try object(depth: depth)
+        case UInt8(ascii: "["): return try array(depth: depth)
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "t"): return try word("true", .bool(true))
+        case UInt8(ascii: "f"): return try word("false", .bool(false))
+        case UInt8(ascii: "n"): return try word("null", .null)
+        case nil: throw fault("the document ends too early")
+        default: return try number()
+        }
+    }
+
+    private mutating func word(_ word: StaticString, _ value: JSONValue) throws(MalformedInput) -> JSONValue {
+        let length = word.utf8CodeUnitCount
+        guard position + length <= bytes.count else { throw fault("the document ends too early") }
+        let same = word.withUTF8Buffer { $0.elementsEqual(bytes[position..<position + length]) }
+        guard same else { throw fault("not a JSON value") }
+        position += length
+        return value
+    }
+
+    private mutating func object(depth: Int) throws(MalformedInput) -> JSONValue {
+        position += 1
+        var members: [JSONValue.Member] = []
+        skipSpace()
+        if current == UInt8(ascii: "}") {
+            position += 1
+            return .object(members)
+        }
+        while true {
+            skipSpace()
+            guard current == UInt8(ascii: "\"") else { throw fault("expected the name of a member") }
+            let name = try string()
+            skipSpace()
+            guard current == UInt8(ascii: ":") else { throw fault("expected a colon") }
+            position += 1
+            skipSpace()
+            members.append(JSONValue.Member(name, try value(depth: depth + 1)))
+            skipSpace()
+            switch current {
+            case UInt8(ascii: ","): position += 1
+            case UInt8(ascii: "}"):
+                position += 1
+                return .object(members)
+            default: throw fault("expected a comma or the end of the object")
+            }
+        }
+    }
+
+    private mutating func array(depth: Int) throws(MalformedInput) -> JSONValue {
+        position += 1
+        var elements: [JSONValue] = []
+        skipSpace()
+        if current == UInt8(ascii: "]") {
+            position += 1
+            return .array(elements)
+        }
+        while true {
+            skipSpace()
+            elements.append(try value(depth: depth + 1))
+            skipSpace()
+            switch current {
+            case UInt8(ascii: ","): position += 1
+            case UInt8(ascii: "]"):
+                position += 1
+                return .array(elements)
+            default: throw fault("expected a comma or the end of the array")
+            }
+        }
+    }
+
+    private mutating func string() throws(MalformedInput) -> String {
+        position += 1
+        let start = position
+        while let byte = current, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 { position += 1 }
+        if current == UInt8(ascii: "\"") {
+            let text = try text(bytes[start..<position])
+            position += 1
+            return text
+        }
+        var decoded = Array(bytes[start..<position])
+        while true {
+            guard let byte = current else { throw fault("a string does not end") }
+            position += 1
+            switch byte {
+            case UInt8(ascii: "\""): return try text(decoded[...])
+            case UInt8(ascii: "\\"): try escape(into: &decoded)
+            case 0..<0x20: throw fault("a control character in a string")
+            default: decoded.append(byte)
+            }
+        }
+    }
+
+    private func text(_ utf8: ArraySlice<UInt8>) throws(MalformedInput) -> String {
+        guard let text = String(validating: utf8, as: UTF8.self) else { throw fault("a string is not UTF-8") }
+        return text
+    }
+
+    private mutating func escape(into decoded: inout [UInt8]) throws(MalformedInput) {
+        guard let byte = current else { throw fault("a string does not end") }
+        position += 1
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): decoded.append(byte)
+        case UInt8(ascii: "b"): decoded.append(0x08)
+        case UInt8(ascii: "f"): decoded.append(0x0C)
+        case UInt8(ascii: "n"): decoded.append(0x0A)
+        case UInt8(ascii: "r"): decoded.append(0x0D)
+        case UInt8(ascii: "t"): decoded.append(0x09)
+        case UInt8(ascii: "u"):
+            var scalar = try hexadecimal()
+            if 0xD800...0xDBFF ~= scalar {
+                guard current == UInt8(ascii: "\\") else { throw fault("a lone surrogate") }
+                position += 1
+                guard current == UInt8(ascii: "u") else { throw fault("a lone surrogate") }
+                position += 1
+                let low = try hexadecimal()
+                guard 0xDC00...0xDFFF ~= low else { throw fault("a lone surrogate") }
+                scalar = 0x10000 + (scalar - 0xD800) << 10 + (low - 0xDC00)
+            }
+            guard let unicode = Unicode.Scalar(scalar) else { throw fault("a lone surrogate") }
+            decoded.append(contentsOf: UTF8.encode(unicode) ?? UTF8.encodedReplacementCharacter)
+        default: throw fault("an unknown escape")
+        }
+    }
+
+    private mutating func hexadecimal() throws(MalformedInput) -> UInt32 {
+        var value: UInt32 = 0
+        for _ in 0..<4 {
+            guard let byte = current, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
+                throw fault("an escape needs four hexadecimal digits")
+            }
+            value = value << 4 | UInt32(digit)
+            position += 1
+        }
+        return value
+    }
+
+    private mutating func number() throws(MalformedInput) -> JSONValue {
+        let start = position
+        if current == UInt8(ascii: "-") { position += 1 }
+        let whole = digits()
+        guard whole > 0, whole == 1 || bytes[position - whole] != UInt8(ascii: "0") else {
+            throw fault("not a JSON value")
+        }
+        var isInteger = true
+        if current == UInt8(ascii: ".") {
+            isInteger = false
+            position += 1
+            guard digits() > 0 else { throw fault("not a JSON number") }
+        }
+        if current == UInt8(ascii: "e") || current == UInt8(ascii: "E") {
+            isInteger = false
+            position += 1
+            if current == UInt8(ascii: "+") || current == UInt8(ascii: "-") { position += 1 }
+            guard digits() > 0 else { throw fault("not a JSON number") }
+        }
+        let text = String(decoding: bytes[start..<position], as: UTF8.self)
+        if isInteger, let integer = Int(text) { return .integer(integer) }
+        guard let number = Double(text) else { throw fault("not a JSON number") }
+        return .number(number)
+    }
+
+    private mutating func digits() -> Int {
+        let start = position
+        while let byte = current, 0x30...0x39 ~= byte { position += 1 }
+        return position - start
+    }
+}
+
+extension JSONValue {
+    /// The members of an object, or nil for anything else.
+    package var members: [Member]? {
+        if case .object(let members) = self { members } else { nil }
+    }
+
+    /// The string, or nil for anything else.
+    package var text: String? {
+        if case .string(let text) = self { text } else { nil }
+    }
+}

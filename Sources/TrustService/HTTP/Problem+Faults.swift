@@ -1,0 +1,35 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import DeviceCheckBits
+import Findings
+import TrustStores
+
+extension Problem {
+    /// What a caller sees of any error. Whatever is not known here is a failure of the service, without details.
+    package init(_ error: any Error) {
+        switch error {
+        case let problem as Problem: self = problem
+        case let malformed as MalformedInput: self.init(malformed.code, evidence: malformed.description)
+        case let fault as StoreFault: self.init(fault)
+        case let fault as DeviceCheckFault: self.init(fault)
+        default: self.init("internal.error", evidence: "\(type(of: error))")
+        }
+    }
+
+    private init(_ fault: StoreFault) {
+        let seconds = fault.retryAfter.map { max(1, Int($0.inSeconds.rounded(.up))) }
+        self.init("store.unavailable", retryAfterSeconds: seconds ?? 5, evidence: fault.description)
+    }
+
+    private init(_ fault: DeviceCheckFault) {
+        switch fault.code {
+        case "deviceToken.invalid": self.init("deviceToken.invalid", evidence: fault.reason)
+        case "devicecheck.transaction.invalid": self.init("request.malformed", evidence: fault.reason)
+        default:
+            var seconds = 5
+            if case .later(let wait?) = fault.advice { seconds = max(1, wait) }
+            self.init("apple.unavailable", retryAfterSeconds: seconds, evidence: "\(fault.code): \(fault.reason)")
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+
+/// A refusal or a fault as the caller sees it: a code, a short title, and what to do next (RFC 9457).
+///
+/// The evidence stays in the log; nothing here depends on bytes that were sent.
+package struct Problem: Error, Sendable, Equatable {
+    /// What a caller may try next.
+    package enum Retry: String, Sendable {
+        case never
+        case sameChallenge = "same-challenge"
+        case newChallenge = "new-challenge"
+        case newKey = "new-key"
+        case after
+    }
+
+    package let code: Code
+    package let status: Int
+    package let title: String
+    package var retry: Retry?
+    package var retryAfterSeconds: Int?
+    /// The methods that a path knows, for 405.
+    package var allow: [String] = []
+    /// What happened, for the log alone.
+    package var evidence: String = ""
+
+    package init(_ code: Code, retryAfterSeconds: Int? = nil, evidence: String = "") {
+        let entry = ProblemTable.entry(for: code)
+        self.code = code
+        self.status = entry.status
+        self.title = entry.title
+        self.retry = retryAfterSeconds == nil ? entry.retry : .after
+        self.retryAfterSeconds = retryAfterSeconds
+        self.evidence = evidence
+    }
+
+    package static func == (left: Problem, right: Problem) -> Bool { left.code == right.code }
+
+    /// The document that is sent.
+    package func document(correlationId: String) -> JSONValue {
+        var members: [JSONValue.Member] = [
+            .init("type", .string("urn:sealward:problem:\(code.description)")),
+            .init("title", .string(title)),
+            .init("status", .integer(status)),
+            .init("code", .string(code.description)),
+            .init("correlationId", .string(correlationId)),
+        ]
+        if let retry { members.append(.init("retry", .string(retry.rawValue))) }
+        if let retryAfterSeconds { members.append(.init("retryAfterSeconds", .integer(retryAfterSeconds))) }
+        return .object(members)
+    }
+}

@@ -1,0 +1,75 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+
+/// The JSON object of a request, read member by member. A name that is given twice is refused.
+package struct RequestBody: Sendable {
+    private let members: [String: JSONValue]
+
+    /// - Throws: ``Problem`` `request.malformed` for anything but one JSON object without duplicate members.
+    package init(_ bytes: [UInt8]) throws(Problem) {
+        let document: JSONValue
+        do throws(MalformedInput) {
+            document = try JSONReader.read(bytes)
+        } catch {
+            throw Problem("request.malformed", evidence: error.description)
+        }
+        guard let list = document.members else {
+            throw Problem("request.malformed", evidence: "the body is not an object")
+        }
+        var members: [String: JSONValue] = [:]
+        for member in list where members.updateValue(member.value, forKey: member.name) != nil {
+            throw Problem("request.malformed", evidence: "a member is given twice")
+        }
+        self.members = members
+    }
+
+    /// A text that may be absent; at most `limit` Unicode scalars.
+    package func optionalString(_ name: String, limit: Int = 65536) throws(Problem) -> String? {
+        guard let value = members[name], value != .null else { return nil }
+        guard let text = value.text, text.unicodeScalars.count <= limit else {
+            throw Problem("request.malformed", evidence: "\(name) must be a text of at most \(limit) characters")
+        }
+        return text
+    }
+
+    /// A text that must be there and not empty.
+    package func string(_ name: String, limit: Int = 65536) throws(Problem) -> String {
+        guard let text = try optionalString(name, limit: limit), !text.isEmpty else {
+            throw Problem("request.malformed", evidence: "\(name) is missing or empty")
+        }
+        return text
+    }
+
+    /// Bytes in standard base64 that may be absent.
+    package func optionalBytes(_ name: String) throws(Problem) -> [UInt8]? {
+        guard let text = try optionalString(name) else { return nil }
+        guard let bytes = Base64.decode(text) else {
+            throw Problem("malformed.base64", evidence: "\(name) is not base64")
+        }
+        return bytes
+    }
+
+    /// Bytes in standard base64 that must be there.
+    package func bytes(_ name: String) throws(Problem) -> [UInt8] {
+        guard let bytes = try optionalBytes(name) else {
+            throw Problem("request.malformed", evidence: "\(name) is missing")
+        }
+        return bytes
+    }
+
+    package func optionalFlag(_ name: String) throws(Problem) -> Bool? {
+        switch members[name] {
+        case nil, .null?: return nil
+        case .bool(let flag)?: return flag
+        default: throw Problem("request.malformed", evidence: "\(name) must be true or false")
+        }
+    }
+
+    /// An object or array as it was sent.
+    package func value(_ name: String) -> JSONValue? {
+        guard let value = members[name], value != .null else { return nil }
+        return value
+    }
+}

@@ -1,0 +1,81 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreMetrics
+import Findings
+package import Logging
+import NIOConcurrencyHelpers
+
+/// Counts every answer and logs every refusal: fixed sentences, codes, and nothing that a caller sent.
+package struct RequestObserver: Sendable {
+    package let registry: PrometheusRegistry
+    let log: Logger
+    private let known = NIOLockedValueBox(Known())
+
+    /// The series of answers, kept so that a request does not build their names again.
+    private struct Known {
+        var counters: [Name: Counter] = [:]
+        var timers: [String: Timer] = [:]
+    }
+
+    private struct Name: Hashable {
+        let operation: String
+        let status: Int
+        let code: Code?
+    }
+
+    package init(registry: PrometheusRegistry, log: Logger) {
+        self.registry = registry
+        self.log = log
+    }
+
+    func finished(operation: String, answer: Answer, seconds: Double, correlationId: String, evidence: String) {
+        let (counter, timer) = series(Name(operation: operation, status: answer.status, code: answer.code))
+        counter.increment()
+        timer.recordNanoseconds(Int64(max(0, seconds) * 1e9))
+        guard let code = answer.code else { return }
+        log.log(
+            level: answer.status >= 500 ? .error : .info,
+            "A request was refused.",
+            metadata: [
+                "operation": "\(operation)", "status": "\(answer.status)", "code": "\(code)",
+                "correlationId": "\(correlationId)", "evidence": "\(evidence)",
+            ]
+        )
+    }
+
+    private func series(_ name: Name) -> (Counter, Timer) {
+        known.withLockedValue { known in
+            let counter =
+                known.counters[name]
+                ?? Counter(
+                    label: "sealward.http.requests",
+                    dimensions: [
+                        ("operation", name.operation), ("status", String(name.status)),
+                        ("code", name.code?.description ?? ""),
+                    ],
+                    factory: registry
+                )
+            known.counters[name] = counter
+            let timer =
+                known.timers[name.operation]
+                ?? Timer(
+                    label: "sealward.http.request.duration",
+                    dimensions: [("operation", name.operation)],
+                    factory: registry
+                )
+            known.timers[name.operation] = timer
+            return (counter, timer)
+        }
+    }
+
+    /// Counts something by its code.
+    package func count(_ label: String, _ dimensions: [(String, String)] = [], by amount: Int = 1) {
+        Counter(label: "sealward.\(label)", dimensions: dimensions, factory: registry).increment(by: amount)
+    }
+
+    /// Sets a value that goes up and down.
+    package func set(_ label: String, _ value: Double, _ dimensions: [(String, String)] = []) {
+        Meter(label: "sealward.\(label)", dimensions: dimensions, factory: registry).set(value)
+    }
+}

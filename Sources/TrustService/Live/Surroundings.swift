@@ -1,0 +1,41 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Foundation
+
+/// The clock and the randomness of the service: the only place where it reads either.
+package struct Surroundings: Sendable {
+    /// The time of day.
+    package var now: @Sendable () -> Date
+    /// Random bytes fit for keys.
+    package var random: @Sendable (Int) -> [UInt8]
+    /// Seconds of a clock that never goes back.
+    package var uptime: @Sendable () -> Double
+
+    package init(
+        now: @escaping @Sendable () -> Date,
+        random: @escaping @Sendable (Int) -> [UInt8],
+        uptime: @escaping @Sendable () -> Double
+    ) {
+        self.now = now
+        self.random = random
+        self.uptime = uptime
+    }
+
+    /// The machine's own.
+    package static let live: Surroundings = {
+        let start = ContinuousClock.now
+        return Surroundings(
+            now: { Date() },
+            random: { count in
+                var generator = SystemRandomNumberGenerator()
+                var bytes: [UInt8] = []
+                while bytes.count < count {
+                    withUnsafeBytes(of: generator.next()) { bytes.append(contentsOf: $0.prefix(count - bytes.count)) }
+                }
+                return bytes
+            },
+            uptime: { (ContinuousClock.now - start).inSeconds }
+        )
+    }()
+}

@@ -1,0 +1,36 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+
+extension ServiceCore {
+    /// The codes that an app may report: `DCError` by name, and what happens around it.
+    static let signalCodes: Set<String> = [
+        "unsupported", "unknownSystemFailure", "featureUnsupported", "invalidInput", "invalidKey", "serverUnavailable",
+        "network", "timeout", "throttled", "other",
+    ]
+
+    /// `POST /v1/apps/{app}/signals`: a word from a client that could not prove itself. Counted, never believed.
+    func signal(_ call: Call) async throws -> Answer {
+        let app = try app(call)
+        let body = try RequestBody(call.body)
+        let kind = try body.string("kind", limit: 32)
+        guard kind == "unsupported" || kind == "clientError" else {
+            throw Problem("request.malformed", evidence: "kind must be unsupported or clientError")
+        }
+        let code = try body.optionalString("code", limit: 64) ?? (kind == "unsupported" ? "unsupported" : "other")
+        guard ServiceCore.signalCodes.contains(code) else {
+            throw Problem("request.malformed", evidence: "code is not in the list")
+        }
+        if let version = try body.optionalString("osVersion", limit: 32) {
+            guard version.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
+                throw Problem("request.malformed", evidence: "osVersion must be printable ASCII")
+            }
+        }
+        let bucket = CallerAddress.bucket(of: call.address)
+        await signals.countOnce(app.settings.id, kind: kind, code: code, address: bucket, at: call.now)
+        observer.count("signals", [("kind", kind), ("code", code)])
+        return .empty(202)
+    }
+}

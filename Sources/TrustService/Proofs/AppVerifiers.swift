@@ -1,0 +1,163 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Findings
+import Foundation
+import TrustStores
+
+/// The verifiers of one configured app: Apple's roots, and where the configuration names them a simulator's.
+struct AppVerifiers: Sendable {
+    /// The roots of one world, with a verifier for each accepted environment.
+    private struct World: Sendable {
+        let simulated: Bool
+        let attestations: [AttestationVerifier]
+        let receipts: ReceiptVerifier
+    }
+
+    /// A key that an attestation proved, and in which world.
+    struct Proven {
+        let key: AttestedKey
+        let simulated: Bool
+    }
+
+    private let worlds: [World]
+    private let assertions: [String: AssertionVerifier]
+    private let requireExtensions: Bool
+
+    /// Apple asks that a receipt be at most this old when it arrives.
+    static let receiptAge: TimeInterval = 300
+
+    init(_ app: Configuration.App, simulator: SimulatorTrust?) throws(MalformedInput) {
+        var identities: [AppIdentity] = []
+        for bundle in app.bundleIds { identities.append(try AppIdentity(prefix: app.appIdPrefix, bundleID: bundle)) }
+        var policy = AttestationPolicy()
+        if let categories = app.allowedValidationCategories {
+            policy.validationCategories = .init(
+                Set(categories.map { ValidationCategory(rawValue: UInt32(clamping: $0)) }),
+                acceptsAbsence: !app.requireExtensions
+            )
+        }
+        if let versions = app.allowedBundleVersions {
+            policy.bundleVersions = .init(Set(versions), acceptsAbsence: !app.requireExtensions)
+        }
+        requireExtensions = app.requireExtensions
+        let environments = app.environments.map { $0 == .production ? AttestationEnvironment.production : .development }
+        func world(_ simulated: Bool, _ roots: AttestationRoots, _ receiptRoots: ReceiptRoots) -> World {
+            World(
+                simulated: simulated,
+                attestations: environments.map {
+                    AttestationVerifier(
+                        apps: identities,
+                        environment: $0,
+                        roots: roots,
+                        receiptRoots: receiptRoots,
+                        policy: policy
+                    )
+                },
+                receipts: ReceiptVerifier(roots: receiptRoots)
+            )
+        }
+        var worlds = [world(false, .apple, .apple)]
+        if let simulator {
+            worlds.append(
+                world(
+                    true,
+                    try AttestationRoots(pem: simulator.attestationRootPEM),
+                    try ReceiptRoots(pem: simulator.receiptRootPEM)
+                )
+            )
+        }
+        self.worlds = worlds
+        assertions = Dictionary(
+            identities.map { ($0.applicationID, AssertionVerifier(app: $0, policy: policy)) },
+            uniquingKeysWith: { first, _ in first }
+        )
+    }
+
+    /// Judges an attestation and its receipt as they arrive.
+    ///
+    /// - Throws: ``Problem`` with the verifier's code.
+    func attest(
+        _ object: AttestationObject,
+        keyId: KeyIdentifier,
+        hash: ClientDataHash,
+        at now: Date
+    ) async throws(Problem) -> Proven {
+        var refusal = Problem("attest.chain.untrusted")
+        for world in worlds {
+            for verifier in world.attestations {
+                switch await verifier.verify(object, keyID: keyId, clientDataHash: hash, at: now) {
+                case .accepted(let key):
+                    if requireExtensions, key.extensions?.validationCategory == nil {
+                        throw Problem("attest.policy.validation-category", evidence: "the extensions are missing")
+                    }
+                    try AppVerifiers.checkReceipt(of: key, at: now)
+                    return Proven(key: key, simulated: world.simulated)
+                case .refused(let why):
+                    refusal = Problem(why.code, evidence: why.reason)
+                }
+                guard refusal.code == "attest.environment.mismatch" else { break }
+            }
+            guard refusal.code == "attest.chain.untrusted" else { break }
+        }
+        throw refusal
+    }
+
+    /// An object whose receipt is refused is refused as a whole, and a receipt must be fresh when it arrives.
+    private static func checkReceipt(of key: AttestedKey, at now: Date) throws(Problem) {
+        switch key.receiptVerdict {
+        case .refused(let why): throw Problem(why.code, evidence: why.reason)
+        case .accepted(let receipt):
+            guard now.timeIntervalSince(receipt.creationTime) <= receiptAge else {
+                throw Problem("receipt.too-old", evidence: "the receipt is older than \(Int(receiptAge)) seconds")
+            }
+        case nil: throw Problem("internal.error", evidence: "the receipt was not judged")
+        }
+    }
+
+    /// Judges an assertion of a stored key.
+    func assert(
+        _ bytes: [UInt8],
+        by key: StoredKey,
+        hash: ClientDataHash,
+        above counter: UInt32
+    ) throws(Problem) -> VerifiedAssertion {
+        guard let verifier = assertions[key.identity] else {
+            throw Problem("assert.app-id.mismatch", evidence: "the key's identity is not configured any more")
+        }
+        let publicKey: AttestationPublicKey
+        do throws(MalformedInput) {
+            publicKey = try AttestationPublicKey(x963Representation: key.publicKeyBytes)
+        } catch {
+            throw Problem("internal.error", evidence: "the stored key cannot be read")
+        }
+        switch verifier.verify(bytes, publicKey: publicKey, clientDataHash: hash, previousCounter: counter) {
+        case .accepted(let assertion): return assertion
+        case .refused(let why): throw Problem(why.code, evidence: why.reason)
+        }
+    }
+
+    /// Judges a receipt that Apple gave in exchange for the one of a lease.
+    func refreshed(_ bytes: [UInt8], for lease: ReceiptLease, at now: Date) async throws(Problem) -> VerifiedReceipt {
+        guard let world = worlds.first(where: { $0.simulated == lease.simulated }) else {
+            throw Problem("receipt.chain.untrusted", evidence: "the simulator is not trusted any more")
+        }
+        let expected: ReceiptExpectations
+        do throws(MalformedInput) {
+            expected = ReceiptExpectations(
+                app: try AppIdentity(lease.identity),
+                publicKey: try AttestationPublicKey(x963Representation: lease.publicKeyBytes),
+                environment: lease.environment == "production" ? .production : .development,
+                type: .receipt,
+                maximumAge: AppVerifiers.receiptAge
+            )
+        } catch {
+            throw Problem("internal.error", evidence: "the stored key cannot be read")
+        }
+        switch await world.receipts.verify(bytes, expected, at: now) {
+        case .accepted(let receipt): return receipt
+        case .refused(let why): throw Problem(why.code, evidence: why.reason)
+        }
+    }
+}

@@ -1,0 +1,65 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Findings
+
+/// The bytes that an app signed, and how its challenge is found in them.
+enum ClientData {
+    /// The challenge that client data holds: one JSON object with exactly one top-level string member `challenge`.
+    ///
+    /// - Throws: ``Problem`` `challenge.missing`.
+    static func challenge(in bytes: [UInt8]) throws(Problem) -> [UInt8] {
+        guard let document = try? JSONReader.read(bytes), let members = document.members else {
+            throw Problem("challenge.missing", evidence: "the client data is not a JSON object")
+        }
+        let named = members.filter { $0.name == "challenge" }
+        guard named.count == 1, let text = named.first?.value.text else {
+            throw Problem("challenge.missing", evidence: "the client data has \(named.count) members `challenge`")
+        }
+        guard let challenge = Base64.decode(text) else {
+            throw Problem("challenge.unknown", evidence: "the challenge in the client data is not base64")
+        }
+        return challenge
+    }
+}
+
+/// A challenge and the clientDataHash that must cover it.
+struct SignedInput {
+    let challenge: [UInt8]
+    let hash: ClientDataHash
+
+    /// For an attestation, by the app's binding.
+    static func attestation(
+        binding: Configuration.Binding,
+        challenge: [UInt8],
+        clientData: [UInt8]?
+    ) throws(Problem) -> SignedInput {
+        switch binding {
+        case .challenge: return SignedInput(challenge: challenge, hash: ClientDataHash(hashing: challenge))
+        case .raw:
+            do throws(MalformedInput) {
+                return SignedInput(challenge: challenge, hash: try ClientDataHash(precomputed: challenge))
+            } catch {
+                throw Problem("challenge.unknown", evidence: error.description)
+            }
+        case .clientData:
+            guard let clientData else { throw Problem("request.malformed", evidence: "clientData is missing") }
+            guard try ClientData.challenge(in: clientData) == challenge else {
+                throw Problem("challenge.missing", evidence: "the client data holds another challenge than was sent")
+            }
+            return SignedInput(challenge: challenge, hash: ClientDataHash(hashing: clientData))
+        }
+    }
+
+    /// For an assertion: the client data followed by the challenge, or the client data that holds it.
+    static func assertion(challenge: [UInt8]?, clientData: [UInt8]) throws(Problem) -> SignedInput {
+        if let challenge {
+            return SignedInput(challenge: challenge, hash: ClientDataHash(hashing: clientData + challenge))
+        }
+        return SignedInput(
+            challenge: try ClientData.challenge(in: clientData),
+            hash: ClientDataHash(hashing: clientData)
+        )
+    }
+}

@@ -1,0 +1,118 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Findings
+import Foundation
+import Logging
+import TrustStores
+
+/// What every handler works with: the parts of a running service, built once.
+struct ServiceCore: Sendable {
+    /// One configured app with its verifiers.
+    struct App: Sendable {
+        let settings: Configuration.App
+        let verifiers: AppVerifiers
+    }
+
+    let configuration: Configuration
+    let store: any TrustStore
+    let codec: ChallengeCodec
+    let tokens: TokenAuthority
+    let apps: [String: App]
+    let appLimits: RequestLimits?
+    let signals: SignalBook
+    let apple: AppleSide?
+    let surroundings: Surroundings
+    let observer: RequestObserver
+    let log: Logger
+    let baselines = MetricBaselines()
+    /// Bounds how many refusals of one key are written to its history.
+    let refusalLimits = RequestLimits(perSecond: 0.05, burst: 5, tableLimit: 4096)
+
+    /// The app of a call, within its limit.
+    ///
+    /// - Throws: ``Problem`` `app.unknown` or `limit.app`.
+    func app(_ id: String?, _ call: Call) throws(Problem) -> App {
+        guard let id, let app = apps[id] else { throw Problem("app.unknown") }
+        if call.caller == .anyone, let wait = appLimits?.take(id, at: surroundings.uptime()) {
+            throw Problem("limit.app", retryAfterSeconds: max(1, Int(wait.rounded(.up))))
+        }
+        return app
+    }
+
+    func app(_ call: Call) throws(Problem) -> App { try app(call.parameters["app"], call) }
+
+    /// Reads a challenge for one use.
+    ///
+    /// - Throws: ``Problem`` with the code of the refusal.
+    func read(_ challenge: [UInt8], for binding: ChallengeBinding, at now: Date) throws(Problem) -> SpendableChallenge {
+        switch codec.read(challenge, for: binding, at: now) {
+        case .valid(let challenge): return challenge
+        case .refused(let refusal): throw Problem(Code(rawValue: refusal.rawValue))
+        }
+    }
+
+    /// Turns a refusal into the answer of the app's mode, and counts it.
+    ///
+    /// Faults of the request's form, of limits and of the service are the same in every mode.
+    func judged(
+        _ app: App,
+        _ call: Call,
+        keyId: KeyIdentifier?,
+        kind: String,
+        _ body: () async throws -> Answer
+    ) async throws -> Answer {
+        do {
+            return try await body()
+        } catch {
+            let problem = Problem(error)
+            guard ServiceCore.isRefusal(problem.code) else { throw problem }
+            await signals.count(app.settings.id, kind: "refused", code: problem.code.description, at: call.now)
+            await remember(problem, app, keyId, call)
+            guard app.settings.mode == .monitor else { throw problem }
+            observer.count("refusals.monitored", [("code", problem.code.description)])
+            var answer = Answer.json(["enforcement": ["decision": "refuse", "code": .string(problem.code.description)]])
+            answer.code = problem.code
+            return answer
+        }
+    }
+
+    /// Whether a code judges the proof, rather than the form of the request or the state of the service.
+    static func isRefusal(_ code: Code) -> Bool {
+        let family = code.description.prefix { $0 != "." }
+        return ["malformed", "attest", "assert", "receipt", "challenge", "key", "policy"].contains(family)
+    }
+
+    /// Writes a refusal to the history of a key that is known, a few of them at a time.
+    private func remember(_ problem: Problem, _ app: App, _ keyId: KeyIdentifier?, _ call: Call) async {
+        guard let keyId, refusalLimits.take(keyId.base64, at: surroundings.uptime()) == nil else { return }
+        guard let known = try? await store.key(keyId), known.app == app.settings.id else { return }
+        try? await store.record(
+            StoreEvent(
+                at: call.now,
+                app: app.settings.id,
+                keyId: keyId,
+                kind: "refused",
+                code: problem.code.description,
+                detail: problem.evidence
+            )
+        )
+    }
+
+    /// The answer where an app's mode is `off`: nothing was judged, nothing changed.
+    static let unjudged: JSONValue = ["enforcement": ["decision": "off", "code": nil]]
+
+    /// The key id of a body: base64 of 32 bytes.
+    static func keyId(_ body: RequestBody) throws(Problem) -> KeyIdentifier {
+        guard let keyId = KeyIdentifier(bytes: try body.bytes("keyId")) else {
+            throw Problem("request.malformed", evidence: "keyId must be 32 bytes")
+        }
+        return keyId
+    }
+}
+
+extension JSONValue {
+    /// The object with more members at its end.
+    func adding(_ members: [Member]) -> JSONValue { .object((self.members ?? []) + members) }
+}

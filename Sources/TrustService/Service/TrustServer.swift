@@ -1,0 +1,149 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import AppleServices
+import Findings
+import Hummingbird
+package import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+public import ServiceLifecycle
+package import TrustStores
+
+/// The trust service: everything that runs between a configuration and a port.
+///
+/// Run it in a `ServiceGroup`: a graceful stop lets the requests that are being answered finish, then closes the store.
+public struct TrustServer: Service {
+    let core: ServiceCore
+    private let announce: @Sendable (String) -> Void
+
+    /// Builds the service over an open store.
+    ///
+    /// - Parameters:
+    ///   - store: The store; the server closes it when it ends.
+    ///   - transport: How Apple is reached; nil where no Apple account is configured.
+    ///   - announce: Is told each line about the listeners once they accept connections.
+    /// - Throws: ``StoreFault`` where the store does not answer, ``MalformedInput`` for an app identity or a root that cannot be.
+    package init(
+        configuration: Configuration,
+        store: any TrustStore,
+        transport: (any AppleTransport)?,
+        surroundings: Surroundings = .live,
+        registry: PrometheusRegistry = PrometheusRegistry(),
+        log: Logger,
+        announce: @escaping @Sendable (String) -> Void
+    ) async throws {
+        var apps: [String: ServiceCore.App] = [:]
+        for settings in configuration.apps {
+            let verifiers = try AppVerifiers(settings, simulator: configuration.trustSimulator)
+            apps[settings.id] = ServiceCore.App(settings: settings, verifiers: verifiers)
+        }
+        var apple: AppleSide?
+        if let account = configuration.apple, let transport {
+            apple = try await AppleSide(account, hosts: configuration.appleHosts, transport: transport)
+        }
+        core = ServiceCore(
+            configuration: configuration,
+            store: store,
+            codec: try await ChallengeCodec(store: store, candidate: surroundings.random(ChallengeCodec.secretLength)),
+            tokens: try await TokenAuthority(configuration.tokens, store: store, random: surroundings.random),
+            apps: apps,
+            appLimits: configuration.limits.requestsPerSecondPerApp.map { RequestLimits(perSecond: Double($0)) },
+            signals: SignalBook(store: store, log: log),
+            apple: apple,
+            surroundings: surroundings,
+            observer: RequestObserver(registry: registry, log: log),
+            log: log
+        )
+        self.announce = announce
+    }
+
+    /// Serves until it is stopped.
+    public func run() async throws {
+        let configuration = core.configuration
+        let addressLimits = RequestLimits(perSecond: Double(configuration.limits.requestsPerSecondPerAddress))
+        var services: [ServiceGroupConfiguration.ServiceConfiguration] = []
+        services.append(.init(service: Maintenance(core: core)))
+        if configuration.receipts.refresh, let apple = core.apple {
+            services.append(.init(service: ReceiptSchedule(worker: ReceiptWorker(core: core, apple: apple))))
+        }
+        if let address = configuration.internalListen {
+            services.append(
+                .init(
+                    service: listener(address, isInternal: true, addressLimits),
+                    failureTerminationBehavior: .cancelGroup
+                )
+            )
+        }
+        services.append(.init(service: listener(configuration.listen, isInternal: false, addressLimits)))
+        var group = ServiceGroupConfiguration(services: services, logger: core.log)
+        group.maximumGracefulShutdownDuration = .seconds(9)
+        let running = ServiceGroup(configuration: group)
+        let result: Result<Void, any Error>
+        do {
+            result = .success(try await running.run())
+        } catch {
+            result = .failure(error)
+        }
+        await core.signals.flush()
+        await core.store.close()
+        try result.get()
+    }
+
+    private func listener(_ address: ListenAddress, isInternal: Bool, _ addressLimits: RequestLimits) -> any Service {
+        let configuration = core.configuration
+        let correlationIds = CorrelationIds(random: core.surroundings.random(6))
+        let responder = ServiceResponder(
+            table: core.routes,
+            isInternal: isInternal,
+            isLoopback: address.isLoopback,
+            credentials: Credentials(server: configuration.serverTokens, admin: configuration.adminTokens),
+            trustedProxies: configuration.trustedProxies,
+            bodyLimit: configuration.limits.bodyBytes,
+            addressLimits: addressLimits,
+            appLimits: core.appLimits,
+            hasInternalListener: configuration.internalListen != nil,
+            surroundings: core.surroundings,
+            observer: core.observer,
+            correlationIds: correlationIds
+        )
+        let announce = announce
+        return Application(
+            responder: responder,
+            server: .http1(
+                configuration: .init(
+                    additionalChannelHandlers: [
+                        ConnectionGuardInstaller {
+                            ConnectionGuard(limits: .init()) { correlationIds.next() }
+                        }
+                    ],
+                    httpDecoderConfiguration: .init(
+                        maxHeaderFieldSize: 16_384,
+                        maxHeaderListSize: 32_768,
+                        maxHeaderFieldCount: 100
+                    )
+                )
+            ),
+            configuration: .init(
+                address: .hostname(address.host, port: address.port),
+                serverName: nil,
+                backlog: 1024
+            ),
+            onServerRunning: { channel in
+                let port = channel.localAddress?.port ?? address.port
+                let text = "http://\(ListenAddress(host: address.host, port: port))"
+                announce(isInternal ? "internal listening on \(text)" : "listening on \(text)")
+            },
+            logger: core.quietLog
+        )
+    }
+}
+
+extension ServiceCore {
+    /// The log of the HTTP library: it interpolates what it was sent, so only its errors pass.
+    var quietLog: Logger {
+        var log = log
+        log.logLevel = .error
+        return log
+    }
+}

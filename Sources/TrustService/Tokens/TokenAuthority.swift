@@ -1,0 +1,110 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Crypto
+import Findings
+import Foundation
+package import TrustStores
+
+/// Issues and reads the service's tokens: ES256 alone, production and simulated keys apart.
+///
+/// The simulated issuer's key is derived from a secret of the store, so that all nodes share it without configuration; where no
+/// key file is configured, the production key is derived in the same way from another secret.
+package struct TokenAuthority: Sendable {
+    let production: TokenKeySet
+    let simulated: TokenKeySet
+    private let audience: String
+    private let ttl: Duration
+
+    /// The longest life of a single-use token.
+    static let singleUseLimit = Duration.seconds(300)
+
+    package init(_ settings: Configuration.Tokens, store: any TrustStore, random: (Int) -> [UInt8]) async throws {
+        var keys: [P256.Signing.PrivateKey] = []
+        for pem in settings.keyPEMs { keys.append(try P256.Signing.PrivateKey(pemRepresentation: pem)) }
+        if keys.isEmpty { keys = [try await TokenAuthority.derived("token-key", store, random(32))] }
+        let simulator = [try await TokenAuthority.derived("token-key-simulator", store, random(32))]
+        guard let production = await TokenKeySet(issuer: settings.issuer, keys: keys),
+            let simulated = await TokenKeySet(issuer: settings.issuer + "/simulator", keys: simulator)
+        else { throw StoreFault.damaged("the token keys cannot be used") }
+        self.production = production
+        self.simulated = simulated
+        audience = settings.audience
+        ttl = settings.ttl
+    }
+
+    /// A P-256 key that every node on the store derives alike.
+    private static func derived(_ name: String, _ store: any TrustStore, _ candidate: [UInt8]) async throws
+        -> P256.Signing.PrivateKey
+    {
+        let secret = SymmetricKey(data: Data(try await store.secret(named: name, orElse: candidate)))
+        for counter in UInt8.min...UInt8.max {
+            let bytes = HKDF<SHA256>.deriveKey(
+                inputKeyMaterial: secret,
+                info: Data("sealward.\(name)/1".utf8) + [counter],
+                outputByteCount: 32
+            )
+            // One candidate in 2^32 is not below the order of the curve.
+            if let key = bytes.withUnsafeBytes({ try? P256.Signing.PrivateKey(rawRepresentation: Data($0)) }) {
+                return key
+            }
+        }
+        throw StoreFault.damaged("no token key can be derived")
+    }
+
+    /// A token for a key that has just proved itself.
+    func issue(
+        for key: StoredKey,
+        tier: String,
+        singleUse: Bool,
+        identifier: [UInt8],
+        at now: Date
+    ) async throws -> (token: String, expiresIn: Int) {
+        let set = key.simulated ? simulated : production
+        let seconds = Int(min(ttl, singleUse ? TokenAuthority.singleUseLimit : ttl).inSeconds)
+        let issuedAt = Int(now.timeIntervalSince1970.rounded(.down))
+        let claims = TokenClaims(
+            iss: set.issuer,
+            aud: audience,
+            sub: key.identity,
+            jti: Base64.encodeURL(identifier),
+            iat: issuedAt,
+            exp: issuedAt + seconds,
+            key: key.id.base64,
+            tier: tier,
+            env: key.environment,
+            sim: key.simulated,
+            singleUse: singleUse ? true : nil
+        )
+        return (try await set.sign(claims), seconds)
+    }
+
+    /// The claims of a token that this service signed and that is valid now.
+    ///
+    /// - Throws: ``Problem`` `token.invalid`.
+    func read(_ token: String, at now: Date) async throws(Problem) -> TokenClaims {
+        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, token.utf8.count <= 4096, let header = Base64.decodeURL(String(parts[0])),
+            let members = (try? JSONReader.read(header))?.members
+        else { throw Problem("token.invalid", evidence: "not a token") }
+        func text(_ name: String) -> String? { members.first { $0.name == name }?.value.text }
+        guard text("alg") == "ES256", let kid = text("kid"), !members.contains(where: { $0.name == "crit" }) else {
+            throw Problem("token.invalid", evidence: "another algorithm")
+        }
+        guard let set = [production, simulated].first(where: { $0.contains(kid) }) else {
+            throw Problem("token.invalid", evidence: "an unknown key")
+        }
+        guard let claims = try? await set.verify(token) else {
+            throw Problem("token.invalid", evidence: "the signature")
+        }
+        let seconds = now.timeIntervalSince1970
+        guard claims.iss == set.issuer, claims.aud == audience, claims.sim == (set.issuer == simulated.issuer) else {
+            throw Problem("token.invalid", evidence: "the issuer or audience")
+        }
+        guard seconds < Double(claims.exp), Double(claims.iat) <= seconds + 60 else {
+            throw Problem("token.invalid", evidence: "expired")
+        }
+        return claims
+    }
+}

@@ -1,0 +1,60 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Findings
+import Foundation
+import JWTKit
+
+/// The keys of one issuer: the first signs, all verify.
+struct TokenKeySet: Sendable {
+    let issuer: String
+    private let keys: JWTKeyCollection
+    private let signing: JWKIdentifier
+    private let identifiers: Set<String>
+    /// The public keys as a JSON Web Key Set.
+    let published: JSONValue
+
+    init?(issuer: String, keys privateKeys: [P256.Signing.PrivateKey]) async {
+        guard let first = privateKeys.first else { return nil }
+        self.issuer = issuer
+        signing = JWKIdentifier(string: TokenKeySet.thumbprint(first.publicKey))
+        keys = JWTKeyCollection()
+        var identifiers: Set<String> = []
+        var documents: [JSONValue] = []
+        for key in privateKeys {
+            let identifier = TokenKeySet.thumbprint(key.publicKey)
+            guard identifiers.insert(identifier).inserted else { continue }
+            guard let signer = try? ES256PrivateKey(backing: key) else { return nil }
+            await keys.add(ecdsa: signer, kid: JWKIdentifier(string: identifier))
+            documents.append(TokenKeySet.document(key.publicKey, identifier))
+        }
+        self.identifiers = identifiers
+        published = ["keys": .array(documents)]
+    }
+
+    func contains(_ identifier: String) -> Bool { identifiers.contains(identifier) }
+
+    func sign(_ claims: TokenClaims) async throws -> String { try await keys.sign(claims, kid: signing) }
+
+    func verify(_ token: String) async throws -> TokenClaims { try await keys.verify(token, as: TokenClaims.self) }
+
+    /// The name of a key: its thumbprint after RFC 7638.
+    private static func thumbprint(_ key: P256.Signing.PublicKey) -> String {
+        let (x, y) = coordinates(key)
+        return Base64.encodeURL(SHA256.hash(data: Data(#"{"crv":"P-256","kty":"EC","x":"\#(x)","y":"\#(y)"}"#.utf8)))
+    }
+
+    private static func coordinates(_ key: P256.Signing.PublicKey) -> (x: String, y: String) {
+        let raw = Array(key.rawRepresentation)
+        return (Base64.encodeURL(raw.prefix(32)), Base64.encodeURL(raw.suffix(32)))
+    }
+
+    private static func document(_ key: P256.Signing.PublicKey, _ identifier: String) -> JSONValue {
+        let (x, y) = coordinates(key)
+        return [
+            "kty": "EC", "crv": "P-256", "x": .string(x), "y": .string(y), "use": "sig", "alg": "ES256",
+            "kid": .string(identifier),
+        ]
+    }
+}

@@ -1,0 +1,36 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// One step from one schema to the next; steps only go forward, and a released one is never edited.
+///
+/// Each is a file `Migrations/NNNN-title.sql`. The text is in the program as well, so that the program runs from anywhere; a
+/// test compares both.
+package struct Migration: Sendable {
+    /// Counts from 1.
+    package let version: Int
+    /// The name of the file without its ending.
+    package let name: String
+    package let sql: String
+
+    package init(version: Int, name: String, sql: String) {
+        self.version = version
+        self.name = name
+        self.sql = sql
+    }
+}
+
+extension [Migration] {
+    /// The steps that a store at `version` still needs.
+    ///
+    /// - Throws: `store.newer` where the store was written by a later program.
+    package func pending(after version: Int) throws -> [Migration] {
+        let newest = map(\.version).max() ?? 0
+        guard version <= newest else {
+            throw StoreFault(
+                code: "store.newer",
+                reason: "the store has schema \(version), this program knows up to \(newest); use a newer program"
+            )
+        }
+        return filter { $0.version > version }.sorted { $0.version < $1.version }
+    }
+}

@@ -1,0 +1,82 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import AppAttest
+public import Foundation
+
+extension SQLTrustStore {
+    public func record(_ event: StoreEvent) async throws {
+        try await engine.transact { session in
+            _ = try session.run([event.inserting])
+            return .commit(())
+        }
+    }
+
+    public func history(of id: KeyIdentifier, limit: Int) async throws -> [StoreEvent] {
+        try await engine.read { session in
+            try session.run(Text.history, .bytes(id.bytes), .integer(Int64(min(max(0, limit), 10_000)))).rows
+                .reversed()
+                .map { row in
+                    StoreEvent(
+                        at: StoreTime.date(try row.integer(0)),
+                        app: try row.text(1),
+                        keyId: id,
+                        kind: try row.text(2),
+                        code: try row.optionalText(3),
+                        detail: try row.optionalText(4)
+                    )
+                }
+        }
+    }
+
+    public func add(_ tallies: [SignalTally]) async throws {
+        var sums: [TallyName: Int] = [:]
+        for tally in tallies where tally.count > 0 { sums[TallyName(tally), default: 0] += tally.count }
+        if sums.isEmpty { return }
+        // One order everywhere, so that two nodes never wait for each other.
+        let statements = sums.sorted { ($0.key.app, $0.key) < ($1.key.app, $1.key) }.map { name, count in
+            SQLStatement(
+                Text.add,
+                .text(name.app),
+                .integer(name.hour),
+                .text(name.kind),
+                .text(name.code),
+                .integer(Int64(count))
+            )
+        }
+        try await engine.transact { session in
+            _ = try session.run(statements)
+            return .commit(())
+        }
+    }
+
+    public func tallies(app: String, from start: Date, to end: Date) async throws -> [SignalTally] {
+        let first = StoreTime.hour(start)
+        let last = StoreTime.milliseconds(end)
+        return try await engine.read { session in
+            try session.run(Text.tallies, .text(app), .integer(first), .integer(last)).rows.map { row in
+                SignalTally(
+                    app: app,
+                    hour: StoreTime.date(try row.integer(0)),
+                    kind: try row.text(1),
+                    code: try row.text(2),
+                    count: Int(try row.integer(3))
+                )
+            }
+        }
+    }
+
+    /// Statements of this file.
+    private enum Text {
+        static let history: SQLText =
+            "SELECT at, app, kind, code, detail FROM events WHERE key_id = $1 ORDER BY id DESC LIMIT $2"
+        static let add: SQLText = """
+            INSERT INTO tallies (app, hour, kind, code, count) VALUES ($1, $2, $3, $4, $5)
+            ON CONFLICT (app, hour, kind, code) DO UPDATE SET count = tallies.count + excluded.count
+            """
+        static let tallies: SQLText = """
+            SELECT hour, kind, code, count FROM tallies WHERE app = $1 AND hour >= $2 AND hour < $3
+            ORDER BY hour, kind, code
+            """
+    }
+}

@@ -1,0 +1,149 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import AppAttest
+public import Foundation
+
+extension SQLTrustStore {
+    public func key(_ id: KeyIdentifier) async throws -> StoredKey? {
+        try await engine.read { session in try session.key(id) }
+    }
+
+    public func insert(
+        _ registration: KeyRegistration,
+        spending challenge: SpendableChallenge,
+        at instant: Date
+    ) async throws -> InsertOutcome {
+        let name = SpentName(challenge)
+        let key = registration.stored(at: instant)
+        let event = StoreEvent(at: instant, app: key.app, keyId: key.id, kind: EventKind.attested)
+        return try await engine.transact { session in
+            if let existing = try session.key(registration.id) {
+                return .rollback(registration.outcome(against: existing))
+            }
+            guard name.expiresAt > StoreTime.milliseconds(instant) else {
+                return .rollback(.refused(try session.isSpent(name) ? .challengeUsed : .challengeExpired))
+            }
+            let results = try session.run([
+                name.spending, key.inserting(refreshAt: registration.refreshAt),
+                StoredReceipt(keyId: key.id, receipt: registration.receipt, storedAt: key.attestedAt).inserting,
+                event.inserting,
+            ])
+            // Another node may have committed the same key since the first look.
+            if results[1].changes == 0, let existing = try session.key(registration.id) {
+                return .rollback(registration.outcome(against: existing))
+            }
+            if results[0].changes == 0 {
+                return .rollback(.refused(try session.isSpent(name) ? .challengeUsed : .challengeExpired))
+            }
+            return .commit(.inserted(key))
+        }
+    }
+
+    public func advance(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome {
+        let now = StoreTime.milliseconds(instant)
+        let name = SpentName(advance.challenge)
+        let id = SQLValue.bytes(advance.keyId.bytes)
+        let select = SQLStatement(Text.state, id)
+        let current = name.expiresAt > now
+        switch advance.mode {
+        case .strict:
+            let update = SQLStatement(Text.advance, id, .integer(Int64(advance.counter)), .integer(now))
+            return try await engine.transact { session in
+                let results = try session.run(current ? [select, name.spending, update] : [select])
+                guard let row = results[0].rows.first else { return .rollback(.refused(.keyUnknown)) }
+                if current, results[1].changes == 1, results[2].changes == 1 {
+                    return .commit(.advanced(previous: try row.counter(0)))
+                }
+                if try row.optionalInteger(2) != nil { return .rollback(.refused(.revoked)) }
+                if !current || results[1].changes == 0 {
+                    // In the transaction itself the name may be our own row, which the rollback takes back.
+                    let isSpent = try session.isSpent(name)
+                    return .rollback(.refused(isSpent ? .challengeUsed : .challengeExpired))
+                }
+                return .rollback(.refused(.replayed))
+            }
+        case .challenge:
+            return try await engine.transact { session in
+                guard let row = try session.run([select])[0].rows.first else {
+                    return .rollback(.refused(.keyUnknown))
+                }
+                if try row.optionalInteger(2) != nil { return .rollback(.refused(.revoked)) }
+                guard current, try session.run([name.spending])[0].changes == 1 else {
+                    let isSpent = try session.isSpent(name)
+                    return .rollback(.refused(isSpent ? .challengeUsed : .challengeExpired))
+                }
+                let before = CounterWindow(
+                    highest: try row.counter(0),
+                    seen: UInt64(bitPattern: try row.integer(1))
+                )
+                guard let after = advance.window(after: before) else { return .rollback(.refused(.replayed)) }
+                let gap = after.highest > before.highest ? Int64(after.highest - before.highest) - 1 : 0
+                let update = SQLStatement(
+                    Text.setWindow,
+                    id,
+                    .integer(Int64(after.highest)),
+                    .integer(Int64(bitPattern: after.seen)),
+                    .integer(max(gap, try row.integer(3))),
+                    .integer(now)
+                )
+                guard try session.run([update])[0].changes == 1 else {
+                    throw StoreFault.damaged("a locked key vanished")
+                }
+                return .commit(.advanced(previous: before.highest))
+            }
+        }
+    }
+
+    public func revoke(_ id: KeyIdentifier, code: String?, at instant: Date) async throws -> RevokeOutcome {
+        try await engine.transact { session in
+            guard let row = try session.row("SELECT app, revoked_at FROM keys WHERE id = $1 {lock}", .bytes(id.bytes))
+            else { return .rollback(.unknown) }
+            if let before = try row.optionalInteger(1) { return .rollback(.alreadyRevoked(StoreTime.date(before))) }
+            let event = StoreEvent(at: instant, app: try row.text(0), keyId: id, kind: EventKind.revoked, code: code)
+            _ = try session.run([
+                SQLStatement(Text.revoke, .bytes(id.bytes), .integer(StoreTime.milliseconds(instant))),
+                event.inserting,
+            ])
+            return .commit(.revoked)
+        }
+    }
+
+    public func keyCount(ofUser user: String, app: String, since instant: Date) async throws -> Int {
+        let since = StoreTime.milliseconds(instant)
+        return try await engine.read { session in
+            Int(try session.row(Text.count, .text(app), .text(user), .integer(since))?.integer(0) ?? 0)
+        }
+    }
+
+    /// Statements of this file.
+    private enum Text {
+        static let state: SQLText = "SELECT counter, seen, revoked_at, largest_gap FROM keys WHERE id = $1 {lock}"
+        static let advance: SQLText = """
+            UPDATE keys SET counter = $2, seen = -1, last_used_at = $3,
+            largest_gap = CASE WHEN $2 - counter - 1 > largest_gap THEN $2 - counter - 1 ELSE largest_gap END
+            WHERE id = $1 AND counter < $2 AND revoked_at IS NULL
+            """
+        static let setWindow: SQLText =
+            "UPDATE keys SET counter = $2, seen = $3, largest_gap = $4, last_used_at = $5 WHERE id = $1"
+        static let revoke: SQLText = "UPDATE keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1"
+        static let count: SQLText =
+            "SELECT count(*) FROM keys WHERE app = $1 AND user_name = $2 AND attested_at >= $3"
+    }
+}
+
+extension SQLSession {
+    func key(_ id: KeyIdentifier) throws -> StoredKey? {
+        try row(StoredKey.selecting, .bytes(id.bytes)).map(StoredKey.init(row:))
+    }
+}
+
+extension SQLRow {
+    /// A counter column; values beyond 32 bits were not written by this program.
+    func counter(_ index: Int) throws -> UInt32 {
+        guard let value = UInt32(exactly: try integer(index)) else {
+            throw StoreFault.damaged("a counter is too large")
+        }
+        return value
+    }
+}

@@ -1,0 +1,137 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import AppAttest
+public import Foundation
+
+extension SQLTrustStore {
+    public func leaseDueReceipts(
+        at instant: Date,
+        limit: Int,
+        for duration: Duration
+    ) async throws -> [ReceiptLease] {
+        let now = StoreTime.milliseconds(instant)
+        let until = now + StoreTime.milliseconds(duration)
+        let limit = Int64(min(max(0, limit), 1000))
+        return try await engine.transact { session in
+            let due = try session.run(Text.due, .integer(now), .integer(limit)).rows
+            if due.isEmpty { return .rollback([]) }
+            let keys = try due.map(StoredKey.init(row:))
+            let results = try session.run(
+                keys.flatMap { key in
+                    [
+                        SQLStatement(Text.lease, .bytes(key.id.bytes), .integer(until)),
+                        SQLStatement(Text.newest, .bytes(key.id.bytes)),
+                    ]
+                }
+            )
+            var leases: [ReceiptLease] = []
+            for (index, key) in keys.enumerated() {
+                guard results.count > 2 * index + 1, let newest = results[2 * index + 1].rows.first else {
+                    throw StoreFault.damaged("a key has no receipt")
+                }
+                leases.append(
+                    ReceiptLease(
+                        key: key,
+                        receipt: try ReceiptRecord(row: newest, offset: 0),
+                        failures: Int(try due[index].integer(StoredKey.columnCount)),
+                        until: StoreTime.date(until),
+                        fence: try due[index].integer(StoredKey.columnCount + 1) + 1
+                    )
+                )
+            }
+            return .commit(leases)
+        }
+    }
+
+    public func complete(
+        _ lease: ReceiptLease,
+        with result: RefreshResult,
+        at instant: Date
+    ) async throws -> RefreshOutcome {
+        let id = SQLValue.bytes(lease.keyId.bytes)
+        return try await engine.transact { session in
+            let state = try session.run([SQLStatement(Text.schedule, id), SQLStatement(Text.newest, id)])
+            guard let row = state[0].rows.first, try row.integer(0) == lease.fence,
+                try row.optionalInteger(1) != nil, let newest = state[1].rows.first
+            else { return .rollback(.lost) }
+            var failures = try row.integer(2)
+            var next: Int64?
+            var outcome = RefreshOutcome.rescheduled
+            var statements: [SQLStatement] = []
+            switch result {
+            case .receipt(let record, let instantOfNext):
+                next = StoreTime.milliseconds(instantOfNext)
+                failures = 0
+                outcome = record.standing(after: try ReceiptRecord(row: newest, offset: 0))
+                if outcome == .stored {
+                    statements.append(
+                        StoredReceipt(keyId: lease.keyId, receipt: record, storedAt: instant).inserting
+                    )
+                    if let metric = record.riskMetric {
+                        statements.append(SQLStatement(Text.measure, id, .integer(Int64(metric))))
+                    }
+                }
+            case .later(let instantOfNext, let code):
+                next = StoreTime.milliseconds(instantOfNext)
+                failures = code == nil ? 0 : failures + 1
+            case .stop: break
+            }
+            statements.append(SQLStatement(Text.finish, id, .optional(next), .integer(failures)))
+            if let event = result.event(for: lease, outcome: outcome, at: instant) {
+                statements.append(event.inserting)
+            }
+            _ = try session.run(statements)
+            return .commit(outcome)
+        }
+    }
+
+    public func receipts(of id: KeyIdentifier, limit: Int) async throws -> [StoredReceipt] {
+        try await engine.read { session in
+            try session.run(Text.all, .bytes(id.bytes), .integer(Int64(min(max(0, limit), 1000)))).rows.map { row in
+                StoredReceipt(
+                    keyId: id,
+                    receipt: try ReceiptRecord(row: row, offset: 0),
+                    storedAt: StoreTime.date(try row.integer(5))
+                )
+            }
+        }
+    }
+
+    public func riskMetrics(app: String, environment: String) async throws -> [RiskMetricCount] {
+        try await engine.read { session in
+            try session.run(Text.metrics, .text(app), .text(environment)).rows.map { row in
+                RiskMetricCount(metric: Int(try row.integer(0)), keys: Int(try row.integer(1)))
+            }
+        }
+    }
+
+    /// Statements of this file.
+    private enum Text {
+        static let due = SQLText(
+            """
+            SELECT \(StoredKey.columns), failures, fence FROM keys
+            WHERE next_refresh <= $1 AND leased_until <= $1 ORDER BY next_refresh, id LIMIT $2 {skip}
+            """
+        )
+        static let lease: SQLText = "UPDATE keys SET leased_until = $2, fence = fence + 1 WHERE id = $1"
+        static let schedule: SQLText = "SELECT fence, next_refresh, failures FROM keys WHERE id = $1 {lock}"
+        static let newest = SQLText(
+            "SELECT \(StoredReceipt.columns) FROM receipts WHERE key_id = $1 ORDER BY created_at DESC LIMIT 1"
+        )
+        static let all = SQLText(
+            """
+            SELECT \(StoredReceipt.columns), receipts.stored_at FROM receipts WHERE key_id = $1
+            ORDER BY created_at DESC LIMIT $2
+            """
+        )
+        static let measure: SQLText = "UPDATE keys SET risk_metric = $2 WHERE id = $1"
+        static let finish: SQLText = """
+            UPDATE keys SET next_refresh = $2, failures = $3, leased_until = 0, fence = fence + 1 WHERE id = $1
+            """
+        static let metrics: SQLText = """
+            SELECT risk_metric, count(*) FROM keys WHERE app = $1 AND environment = $2 AND risk_metric IS NOT NULL
+            AND revoked_at IS NULL GROUP BY risk_metric ORDER BY risk_metric
+            """
+    }
+}

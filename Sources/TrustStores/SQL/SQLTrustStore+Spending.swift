@@ -1,0 +1,46 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+extension SQLTrustStore {
+    public func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
+        try await spend(SpentName(challenge), at: instant)
+    }
+
+    public func consume(_ token: SingleUseToken, at instant: Date) async throws -> SpendOutcome {
+        try await spend(SpentName(token), at: instant)
+    }
+
+    public func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
+        let name = SpentName(challenge)
+        return try await engine.read { session in try session.isSpent(name) }
+    }
+
+    private func spend(_ name: SpentName, at instant: Date) async throws -> SpendOutcome {
+        try await engine.transact { session in
+            if name.expiresAt > StoreTime.milliseconds(instant), try session.run([name.spending]).first?.changes == 1 {
+                return .commit(.spent)
+            }
+            return .rollback(try session.isSpent(name) ? .alreadyUsed : .expired)
+        }
+    }
+}
+
+extension SpentName {
+    /// Inserts the name unless it is there or may have been swept: one row changed means that this transaction spends it.
+    var spending: SQLStatement { SQLStatement(SpentName.spend, .integer(expiresAt), .bytes(bytes)) }
+
+    static let find: SQLText = "SELECT 1 FROM spent WHERE expires_at = $1 AND name = $2"
+
+    private static let spend: SQLText = """
+        INSERT INTO spent (expires_at, name) SELECT $1, $2 WHERE $1 > (SELECT swept_until FROM horizon WHERE one = 1)
+        ON CONFLICT DO NOTHING
+        """
+}
+
+extension SQLSession {
+    func isSpent(_ name: SpentName) throws -> Bool {
+        try row(SpentName.find, .integer(name.expiresAt), .bytes(name.bytes)) != nil
+    }
+}

@@ -1,0 +1,124 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Foundation
+
+extension StoredKey {
+    static let columns = """
+        id, public_key, app, identity, environment, simulated, user_name, attestation_digest, validation_category,
+        bundle_version, os_version, attested_at, counter, largest_gap, last_used_at, revoked_at, risk_metric
+        """
+
+    /// How many columns ``columns`` names.
+    static let columnCount = 17
+
+    static let selecting = SQLText("SELECT \(columns) FROM keys WHERE id = $1")
+
+    /// Reads the columns in their order, from the front of the row.
+    init(row: SQLRow) throws {
+        guard let id = KeyIdentifier(bytes: try row.bytes(0)) else {
+            throw StoreFault.damaged("a key id is not 32 bytes")
+        }
+        self.init(
+            id: id,
+            publicKeyBytes: try row.bytes(1),
+            app: try row.text(2),
+            identity: try row.text(3),
+            environment: try row.text(4),
+            simulated: try row.integer(5) != 0,
+            user: try row.optionalText(6),
+            attestationDigest: try row.bytes(7),
+            validationCategory: try row.optionalInteger(8).map(Int.init),
+            bundleVersion: try row.optionalText(9),
+            osVersion: try row.optionalText(10),
+            attestedAt: StoreTime.date(try row.integer(11)),
+            counter: try row.counter(12),
+            largestGap: try row.counter(13),
+            lastUsedAt: try row.optionalInteger(14).map(StoreTime.date),
+            revokedAt: try row.optionalInteger(15).map(StoreTime.date),
+            riskMetric: try row.optionalInteger(16).map(Int.init)
+        )
+    }
+
+    /// Inserts the key as it is before its first assertion, unless its id is taken.
+    func inserting(refreshAt: Date?) -> SQLStatement {
+        SQLStatement(
+            StoredKey.insert,
+            .bytes(id.bytes),
+            .bytes(publicKeyBytes),
+            .text(app),
+            .text(identity),
+            .text(environment),
+            .integer(simulated ? 1 : 0),
+            .optional(user),
+            .bytes(attestationDigest),
+            .optional(validationCategory),
+            .optional(bundleVersion),
+            .optional(osVersion),
+            .integer(StoreTime.milliseconds(attestedAt)),
+            .optional(riskMetric),
+            .optional(refreshAt.map(StoreTime.milliseconds))
+        )
+    }
+
+    private static let insert: SQLText = """
+        INSERT INTO keys (id, public_key, app, identity, environment, simulated, user_name, attestation_digest,
+        validation_category, bundle_version, os_version, attested_at, risk_metric, next_refresh, counter, seen,
+        largest_gap, leased_until, fence, failures)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, 1, 0, 0, 0, 0) ON CONFLICT DO NOTHING
+        """
+}
+
+extension StoredReceipt {
+    static let columns =
+        "receipts.bytes, receipts.created_at, receipts.not_before, receipts.expires_at, receipts.risk_metric"
+
+    var inserting: SQLStatement {
+        SQLStatement(
+            StoredReceipt.insert,
+            .bytes(keyId.bytes),
+            .integer(StoreTime.milliseconds(receipt.createdAt)),
+            .integer(StoreTime.milliseconds(storedAt)),
+            .bytes(receipt.bytes),
+            .optional(receipt.notBefore.map(StoreTime.milliseconds)),
+            .optional(receipt.expiresAt.map(StoreTime.milliseconds)),
+            .optional(receipt.riskMetric)
+        )
+    }
+
+    private static let insert: SQLText = """
+        INSERT INTO receipts (key_id, created_at, stored_at, bytes, not_before, expires_at, risk_metric)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING
+        """
+}
+
+extension ReceiptRecord {
+    /// Reads ``StoredReceipt/columns``, of which the first is at `offset`.
+    init(row: SQLRow, offset: Int) throws {
+        self.init(
+            bytes: try row.bytes(offset),
+            createdAt: StoreTime.date(try row.integer(offset + 1)),
+            notBefore: try row.optionalInteger(offset + 2).map(StoreTime.date),
+            expiresAt: try row.optionalInteger(offset + 3).map(StoreTime.date),
+            riskMetric: try row.optionalInteger(offset + 4).map(Int.init)
+        )
+    }
+}
+
+extension StoreEvent {
+    var inserting: SQLStatement {
+        SQLStatement(
+            StoreEvent.insert,
+            .integer(StoreTime.milliseconds(at)),
+            .text(app),
+            .optional(keyId?.bytes),
+            .text(kind),
+            .optional(code),
+            .optional(detail.map { String($0.prefix(1024)) })
+        )
+    }
+
+    private static let insert: SQLText =
+        "INSERT INTO events (at, app, key_id, kind, code, detail) VALUES ($1, $2, $3, $4, $5, $6)"
+}

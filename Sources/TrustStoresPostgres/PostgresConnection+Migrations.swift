@@ -1,0 +1,39 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+#if Postgres
+    import CLibpq
+    import TrustStores
+
+    extension PostgresConnection {
+        /// Brings the database to the newest schema. Nodes that start together wait for each other.
+        func migrate(_ migrations: [Migration]) throws {
+            try withoutPipeline {
+                try execute("BEGIN; SELECT pg_advisory_xact_lock(\(Self.lockNumber));")
+                do {
+                    try execute("CREATE TABLE IF NOT EXISTS schema_versions (version BIGINT PRIMARY KEY NOT NULL)")
+                    for migration in try migrations.pending(after: try version()) {
+                        try execute(migration.sql)
+                        try execute("INSERT INTO schema_versions (version) VALUES (\(migration.version))")
+                    }
+                    try execute("COMMIT")
+                } catch {
+                    try? execute("ROLLBACK")
+                    throw error
+                }
+            }
+        }
+
+        private func version() throws -> Int {
+            guard let result = PQexec(handle, "SELECT coalesce(max(version), 0) FROM schema_versions") else { return 0 }
+            defer { PQclear(result) }
+            guard PQresultStatus(result) == PGRES_TUPLES_OK, let text = PQgetvalue(result, 0, 0),
+                let version = Int(String(cString: text))
+            else { throw StoreFault.damaged("the schema's version cannot be read") }
+            return version
+        }
+
+        /// The advisory lock under which migrations run; an arbitrary number of ours.
+        private static let lockNumber = 7_325_801_846
+    }
+#endif

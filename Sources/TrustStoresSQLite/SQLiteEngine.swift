@@ -1,0 +1,178 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import GRDB
+import Synchronization
+import TrustStores
+
+/// One SQLite file: many readers, and one writer that commits whatever is waiting in one transaction.
+///
+/// A commit costs one flush of the disk, whoever it is for. While one is being flushed, others queue up, and all of them share the
+/// next flush. Each has a savepoint of its own, so that one that is refused or fails takes nothing of another's with it, and each is
+/// answered only after the common COMMIT.
+final class SQLiteEngine: SQLEngine {
+    private let pool: DatabasePool
+    private let queue = Mutex(Queue())
+
+    private struct Queue {
+        var waiting: [any WaitingTransaction] = []
+        var isDraining = false
+        var isClosed = false
+        var whenIdle: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// At most this many transactions share one commit: enough to hide the flush, few enough to bound the wait.
+    static let batchLimit = 256
+
+    init(path: String, migrations: [Migration]) throws {
+        var configuration = GRDB.Configuration()
+        configuration.label = "sealward"
+        configuration.maximumReaderCount = 4
+        // A neighbour process (a backup, a shell) may hold the file for a moment.
+        configuration.busyMode = .timeout(5)
+        pool = try DatabasePool(path: path, configuration: configuration)
+        try pool.writeWithoutTransaction { database in
+            // GRDB sets NORMAL when it turns WAL on, which loses the last commits on power loss.
+            try database.execute(sql: "PRAGMA synchronous = FULL")
+            guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == 2,
+                try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
+            else { throw StoreFault.unavailable("the file cannot be put into WAL mode with synchronous=FULL") }
+            try database.execute(sql: "PRAGMA wal_autocheckpoint = 4000")
+            try SQLiteMigrations.run(migrations, on: database)
+        }
+    }
+
+    func transact<Outcome: Sendable>(
+        _ body: @escaping @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
+    ) async throws -> Outcome {
+        try await withCheckedThrowingContinuation { continuation in
+            let transaction = Transaction(body: body, continuation: continuation)
+            let isFirst = queue.withLock { queue -> Bool? in
+                if queue.isClosed { return nil }
+                queue.waiting.append(transaction)
+                defer { queue.isDraining = true }
+                return !queue.isDraining
+            }
+            switch isFirst {
+            case nil: transaction.fail(StoreFault.unavailable("the store is closed"))
+            case true?: pool.asyncWriteWithoutTransaction { self.drain($0) }
+            case false?: break
+            }
+        }
+    }
+
+    func read<Outcome: Sendable>(
+        _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
+    ) async throws -> Outcome {
+        if queue.withLock({ $0.isClosed }) { throw StoreFault.unavailable("the store is closed") }
+        do {
+            return try await pool.unsafeRead { try body(SQLiteSession(database: $0)) }
+        } catch {
+            throw StoreFault(sqlite: error)
+        }
+    }
+
+    func close() async {
+        await withCheckedContinuation { continuation in
+            let isIdle = queue.withLock { queue in
+                queue.isClosed = true
+                if queue.isDraining { queue.whenIdle.append(continuation) }
+                return !queue.isDraining
+            }
+            if isIdle { continuation.resume() }
+        }
+        try? pool.close()
+    }
+
+    /// Runs batches until nothing waits any more. Only one of these runs at a time, on the writer's own queue.
+    private func drain(_ database: Database) {
+        while true {
+            let (batch, idle) = queue.withLock { queue in
+                let batch = Array(queue.waiting.prefix(SQLiteEngine.batchLimit))
+                queue.waiting.removeFirst(batch.count)
+                if !batch.isEmpty { return (batch, [] as [CheckedContinuation<Void, Never>]) }
+                queue.isDraining = false
+                defer { queue.whenIdle = [] }
+                return (batch, queue.whenIdle)
+            }
+            if batch.isEmpty {
+                for continuation in idle { continuation.resume() }
+                return
+            }
+            commit(batch, in: database)
+        }
+    }
+
+    private func commit(_ batch: [any WaitingTransaction], in database: Database) {
+        let session = SQLiteSession(database: database)
+        do {
+            try session.execute("BEGIN IMMEDIATE")
+            for transaction in batch {
+                transaction.run(in: session)
+                // A full disk or an I/O error ends the whole transaction, and everybody's work with it.
+                guard database.isInsideTransaction else {
+                    throw StoreFault.unavailable("SQLite ended the transaction; is the disk full?")
+                }
+            }
+            try session.execute("COMMIT")
+        } catch {
+            if database.isInsideTransaction { try? session.execute("ROLLBACK") }
+            let fault = StoreFault(sqlite: error)
+            for transaction in batch { transaction.fail(fault) }
+            return
+        }
+        for transaction in batch { transaction.succeed() }
+    }
+}
+
+/// One caller who waits for a common commit.
+private protocol WaitingTransaction: AnyObject, Sendable {
+    /// Runs the statements under a savepoint; the caller is not answered yet.
+    func run(in session: SQLiteSession)
+    /// Answers the caller after the common commit.
+    func succeed()
+    /// Answers the caller that nothing was committed.
+    func fail(_ fault: StoreFault)
+}
+
+/// Lives on the writer's queue between `run` and the answer; `result` is touched nowhere else.
+private final class Transaction<Outcome: Sendable>: WaitingTransaction, @unchecked Sendable {
+    private let body: @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
+    private let continuation: CheckedContinuation<Outcome, any Error>
+    private var result: Result<Outcome, any Error>?
+
+    init(
+        body: @escaping @Sendable (any SQLSession) throws -> SQLEnd<Outcome>,
+        continuation: CheckedContinuation<Outcome, any Error>
+    ) {
+        self.body = body
+        self.continuation = continuation
+    }
+
+    func run(in session: SQLiteSession) {
+        do {
+            try session.execute("SAVEPOINT one")
+            switch try body(session) {
+            case .commit(let outcome): result = .success(outcome)
+            case .rollback(let outcome):
+                try session.execute("ROLLBACK TO one")
+                result = .success(outcome)
+            }
+        } catch {
+            try? session.execute("ROLLBACK TO one")
+            result = .failure(StoreFault(sqlite: error))
+        }
+        try? session.execute("RELEASE one")
+    }
+
+    func succeed() {
+        continuation.resume(with: result ?? .failure(StoreFault.unavailable("the transaction did not run")))
+        result = nil
+    }
+
+    func fail(_ fault: StoreFault) {
+        result = nil
+        continuation.resume(throwing: fault)
+    }
+}

@@ -1,0 +1,181 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppleServices
+import Crypto
+import DeviceSimulator
+import Findings
+import Foundation
+import Logging
+import NIOConcurrencyHelpers
+import Testing
+import TrustStores
+
+@testable import TrustService
+
+/// Apple's answers by script: the bits of one device, and receipts.
+final class ScriptedApple: AppleTransport, Sendable {
+    struct State {
+        var bits: (Bool, Bool)?
+        var month = "2026-11"
+        var requests: [AppleRequest] = []
+        var status = 200
+        var receipt: [UInt8]?
+    }
+
+    let state = NIOLockedValueBox(State())
+
+    func send(_ request: AppleRequest) async throws -> AppleAnswer {
+        state.withLockedValue { state in
+            state.requests.append(request)
+            if state.status != 200 { return AppleAnswer(status: state.status, headers: [:], body: []) }
+            if request.url.hasSuffix("/v1/attestationData") {
+                return AppleAnswer(status: 200, headers: [:], body: Array(Base64.encode(state.receipt ?? []).utf8))
+            }
+            if request.url.hasSuffix("query_two_bits") {
+                guard let bits = state.bits else {
+                    return AppleAnswer(status: 200, headers: [:], body: Array("Failed to find bit state".utf8))
+                }
+                let text = #"{"bit0":\#(bits.0),"bit1":\#(bits.1),"last_update_time":"\#(state.month)"}"#
+                return AppleAnswer(status: 200, headers: [:], body: Array(text.utf8))
+            }
+            if request.url.hasSuffix("update_two_bits"), let members = (try? JSONReader.read(request.body))?.members {
+                func bit(_ name: String) -> Bool { members.first { $0.name == name }?.value == .bool(true) }
+                state.bits = (bit("bit0"), bit("bit1"))
+            }
+            return AppleAnswer(status: 200, headers: [:], body: [])
+        }
+    }
+}
+
+@Suite struct AppleSideTests {
+    private func configuration() -> Configuration {
+        RunningService.configuration {
+            $0.bits = [
+                Configuration.Bit(bit: 0, name: "welcome", resetAfterMonths: 12),
+                Configuration.Bit(bit: 1, name: "banned"),
+            ]
+            $0.apple = Configuration.AppleAccount(
+                teamId: "TEAM123456",
+                keyId: "KEY1234567",
+                keyPEM: P256.Signing.PrivateKey().pemRepresentation
+            )
+        }
+    }
+
+    @Test func bitsAreReadAndWrittenByName() async throws {
+        let apple = ScriptedApple()
+        try await RunningService.with(configuration(), transport: apple) {
+            (service: RunningService) async throws -> Void in
+            func call(_ name: String, _ extra: [JSONValue.Member] = []) async throws -> Reply {
+                let body = JSONValue.object(
+                    [.init("app", "shop"), .init("deviceToken", "AAAA"), .init("transactionId", "t1")] + extra
+                )
+                return try await service.post("/v1/devicecheck/\(name)", body, token: RunningService.serverToken)
+            }
+            let unset = try await call("query")
+            #expect(unset["set"] == .bool(false))
+            #expect(unset["lastUpdate"] == .null)
+            #expect(unset["bits"] == ["welcome": false, "banned": false])
+            let updated = try await call("update", [.init("bits", ["banned": true])])
+            #expect(updated["bits"] == ["welcome": false, "banned": true])
+            #expect(try await call("query")["bits"] == ["welcome": false, "banned": true])
+            #expect(try await call("validate").status == 204)
+            #expect(try await call("update", [.init("bits", ["other": true])]).verdict == "400 request.malformed")
+            apple.state.withLockedValue { $0.status = 503 }
+            let down = try await call("query")
+            #expect(down.verdict == "503 apple.unavailable")
+            #expect(down.headers["retry-after"] != nil)
+        }
+    }
+
+    @Test func aPromotionIsGrantedOnceForADevice() async throws {
+        let apple = ScriptedApple()
+        try await RunningService.with(configuration(), transport: apple) {
+            (service: RunningService) async throws -> Void in
+            func claim(_ phone: Phone, _ keyId: String, _ transaction: String) async throws -> Reply {
+                let body = try await phone.assertion(
+                    keyId,
+                    extra: [
+                        .init("promotion", "welcome"), .init("transactionId", .string(transaction)),
+                        .init("deviceTokens", ["AAAA", "BBBB"]),
+                    ]
+                )
+                return try await service.post("/v1/apps/shop/promotions/welcome/claim", body)
+            }
+            let phone = await Phone(service)
+            let keyId = try await phone.attested()
+            let first = try await claim(phone, keyId, "t1")
+            #expect(first["granted"] == .bool(true))
+            #expect(first["firstClaim"] == .bool(true))
+            #expect(first["lastUpdate"] == .null)
+            let again = try await claim(phone, keyId, "t1")
+            #expect(again.body == first.body)
+            #expect(apple.state.withLockedValue { $0.requests.count } == 2)
+            // A reinstall makes a new key; the bit stays.
+            await phone.device.reinstall(phone.app)
+            let second = try await claim(phone, try await phone.attested(), "t2")
+            #expect(second["granted"] == .bool(false))
+            #expect(second["firstClaim"] == .bool(false))
+            let server = try await service.post(
+                "/v1/promotions/welcome/claim",
+                ["app": "shop", "deviceTokens": ["AAAA", "BBBB"], "transactionId": "t3"],
+                token: RunningService.serverToken
+            )
+            #expect(server["granted"] == .bool(false))
+            #expect(server["lastUpdate"]?.text?.count == 7)
+            let unknown = try await service.post("/v1/promotions/none/claim", [:], token: RunningService.serverToken)
+            #expect(unknown.verdict == "404 promotion.unknown")
+        }
+    }
+
+    @Test func receiptsAreRefreshedWhenDueAndNeverBeforeField19() async throws {
+        let apple = ScriptedApple()
+        let settings = configuration()
+        let store = InMemoryTrustStore()
+        let clock = TestClock()
+        let server = try await TrustServer(
+            configuration: settings,
+            store: store,
+            transport: apple,
+            surroundings: Surroundings(
+                now: { clock.now },
+                random: Surroundings.live.random,
+                uptime: Surroundings.live.uptime
+            ),
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            announce: { _ in }
+        )
+        let worker = ReceiptWorker(core: server.core, apple: try #require(server.core.apple))
+        try await RunningService.with(settings, store: store, clock: clock, transport: apple) {
+            (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            let keyId = try await phone.attested()
+            let key = try #require(Base64.decode(keyId))
+            #expect(try await worker.round() == 0)
+            clock.advance(86_400 * 1.2)
+            let attestation = try #require(await phone.device.attestation(of: keyId))
+            let receipt = try RunningService.authority.refreshedReceipt(
+                app: phone.app,
+                publicKey: try #require(await phone.device.publicKey(of: keyId)),
+                leafCertificate: attestation.leafCertificate,
+                clientDataHash: [UInt8](repeating: 1, count: 32),
+                riskMetric: 12,
+                at: clock.now
+            )
+            apple.state.withLockedValue { $0.receipt = receipt }
+            #expect(try await worker.round() == 1)
+            let path = "/v1/keys/" + Base64.encodeURL(key)
+            #expect(try await service.get(path, token: RunningService.adminToken)["riskMetric"] == .integer(12))
+            let risk = try await service.get("/v1/apps/shop/risk", token: RunningService.adminToken)
+            #expect(risk["alerts"] != .array([]))
+            // Not due again before its day, nor while Apple says 304.
+            #expect(try await worker.round() == 0)
+            clock.advance(86_400 * 1.2)
+            apple.state.withLockedValue { $0.status = 304 }
+            #expect(try await worker.round() == 1)
+            #expect(try await worker.round() == 0)
+            #expect(try await service.get(path, token: RunningService.adminToken)["riskMetric"] == .integer(12))
+        }
+    }
+}

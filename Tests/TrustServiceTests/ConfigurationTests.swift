@@ -1,0 +1,101 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Foundation
+import Testing
+
+@testable import TrustService
+
+@Suite struct ConfigurationTests {
+    private func read(_ text: String, environment: [String: String] = [:], files: [String: String] = [:])
+        -> ConfigurationReader.Outcome
+    {
+        ConfigurationReader.read(file: Array(text.utf8), environment: environment) { files[$0].map { Array($0.utf8) } }
+    }
+
+    private func issues(_ text: String, files: [String: String] = [:]) -> [String] {
+        if case .issues(let issues) = read(text, files: files) { issues.map(\.path) } else { [] }
+    }
+
+    @Test func emptyConfigurationHasTheContractsDefaults() throws {
+        guard case .configuration(let settings) = read("{}") else { throw Failure("refused") }
+        #expect(settings.listen == ListenAddress(host: "127.0.0.1", port: 8080))
+        #expect(settings.store == .sqlite(path: "sealward.sqlite"))
+        #expect(settings.challenges.ttl == .seconds(300))
+        #expect(settings.tokens.ttl == .seconds(3600))
+        #expect(settings.limits.requestsPerSecondPerAddress == 200)
+        #expect(settings.limits.bodyBytes == 65536)
+        #expect(settings.receipts.refreshAfter == .seconds(86400))
+        #expect(settings.receipts.poll == .seconds(60))
+    }
+
+    @Test func everythingWrongIsReportedAtOnce() {
+        let found = issues(
+            """
+            {"listen": "nowhere", "color": 1, "challenges": {"ttlSeconds": 0}, "serverTokenFile": "absent",
+             "limits": {"bodyBytes": "many", "perSecond": 1},
+             "apps": [{"id": "shop", "teamId": "TEAM123456", "bundleIds": [], "mode": "loud", "ramp": {"percent": 101}},
+                      {"bundleIds": ["a.b"]}],
+             "deviceCheck": {"bits": [{"bit": 2, "name": "x"}, {"bit": 0}]}}
+            """
+        )
+        #expect(
+            Set(found) == [
+                "color", "listen", "serverTokenFile", "apps[0].bundleIds", "apps[0].mode", "apps[0].ramp.percent",
+                "apps[1].id",
+                "apps[1].teamId", "challenges.ttlSeconds", "limits.perSecond", "limits.bodyBytes",
+                "deviceCheck.bits[0].bit", "deviceCheck.bits[1].name",
+            ]
+        )
+    }
+
+    @Test func appReadsEveryKeyOfTheContract() throws {
+        let text = """
+            {"apps": [{"id": "shop", "teamId": "TEAM123456", "appIdPrefix": "PREFIX1234", "bundleIds": ["a.b", "a.c"],
+              "environments": ["production", "development"], "binding": "clientData", "counterMode": "challenge",
+              "mode": "monitor", "allowedValidationCategories": [4], "allowedBundleVersions": ["7"],
+              "requireExtensions": true, "ramp": {"dailyActiveUsers": 1000000, "start": "2026-11-21T00:00:00Z",
+              "maxPerSecond": 50, "paused": true}}]}
+            """
+        guard case .configuration(let settings) = read(text), let app = settings.apps.first else {
+            throw Failure("refused")
+        }
+        #expect(app.appIds == ["PREFIX1234.a.b", "PREFIX1234.a.c"])
+        #expect(app.binding == .clientData && app.counterMode == .challenge && app.mode == .monitor)
+        #expect(app.ramp?.maxPerSecond == 50 && app.ramp?.paused == true)
+        #expect(app.requireExtensions && app.allowedValidationCategories == [4])
+    }
+
+    @Test func environmentOverridesTheFile() throws {
+        let outcome = read(
+            #"{"challenges": {"ttlSeconds": 10}, "listen": "127.0.0.1:1"}"#,
+            environment: [
+                "SEALWARD_CHALLENGES_TTL_SECONDS": "20", "SEALWARD_LISTEN": "[::1]:0",
+                "SEALWARD_TRUSTED_PROXIES": "10.0.0.0/8,::1", "SEALWARD_APPLE_DATA_BASE_URL": "http://127.0.0.1:9",
+                "SEALWARD_SERVER_TOKEN": "secret",
+            ]
+        )
+        guard case .configuration(let settings) = outcome else { throw Failure("refused: \(outcome)") }
+        #expect(settings.challenges.ttl == .seconds(20))
+        #expect(settings.listen == ListenAddress(host: "::1", port: 0))
+        #expect(settings.trustedProxies.count == 2)
+        #expect(settings.appleHosts.data == "http://127.0.0.1:9")
+        #expect(settings.serverTokens?.tokens == ["secret"])
+    }
+
+    @Test func tokenKeysMayStandBesideOtherBlocks() throws {
+        let pem = P256.Signing.PrivateKey().pemRepresentation
+        let text = #"{"tokens": {"keyFiles": ["key.pem", "bad.pem"]}}"#
+        let parameters = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
+        #expect(issues(text, files: ["key.pem": parameters + pem, "bad.pem": "no key"]) == ["tokens.keyFiles[1]"])
+    }
+
+    @Test(arguments: ["[]", "{", "{\"listen\": \"a:1\", \"listen\": \"b:1\"}", "null x"])
+    func brokenDocumentsAreNamed(_ text: String) { #expect(!issues(text).isEmpty) }
+}
+
+struct Failure: Error, CustomStringConvertible {
+    let description: String
+    init(_ text: String) { description = text }
+}

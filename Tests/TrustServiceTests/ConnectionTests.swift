@@ -1,0 +1,72 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import Testing
+
+@testable import TrustService
+
+@Suite struct ConnectionTests {
+    private func port(_ service: RunningService) throws -> Int {
+        try #require(URL(string: service.base)?.port)
+    }
+
+    @Test func twoHundredHalfSentRequestsDelayNobody() async throws {
+        try await RunningService.with { (service: RunningService) async throws -> Void in
+            let port = try port(service)
+            var held: [RawConnection] = []
+            for index in 0..<200 {
+                let connection = try RawConnection(port: port)
+                let head = "POST /v1/apps/shop/assertions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                connection.send(index % 2 == 0 ? head : head + "Content-Length: 500\r\n\r\n{\"keyId\":")
+                held.append(connection)
+            }
+            let start = ContinuousClock.now
+            for _ in 0..<20 {
+                #expect(try await service.post("/v1/apps/shop/challenges", ["purpose": "assert"]).status == 201)
+            }
+            #expect(ContinuousClock.now - start < .seconds(3))
+            #expect(held.count == 200)
+        }
+    }
+
+    @Test func halfClosedRequestsAreAnswered() async throws {
+        try await RunningService.with { (service: RunningService) async throws -> Void in
+            let connection = try RawConnection(port: try port(service))
+            connection.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+            connection.finishSending()
+            #expect(connection.readAll(seconds: 5).hasPrefix("HTTP/1.1 200"))
+            let early = try RawConnection(port: try port(service))
+            early.send("POST /v1/apps/shop/assertions HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{")
+            early.finishSending()
+            let answer = early.readAll(seconds: 5)
+            #expect(answer.isEmpty || answer.hasPrefix("HTTP/1.1 4"))
+        }
+    }
+
+    @Test(arguments: [
+        "NONSENSE\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: abc\r\n\r\n",
+        "\u{0}\u{1}\u{2}\r\n\r\n",
+    ])
+    func unreadableRequestsGetAProblemOrAreClosed(_ text: String) async throws {
+        try await RunningService.with { (service: RunningService) async throws -> Void in
+            let connection = try RawConnection(port: try port(service))
+            connection.send(text)
+            let answer = connection.readAll(seconds: 3)
+            #expect(answer.isEmpty || answer.hasPrefix("HTTP/1.1 4") || answer.hasPrefix("HTTP/1.0 4"), "\(answer)")
+            #expect(answer.isEmpty || answer.contains("application/problem+json"))
+            #expect(try await service.get("/livez").status == 200)
+        }
+    }
+
+    @Test func oversizedBodiesAreRefusedBeforeTheyArrive() async throws {
+        try await RunningService.with { (service: RunningService) async throws -> Void in
+            let connection = try RawConnection(port: try port(service))
+            connection.send(
+                "POST /v1/apps/shop/assertions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\n\r\n{"
+            )
+            #expect(connection.readAll(seconds: 2).hasPrefix("HTTP/1.1 413"))
+        }
+    }
+}

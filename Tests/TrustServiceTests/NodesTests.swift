@@ -1,0 +1,83 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import DeviceSimulator
+import Findings
+import Foundation
+import TestSupport
+import Testing
+import TrustStores
+import TrustStoresSQLite
+
+@testable import TrustService
+
+#if Postgres
+    import TrustStoresPostgres
+#endif
+
+/// One node, and two on one store, keep every promise.
+@Suite(.serialized) struct NodesTests {
+    @Test func oneNodeOnSQLiteKeepsEveryPromise() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let store = try SQLTrustStore.sqlite(at: folder.appendingPathComponent("s.sqlite").path)
+        try await RunningService.with(store: store) { (node: RunningService) async throws -> Void in
+            try await race(node, node)
+        }
+    }
+
+    #if Postgres
+        @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
+        func twoNodesOnOnePostgreSQLKeepEveryPromise() async throws {
+            let url = try await PostgresServer.shared.value.emptyStore()
+            let (first, second) = (try await SQLTrustStore.postgres(url), try await SQLTrustStore.postgres(url))
+            try await RunningService.with(store: first) { (left: RunningService) async throws -> Void in
+                try await RunningService.with(store: second, clock: left.clock) {
+                    (right: RunningService) async throws -> Void in
+                    try await race(left, right)
+                }
+            }
+        }
+    #endif
+
+    private func race(_ left: RunningService, _ right: RunningService) async throws {
+        let phone = await Phone(left)
+        let (keyId, body) = try await phone.attestation()
+        // Issued on one node, used on the other.
+        #expect(try await right.post("/v1/apps/shop/attestations", body).status == 201)
+        #expect(try await left.post("/v1/apps/shop/attestations", body).status == 200)
+        let nodes = [left, right]
+        for round in 0..<3 {
+            let assertion = try await phone.assertion(keyId)
+            let verdicts = try await withThrowingTaskGroup(of: String.self) { group in
+                for index in 0..<100 {
+                    group.addTask { try await nodes[index % 2].post("/v1/apps/shop/assertions", assertion).verdict }
+                }
+                return try await group.reduce(into: [String: Int]()) { $0[$1, default: 0] += 1 }
+            }
+            #expect(verdicts["200"] == 1, "round \(round): \(verdicts)")
+            #expect(verdicts.keys.allSatisfy { $0 == "200" || $0.hasPrefix("409 ") }, "\(verdicts)")
+        }
+        let single = try await phone.assertion(keyId).adding([.init("singleUse", true)])
+        let token = try #require(try await left.post("/v1/apps/shop/tokens", single)["token"])
+        let spent = try await withThrowingTaskGroup(of: Int.self) { group in
+            for index in 0..<50 {
+                group.addTask {
+                    try await nodes[index % 2].post(
+                        "/v1/tokens/consume",
+                        ["token": token],
+                        token: RunningService.serverToken
+                    ).status
+                }
+            }
+            return try await group.reduce(into: [Int: Int]()) { $0[$1, default: 0] += 1 }
+        }
+        #expect(spent == [200: 1, 409: 49])
+        // Both publish the same keys, and simulated devices have keys of their own.
+        let keys = try await left.get("/.well-known/jwks.json").body
+        let simulated = try await left.get("/simulator/.well-known/jwks.json").body
+        #expect(try await right.get("/.well-known/jwks.json").body == keys)
+        #expect(try await right.get("/simulator/.well-known/jwks.json").body == simulated)
+        #expect(keys != simulated)
+    }
+}

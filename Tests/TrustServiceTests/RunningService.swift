@@ -1,0 +1,179 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppleServices
+import Crypto
+import DeviceSimulator
+import Findings
+import Foundation
+import Logging
+import NIOConcurrencyHelpers
+import ServiceLifecycle
+import TrustStores
+
+@testable import TrustService
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A service in this process on a free port, with simulated devices that it trusts.
+struct RunningService {
+    let base: String
+    let internalBase: String?
+    let store: any TrustStore
+    let clock: TestClock
+
+    static let app = SimulatedApp("TEAM123456.com.example.shop")
+    static let serverToken = "server-token"
+    static let adminToken = "admin-token"
+
+    static let authority: SimulatedAuthority = {
+        var random = SimulatorRandom(seed: 42)
+        // The authority of all tests; a failure here fails each of them.
+        // swift-format-ignore: NeverUseForceTry
+        return try! SimulatedAuthority(random: &random)
+    }()
+
+    /// A configuration with one app, two environments and the simulator's roots.
+    static func configuration(_ change: (inout Configuration) -> Void = { _ in }) -> Configuration {
+        var configuration = Configuration()
+        configuration.listen = ListenAddress(host: "127.0.0.1", port: 0)
+        configuration.serverTokens = CredentialSource(tokens: [serverToken])
+        configuration.adminTokens = CredentialSource(tokens: [adminToken])
+        configuration.trustSimulator = SimulatorTrust(
+            attestationRootPEM: authority.attestationRootPEM,
+            receiptRootPEM: authority.receiptRootPEM
+        )
+        var shop = Configuration.App(
+            id: "shop",
+            teamId: "TEAM123456",
+            appIdPrefix: "TEAM123456",
+            bundleIds: ["com.example.shop"]
+        )
+        shop.environments = [.production, .development]
+        configuration.apps = [shop]
+        configuration.limits.requestsPerSecondPerAddress = 100_000
+        change(&configuration)
+        return configuration
+    }
+
+    /// Runs a service while the body runs, then stops it.
+    static func with<Result: Sendable>(
+        _ configuration: Configuration = configuration(),
+        store: any TrustStore = InMemoryTrustStore(),
+        clock: TestClock = TestClock(),
+        transport: any AppleTransport = LiveAppleTransport(),
+        _ body: (RunningService) async throws -> Result
+    ) async throws -> Result {
+        let lines = AsyncStream<String>.makeStream()
+        let server = try await TrustServer(
+            configuration: configuration,
+            store: store,
+            transport: transport,
+            surroundings: Surroundings(
+                now: { clock.now },
+                random: Surroundings.live.random,
+                uptime: Surroundings.live.uptime
+            ),
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            announce: { lines.continuation.yield($0) }
+        )
+        let group = ServiceGroup(
+            configuration: .init(services: [server], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        )
+        return try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask {
+                defer { lines.continuation.finish() }
+                try await group.run()
+            }
+            var base = ""
+            var internalBase: String?
+            let wanted = configuration.internalListen == nil ? 1 : 2
+            var seen = 0
+            for await line in lines.stream {
+                let address = String(line.split(separator: " ").last ?? "")
+                if line.hasPrefix("internal") { internalBase = address } else { base = address }
+                seen += 1
+                if seen == wanted { break }
+            }
+            let running = RunningService(base: base, internalBase: internalBase, store: store, clock: clock)
+            let outcome: Swift.Result<Result, any Error>
+            do { outcome = .success(try await body(running)) } catch { outcome = .failure(error) }
+            await group.triggerGracefulShutdown()
+            try await tasks.waitForAll()
+            return try outcome.get()
+        }
+    }
+}
+
+/// A clock that tests set. It starts now, because devices' certificates are made for now.
+final class TestClock: Sendable {
+    private let box = NIOLockedValueBox(Date())
+    var now: Date { box.withLockedValue { $0 } }
+    func advance(_ seconds: TimeInterval) { box.withLockedValue { $0 += seconds } }
+}
+
+/// One answer of the service.
+struct Reply: Sendable {
+    let status: Int
+    let headers: [String: String]
+    let body: [UInt8]
+
+    var json: JSONValue { (try? JSONReader.read(body)) ?? .null }
+    subscript(_ name: String) -> JSONValue? { json.members?.first { $0.name == name }?.value }
+    var code: String? { self["code"]?.text }
+    /// Status and code, for tables.
+    var verdict: String { code.map { "\(status) \($0)" } ?? "\(status)" }
+}
+
+extension RunningService {
+    private static let session: URLSession = {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpMaximumConnectionsPerHost = 64
+        configuration.timeoutIntervalForRequest = 30
+        return URLSession(configuration: configuration)
+    }()
+
+    static func call(
+        _ method: String,
+        _ url: String,
+        body: [UInt8]? = nil,
+        token: String? = nil,
+        type: String? = "application/json",
+        headers: [String: String] = [:]
+    ) async throws -> Reply {
+        guard let address = URL(string: url) else { throw Failure("no URL: \(url)") }
+        var request = URLRequest(url: address)
+        request.httpMethod = method
+        if let body {
+            request.httpBody = Data(body)
+            request.setValue(type, forHTTPHeaderField: "Content-Type")
+        }
+        if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
+        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+        let (data, response) = try await session.data(for: request)
+        guard let http = response as? HTTPURLResponse else { throw Failure("no HTTP answer") }
+        var fields: [String: String] = [:]
+        for (name, value) in http.allHeaderFields {
+            if let name = name as? String, let value = value as? String { fields[name.lowercased()] = value }
+        }
+        return Reply(status: http.statusCode, headers: fields, body: Array(data))
+    }
+
+    func get(_ path: String, token: String? = nil) async throws -> Reply {
+        try await RunningService.call("GET", base + path, token: token)
+    }
+
+    func post(_ path: String, _ body: JSONValue, token: String? = nil, headers: [String: String] = [:]) async throws
+        -> Reply
+    {
+        try await RunningService.call(
+            "POST",
+            base + path,
+            body: Array(body.rendered(pretty: false).utf8),
+            token: token,
+            headers: headers
+        )
+    }
+}

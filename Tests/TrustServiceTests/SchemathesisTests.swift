@@ -1,0 +1,45 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import TrustService
+
+private let program = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+    .flatMap { ["\($0)/schemathesis", "\($0)/st"] }.first { FileManager.default.isExecutableFile(atPath: $0) }
+private let isLong = ProcessInfo.processInfo.environment["SEALWARD_LONG"] != nil
+
+/// A property-based client that knows the contract alone drives the live service.
+@Suite(
+    .enabled(if: isLong, "set SEALWARD_LONG=1"),
+    .enabled(if: program != nil, "needs schemathesis from PyPI on PATH"),
+    .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")
+)
+struct SchemathesisTests {
+    @Test func theContractHoldsAgainstTheLiveService() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let bits = #", "deviceCheck": {"bits": [{"bit": 0, "name": "welcome"}]}"#
+        let file = try ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite", extra: bits)
+        let service = try await ServeProcess(file)
+        let settings = folder.appendingPathComponent("schemathesis.toml")
+        try Data("[parameters]\n\"path.app\" = \"shop\"\n\"path.name\" = \"welcome\"\n".utf8).write(to: settings)
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: try #require(program))
+        // No generator can make an attestation that is accepted, so valid shapes may be refused.
+        process.arguments = [
+            "--config-file", settings.path, "run", service.base + "/openapi.yaml", "--url", service.base, "-H",
+            "Authorization: Bearer \(RunningService.adminToken)", "--max-examples", "50", "--exclude-checks",
+            "positive_data_acceptance",
+        ]
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0, "\(text.suffix(6000))")
+        #expect(service.stop().status == 0)
+    }
+}

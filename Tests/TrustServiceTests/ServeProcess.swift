@@ -1,0 +1,121 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import DeviceSimulator
+import Foundation
+import Glibc
+import NIOConcurrencyHelpers
+import TrustStores
+
+@testable import TrustService
+
+/// The real `sealward serve` as a process of its own.
+final class ServeProcess: Sendable {
+    private let process: Process
+    private let lines = NIOLockedValueBox<String>("")
+    let base: String
+
+    static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+    static let program =
+        ProcessInfo.processInfo.environment["SEALWARD_PROGRAM"].map { URL(fileURLWithPath: $0) }
+        ?? root.appendingPathComponent(".build/debug/sealward")
+    static var isBuilt: Bool { FileManager.default.isExecutableFile(atPath: program.path) }
+
+    /// Writes a configuration with the simulator's roots into a folder.
+    static func write(_ folder: URL, store: String, extra: String = "") throws -> URL {
+        let authority = RunningService.authority
+        func file(_ name: String, _ text: String) throws -> String {
+            let url = folder.appendingPathComponent(name)
+            try Data(text.utf8).write(to: url)
+            return url.path
+        }
+        let text = """
+            {"listen": "127.0.0.1:0", "store": "\(store)",
+             "serverTokenFile": "\(try file("server", RunningService.serverToken + "\n"))",
+             "adminTokenFile": "\(try file("admin", RunningService.adminToken + "\n"))",
+             "trustSimulator": {"attestationRoot": "\(try file("root.pem", authority.attestationRootPEM))",
+                                "receiptRoot": "\(try file("receipts.pem", authority.receiptRootPEM))"},
+             "limits": {"requestsPerSecondPerAddress": 100000},
+             "apps": [{"id": "shop", "teamId": "TEAM123456", "bundleIds": ["com.example.shop"]}]\(extra)}
+            """
+        return URL(fileURLWithPath: try file("sealward.json", text))
+    }
+
+    static func folder() throws -> URL {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("sealward-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        return url
+    }
+
+    /// Starts the program and waits until it listens.
+    init(_ configuration: URL, environment: [String: String] = [:]) async throws {
+        let process = Process()
+        process.executableURL = ServeProcess.program
+        process.arguments = ["serve", "--config", configuration.path]
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        // From anywhere: nothing but the binary and what the configuration names.
+        process.currentDirectoryURL = configuration.deletingLastPathComponent()
+        let pipe = Pipe()
+        process.standardError = pipe
+        process.standardOutput = FileHandle.nullDevice
+        let lines = lines
+        pipe.fileHandleForReading.readabilityHandler = { handle in
+            let text = String(decoding: handle.availableData, as: UTF8.self)
+            if text.isEmpty { handle.readabilityHandler = nil }
+            lines.withLockedValue { $0 += text }
+        }
+        try process.run()
+        self.process = process
+        let deadline = ContinuousClock.now + .seconds(20)
+        var found: String?
+        while found == nil {
+            found = lines.withLockedValue { text in
+                text.split(separator: "\n").first { $0.hasPrefix("listening on ") }.map { String($0.dropFirst(13)) }
+            }
+            guard process.isRunning || found != nil, ContinuousClock.now < deadline else {
+                throw Failure("serve did not start: \(lines.withLockedValue { $0 })")
+            }
+            if found == nil { try await Task.sleep(for: .milliseconds(20)) }
+        }
+        base = found ?? ""
+    }
+
+    var standardError: String { lines.withLockedValue { $0 } }
+
+    /// A running service as the phones know it.
+    var service: RunningService {
+        RunningService(base: base, internalBase: nil, store: InMemoryTrustStore(), clock: TestClock())
+    }
+
+    func kill() {
+        Glibc.kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+    }
+
+    /// Asks the program to stop; gives its status and how long it took.
+    func stop(_ signal: Int32 = SIGTERM) -> (status: Int32, reason: Process.TerminationReason, seconds: Double) {
+        let start = ContinuousClock.now
+        Glibc.kill(process.processIdentifier, signal)
+        process.waitUntilExit()
+        return (process.terminationStatus, process.terminationReason, (ContinuousClock.now - start).inSeconds)
+    }
+
+    deinit { if process.isRunning { Glibc.kill(process.processIdentifier, SIGKILL) } }
+
+    /// Runs the program to its end.
+    static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> (status: Int32, error: String)
+    {
+        let process = Process()
+        process.executableURL = program
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        let pipe = Pipe()
+        process.standardError = pipe
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+        let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        return (process.terminationStatus, text)
+    }
+}

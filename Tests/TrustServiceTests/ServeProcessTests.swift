@@ -1,0 +1,100 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import DeviceSimulator
+import Findings
+import Foundation
+import Glibc
+import NIOConcurrencyHelpers
+import Testing
+
+@testable import TrustService
+
+@Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")) struct ServeProcessTests {
+    @Test func everythingWrongIsPrintedAtOnce() throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("bad.json")
+        try Data(#"{"listen": 5, "colour": true, "apps": [{"id": "a"}]}"#.utf8).write(to: file)
+        let (status, text) = try ServeProcess.run(["serve", "--config", file.path, "--check-config"])
+        #expect(status == 2)
+        let paths = text.split(separator: "\n").map { $0.prefix { $0 != ":" } }
+        #expect(Set(paths) == ["colour", "listen", "apps[0].teamId", "apps[0].bundleIds"])
+        let good = try ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        #expect(try ServeProcess.run(["serve", "--config", good.path, "--check-config"]).status == 0)
+        #expect(try ServeProcess.run(["serve", "--config", folder.path + "/absent"]).status == 2)
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT])
+    func aSignalStopsTheServiceWithStatusZero(_ signal: Int32) async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
+        #expect(process.standardError.contains("WARNING: simulated devices are trusted"))
+        #expect(try await process.service.get("/readyz").status == 200)
+        // A request that is never finished does not hold the stop up.
+        let slow = try RawConnection(port: try #require(URL(string: process.base)?.port))
+        slow.send("POST /v1/apps/shop/assertions HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        let end = process.stop(signal)
+        #expect(end.status == 0 && end.reason == .exit)
+        #expect(end.seconds < 10.5)
+        withExtendedLifetime(slow) {}
+    }
+
+    @Test func nothingThatWasAnsweredIsLostByKillMinusNine() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let configuration = try ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        let rounds = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == nil ? 5 : 20
+        // Key id to the highest counter that was answered with 200.
+        let answered = NIOLockedValueBox<[String: Int]>([:])
+        let spent = NIOLockedValueBox<[JSONValue]>([])
+        for round in 0..<rounds {
+            let process = try await ServeProcess(configuration)
+            try await check(answered.withLockedValue { $0 }, spent.withLockedValue { $0 }, process.service)
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        let phone = await Phone(process.service, system: .iOS("26.1"))
+                        guard let keyId = try? await phone.attested() else { return }
+                        answered.withLockedValue { $0[keyId] = 0 }
+                        while let body = try? await phone.assertion(keyId), let reply = try? await phone.assert(body) {
+                            guard reply.status == 200, case .integer(let counter)? = reply["counter"] else { return }
+                            answered.withLockedValue { $0[keyId] = counter }
+                            spent.withLockedValue { $0.append(body) }
+                        }
+                    }
+                }
+                group.addTask {
+                    let before = spent.withLockedValue { $0.count }
+                    let deadline = ContinuousClock.now + .seconds(10)
+                    while spent.withLockedValue({ $0.count }) < before + 40 + round * 7, ContinuousClock.now < deadline
+                    {
+                        try? await Task.sleep(for: .milliseconds(2))
+                    }
+                    process.kill()
+                }
+            }
+        }
+        let process = try await ServeProcess(configuration)
+        try await check(answered.withLockedValue { $0 }, spent.withLockedValue { $0 }, process.service)
+        #expect(spent.withLockedValue { $0.count } >= rounds * 40)
+        #expect(process.stop().status == 0)
+    }
+
+    private func check(_ answered: [String: Int], _ spent: [JSONValue], _ service: RunningService) async throws {
+        for (keyId, counter) in answered {
+            let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(keyId)))
+            let shown = try await service.get(path, token: RunningService.adminToken)
+            guard shown.status == 200, case .integer(let stored)? = shown["counter"] else {
+                Issue.record("an attested key is lost: \(shown.verdict)")
+                continue
+            }
+            // One more may have been committed whose answer was cut off.
+            #expect(stored == counter || stored == counter + 1)
+        }
+        for body in spent.suffix(20) {
+            #expect(try await service.post("/v1/apps/shop/assertions", body).status == 409)
+        }
+    }
+}

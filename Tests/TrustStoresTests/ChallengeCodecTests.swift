@@ -1,0 +1,174 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Foundation
+import Testing
+
+@testable import TrustStores
+
+@Suite struct ChallengeCodecTests {
+    let codec = ChallengeCodec(secret: [UInt8](repeating: 7, count: 32))
+    let random = [UInt8](1...16)
+    let expiry = Sample.now + 300
+
+    func issue(_ binding: ChallengeBinding) throws -> [UInt8] {
+        try #require(codec).issue(for: binding, expiresAt: expiry, random: random)
+    }
+
+    func read(_ bytes: [UInt8], _ binding: ChallengeBinding, at instant: Date = Sample.now) throws -> ChallengeReading {
+        try #require(codec).read(bytes, for: binding, at: instant)
+    }
+
+    static let key = Sample.keyId()
+    static let plain = ChallengeBinding(purpose: .attest, app: "app")
+
+    @Test("a challenge is short, and names what is spent")
+    func shape() throws {
+        let bytes = try issue(Self.plain)
+        #expect(bytes.count == ChallengeCodec.length && bytes.count <= 64)
+        #expect(try read(bytes, Self.plain) == .valid(SpendableChallenge(id: random, expiresAt: expiry)))
+    }
+
+    struct Use: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let issued: ChallengeBinding
+        let presented: ChallengeBinding
+        let refusal: ChallengeRefusal?
+    }
+
+    static let uses: [Use] = [
+        Use(testDescription: "same", issued: plain, presented: plain, refusal: nil),
+        Use(
+            testDescription: "another app",
+            issued: plain,
+            presented: .init(purpose: .attest, app: "other"),
+            refusal: .binding
+        ),
+        Use(
+            testDescription: "another purpose",
+            issued: plain,
+            presented: .init(purpose: .assert, app: "app"),
+            refusal: .binding
+        ),
+        Use(
+            testDescription: "any key",
+            issued: plain,
+            presented: .init(purpose: .attest, app: "app", keyId: key),
+            refusal: nil
+        ),
+        Use(
+            testDescription: "its key",
+            issued: .init(purpose: .assert, app: "app", keyId: key),
+            presented: .init(purpose: .assert, app: "app", keyId: key),
+            refusal: nil
+        ),
+        Use(
+            testDescription: "another key",
+            issued: .init(purpose: .assert, app: "app", keyId: key),
+            presented: .init(purpose: .assert, app: "app", keyId: Sample.keyId()),
+            refusal: .binding
+        ),
+        Use(
+            testDescription: "no key where one is bound",
+            issued: .init(purpose: .assert, app: "app", keyId: key),
+            presented: .init(purpose: .assert, app: "app"),
+            refusal: .binding
+        ),
+        Use(
+            testDescription: "its user",
+            issued: .init(purpose: .attest, app: "app", user: "ann"),
+            presented: .init(purpose: .attest, app: "app", user: "ann"),
+            refusal: nil
+        ),
+        Use(
+            testDescription: "another user",
+            issued: .init(purpose: .attest, app: "app", user: "ann"),
+            presented: .init(purpose: .attest, app: "app", user: "bob"),
+            refusal: .binding
+        ),
+        Use(
+            testDescription: "a user who stole an anonymous challenge",
+            issued: plain,
+            presented: .init(purpose: .attest, app: "app", user: "bob"),
+            refusal: .binding
+        ),
+        Use(
+            testDescription: "nobody with a user's challenge",
+            issued: .init(purpose: .attest, app: "app", user: "ann"),
+            presented: plain,
+            refusal: .binding
+        ),
+        Use(
+            testDescription: "an assertion of a user with an anonymous challenge",
+            issued: .init(purpose: .assert, app: "app"),
+            presented: .init(purpose: .assert, app: "app", user: "ann"),
+            refusal: nil
+        ),
+        Use(
+            testDescription: "app and user run together",
+            issued: .init(purpose: .attest, app: "app", user: "x"),
+            presented: .init(purpose: .attest, app: "appx", user: ""),
+            refusal: .binding
+        ),
+    ]
+
+    @Test("a challenge serves what it was issued for", arguments: uses)
+    func binding(_ use: Use) throws {
+        let reading = try read(try issue(use.issued), use.presented)
+        if let refusal = use.refusal {
+            #expect(reading == .refused(refusal))
+        } else {
+            guard case .valid = reading else { return #expect(reading == .refused(.unknown), "should be valid") }
+        }
+    }
+
+    @Test("every single bit counts, every length but one is unknown")
+    func forgery() throws {
+        let bytes = try issue(Self.plain)
+        for bit in 0..<bytes.count * 8 {
+            var forged = bytes
+            forged[bit / 8] ^= 1 << UInt8(bit % 8)
+            #expect(try read(forged, Self.plain) == .refused(.unknown))
+        }
+        for length in 0..<bytes.count {
+            #expect(try read(Array(bytes.prefix(length)), Self.plain) == .refused(.unknown))
+        }
+        #expect(try read(bytes + [0], Self.plain) == .refused(.unknown))
+    }
+
+    @Test("another store's challenge is unknown")
+    func otherStore() throws {
+        let other = try #require(ChallengeCodec(secret: [UInt8](repeating: 8, count: 32)))
+        let bytes = other.issue(for: Self.plain, expiresAt: expiry, random: random)
+        #expect(try read(bytes, Self.plain) == .refused(.unknown))
+        #expect(ChallengeCodec(secret: [1, 2, 3]) == nil)
+    }
+
+    @Test("the last millisecond is good, the next is not")
+    func edge() throws {
+        let bytes = try issue(Self.plain)
+        #expect(try read(bytes, Self.plain, at: expiry - 0.001) != .refused(.expired))
+        #expect(try read(bytes, Self.plain, at: expiry) == .refused(.expired))
+        #expect(try read(bytes, Self.plain, at: .distantFuture) == .refused(.expired))
+    }
+
+    @Test("nothing of app, key or user can be read from a challenge")
+    func opaque() throws {
+        let bytes = try issue(.init(purpose: .assert, app: "app", keyId: Self.key, user: "ann"))
+        let text = String(decoding: bytes, as: UTF8.self)
+        #expect(!text.contains("app") && !text.contains("ann"))
+        #expect(!bytes.indices.contains { bytes[$0...].starts(with: Self.key.bytes.prefix(8)) })
+    }
+
+    @Test("the codec's key is the store's: all that open the store read each other's challenges")
+    func shared() async throws {
+        let store = InMemoryTrustStore()
+        let first = try await ChallengeCodec(store: store, candidate: Sample.bytes(32))
+        let second = try await ChallengeCodec(store: store, candidate: Sample.bytes(32))
+        let bytes = first.issue(for: Self.plain, expiresAt: expiry, random: random)
+        guard case .valid = second.read(bytes, for: Self.plain, at: Sample.now) else {
+            return #expect(Bool(false), "the second node does not know the first one's challenge")
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Foundation
+import TestSupport
+import Testing
+
+@testable import TrustStores
+@testable import TrustStoresPostgres
+@testable import TrustStoresSQLite
+
+/// Each released schema is kept as a fixture with data in it; none of them is ever edited.
+@Suite struct MigrationTests {
+    static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    static let sources = folder.deletingLastPathComponent().deletingLastPathComponent().appending(path: "Sources")
+
+    static func files(_ target: String) throws -> [String: String] {
+        let folder = sources.appending(path: "\(target)/Migrations")
+        var texts: [String: String] = [:]
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasSuffix(".sql") {
+            texts[String(name.dropLast(4))] = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
+        }
+        return texts
+    }
+
+    static func compare(_ migrations: [Migration], with target: String) throws {
+        let files = try files(target)
+        #expect(files.count == migrations.count)
+        #expect(migrations.map(\.version) == Array(1...migrations.count))
+        for migration in migrations {
+            #expect(
+                files[migration.name] == migration.sql,
+                "\(target)/Migrations/\(migration.name).sql differs from the program"
+            )
+            #expect(Int(migration.name.prefix(4)) == migration.version)
+        }
+    }
+
+    @Test("the SQLite migrations in the program are those in the files")
+    func sqliteFiles() throws { try Self.compare(SQLiteMigrations.all, with: "TrustStoresSQLite") }
+
+    /// The fixture of one released schema for one database.
+    static func fixture(_ name: String, version: Int) throws -> Migration {
+        let url = folder.deletingLastPathComponent().appending(path: "Vectors/stores/\(name)-schema-\(version).sql")
+        return Migration(version: version, name: "fixture", sql: try String(contentsOf: url, encoding: .utf8))
+    }
+
+    /// What the fixtures hold, read by today's program.
+    static func check(_ store: SQLTrustStore) async throws {
+        let id = try #require(KeyIdentifier(bytes: [UInt8](repeating: 0x11, count: 32)))
+        let key = try #require(try await store.key(id))
+        #expect(key.counter == 41 && key.user == "ann" && key.validationCategory == 4 && key.riskMetric == 2)
+        #expect(key.publicKeyBytes.count == 65 && key.revokedAt == nil && key.bundleVersion == "1.0")
+        let revoked = try #require(KeyIdentifier(bytes: [UInt8](repeating: 0x22, count: 32)))
+        #expect(try await store.key(revoked)?.revokedAt == Sample.now)
+        #expect(try await store.secret(named: "challenge-mac", orElse: []) == [UInt8](repeating: 0xAB, count: 32))
+        #expect(try await store.receipts(of: id, limit: 9).map(\.receipt.bytes) == [[2, 2], [1, 1]])
+        #expect(try await store.history(of: id, limit: 9).map(\.kind) == ["attested", "receipt"])
+        let used = SpendableChallenge(id: [UInt8](repeating: 0x33, count: 16), expiresAt: Sample.now + 300)
+        #expect(try await store.spend(used, at: Sample.now) == .alreadyUsed)
+        let low = CounterAdvance(keyId: id, counter: 41, mode: .strict, challenge: Sample.challenge())
+        #expect(try await store.advance(low, at: Sample.now) == .refused(.replayed))
+        let next = CounterAdvance(keyId: id, counter: 42, mode: .strict, challenge: Sample.challenge())
+        #expect(try await store.advance(next, at: Sample.now) == .advanced(previous: 41))
+        #expect(try await store.tallies(app: "app", from: Sample.now, to: Sample.now + 1).map(\.count) == [12])
+        let claim = PromotionClaim(promotion: "p", app: "app", subject: "s", transactionId: "t")
+        #expect(try await store.reserve(claim, for: .seconds(1), at: Sample.now) == .answered([7]))
+        #expect(try await store.leaseDueReceipts(at: Sample.now + 9, limit: 9, for: .seconds(9)).map(\.keyId) == [id])
+    }
+
+    @Test("a SQLite store of each released schema opens and keeps everything", arguments: [1])
+    func sqlite(_ version: Int) async throws {
+        let path = TemporaryFolder.shared.file("schema-\(version).sqlite")
+        let old = try SQLiteEngine(path: path, migrations: [Self.fixture("sqlite", version: version)])
+        await old.close()
+        let store = try SQLTrustStore.sqlite(at: path)
+        try await Self.check(store)
+        await store.close()
+    }
+
+    #if Postgres
+        @Test("the PostgreSQL migrations in the program are those in the files")
+        func postgresFiles() throws { try Self.compare(PostgresMigrations.all, with: "TrustStoresPostgres") }
+
+        @Test(
+            "a PostgreSQL store of each released schema opens and keeps everything",
+            .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL"),
+            arguments: [1]
+        )
+        func postgres(_ version: Int) async throws {
+            let url = try await PostgresServer.shared.value.emptyStore()
+            let old = PostgresEngine(url: url, configuration: PostgresConfiguration())
+            try await old.migrate([Self.fixture("postgres", version: version)])
+            await old.close()
+            let store = try await SQLTrustStore.postgres(url)
+            try await Self.check(store)
+            await store.close()
+        }
+
+        @Test("nodes that start together migrate once", .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL"))
+        func together() async throws {
+            let url = try await PostgresServer.shared.value.emptyStore()
+            let stores = try await race(8) { _ in try await SQLTrustStore.postgres(url) }
+            for store in stores {
+                try await store.check()
+                await store.close()
+            }
+        }
+    #endif
+}

@@ -1,0 +1,35 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import TrustStores
+import TrustStoresPostgres
+
+/// PostgreSQL stores for these tests.
+enum PostgresStores {
+    /// Whether this build knows PostgreSQL and the machine has it.
+    static var areAvailable: Bool {
+        #if Postgres
+            PostgresServer.isAvailable
+        #else
+            false
+        #endif
+    }
+
+    #if Postgres
+        static func fixture(server: PostgresServer? = nil) async throws -> StoreFixture {
+            var chosenServer = server
+            if chosenServer == nil { chosenServer = try await PostgresServer.shared.value }
+            guard let url = try chosenServer?.emptyStore() else { throw CancellationError() }
+            var configuration = PostgresConfiguration()
+            configuration.writers = 6
+            let chosen = configuration
+            return StoreFixture(
+                store: try await SQLTrustStore.postgres(url, configuration: chosen),
+                another: { try await SQLTrustStore.postgres(url, configuration: chosen) },
+                reopened: { try await SQLTrustStore.postgres(url, configuration: chosen) }
+            )
+        }
+    #endif
+}

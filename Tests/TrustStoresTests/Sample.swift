@@ -1,0 +1,92 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Foundation
+
+@testable import TrustStores
+
+/// Values for tests, all different where they are asked for twice.
+enum Sample {
+    /// The fixed clock of these tests.
+    static let now = Date(timeIntervalSince1970: 1_795_000_000)
+
+    static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255) } }
+
+    static func keyId() -> KeyIdentifier {
+        guard let id = KeyIdentifier(bytes: bytes(32)) else { preconditionFailure("32 bytes are an id") }
+        return id
+    }
+
+    static func challenge(until expiry: Date = now + 300) -> SpendableChallenge {
+        SpendableChallenge(id: bytes(16), expiresAt: expiry)
+    }
+
+    static func receipt(
+        created: Date = now,
+        metric: Int? = nil,
+        notBefore: Date? = nil,
+        bytes: [UInt8] = Sample.bytes(64)
+    ) -> ReceiptRecord {
+        ReceiptRecord(
+            bytes: bytes,
+            createdAt: created,
+            notBefore: notBefore,
+            expiresAt: created + 90 * 86_400,
+            riskMetric: metric
+        )
+    }
+
+    static func registration(
+        id: KeyIdentifier = keyId(),
+        app: String = "app",
+        user: String? = nil,
+        digest: [UInt8] = bytes(32),
+        environment: String = "production",
+        receipt: ReceiptRecord = Sample.receipt(),
+        refreshAt: Date? = nil
+    ) -> KeyRegistration {
+        KeyRegistration(
+            id: id,
+            publicKeyBytes: [4] + id.bytes + id.bytes,
+            app: app,
+            identity: "ABCDE12345.com.example.app",
+            environment: environment,
+            simulated: false,
+            user: user,
+            attestationDigest: digest,
+            validationCategory: 4,
+            bundleVersion: "1.0",
+            osVersion: "27.0.1",
+            receipt: receipt,
+            refreshAt: refreshAt
+        )
+    }
+
+    /// A store that holds one key, at counter 0.
+    static func storeWithKey(
+        in fixture: StoreFixture,
+        refreshAt: Date? = nil,
+        receipt: ReceiptRecord = Sample.receipt()
+    ) async throws -> KeyIdentifier {
+        let id = keyId()
+        let outcome = try await fixture.store.insert(
+            registration(id: id, receipt: receipt, refreshAt: refreshAt),
+            spending: challenge(),
+            at: now
+        )
+        guard case .inserted = outcome else { throw StoreFault.damaged("a fresh key was not inserted: \(outcome)") }
+        return id
+    }
+}
+
+/// Runs the bodies all at once and gives what each returned.
+func race<Outcome: Sendable>(
+    _ count: Int,
+    _ body: @escaping @Sendable (Int) async throws -> Outcome
+) async throws -> [Outcome] {
+    try await withThrowingTaskGroup(of: Outcome.self) { group in
+        for index in 0..<count { group.addTask { try await body(index) } }
+        return try await group.reduce(into: []) { $0.append($1) }
+    }
+}

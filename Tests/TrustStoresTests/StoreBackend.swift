@@ -1,0 +1,66 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+import TrustStoresSQLite
+
+@testable import TrustStores
+
+/// One backend under contract.
+struct StoreBackend: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    /// Makes an empty store.
+    let make: @Sendable () async throws -> StoreFixture
+
+    static let memory = StoreBackend(testDescription: "memory") {
+        let store = InMemoryTrustStore()
+        return StoreFixture(store: store, another: { store }, reopened: nil)
+    }
+
+    static let sqlite = StoreBackend(testDescription: "SQLite") {
+        let path = TemporaryFolder.shared.file("\(UUID().uuidString).sqlite")
+        return StoreFixture(
+            store: try SQLTrustStore.sqlite(at: path),
+            another: { try SQLTrustStore.sqlite(at: path) },
+            reopened: { try SQLTrustStore.sqlite(at: path) }
+        )
+    }
+
+    static let postgres = StoreBackend(testDescription: "PostgreSQL") {
+        #if Postgres
+            try await PostgresStores.fixture()
+        #else
+            throw StoreFault.unavailable("built without the trait Postgres")
+        #endif
+    }
+
+    static var all: [StoreBackend] { [memory, sqlite] + (PostgresStores.areAvailable ? [postgres] : []) }
+
+    /// The backends that keep what they were given.
+    static var persistent: [StoreBackend] { all.filter { $0.testDescription != "memory" } }
+}
+
+/// One store and its neighbours.
+struct StoreFixture: Sendable {
+    let store: any TrustStore
+    /// A second node on the same data.
+    let another: @Sendable () async throws -> any TrustStore
+    /// The store as the next process finds it; nil where nothing is kept.
+    let reopened: (@Sendable () async throws -> any TrustStore)?
+}
+
+/// A folder on a real disk that goes when the tests end.
+final class TemporaryFolder: Sendable {
+    static let shared = TemporaryFolder()
+    private let path: String
+
+    private init() {
+        path = NSTemporaryDirectory() + "sealward-stores-\(UUID().uuidString)"
+        try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        atexit { try? FileManager.default.removeItem(atPath: TemporaryFolder.shared.path) }
+    }
+
+    func file(_ name: String) -> String { path + "/" + name }
+}

@@ -1,0 +1,146 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Foundation
+import Testing
+
+@testable import TrustStores
+
+extension StoreContract {
+    @Test("due receipts are shared between nodes without doing one twice", arguments: StoreBackend.all)
+    func leases(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let nodes = [fixture.store, try await fixture.another()]
+        var due: Set<KeyIdentifier> = []
+        for index in 0..<40 {
+            due.insert(try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now + Double(index)))
+        }
+        _ = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now + 1000)
+        _ = try await Sample.storeWithKey(in: fixture, refreshAt: nil)
+        let instant = Sample.now + 100
+        let leases = try await race(30) { index in
+            try await nodes[index % 2].leaseDueReceipts(at: instant, limit: 3, for: .seconds(60))
+        }.flatMap { $0 }
+        // Rows that another node is looking at are passed over, so a few may be left for the next round.
+        let rest = try await fixture.store.leaseDueReceipts(at: instant, limit: 100, for: .seconds(60))
+        #expect(leases.count + rest.count == 40)
+        #expect(Set((leases + rest).map(\.keyId)) == due)
+        #expect(try await nodes[1].leaseDueReceipts(at: instant + 59, limit: 100, for: .seconds(60)).isEmpty)
+        #expect(try await nodes[1].leaseDueReceipts(at: instant + 60, limit: 100, for: .seconds(60)).count == 40)
+    }
+
+    @Test("the longest overdue comes first, and brings all that a refresh needs", arguments: StoreBackend.all)
+    func leaseContents(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let late = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now + 2)
+        let receipt = Sample.receipt(metric: 3, notBefore: Sample.now - 5)
+        let early = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now + 1, receipt: receipt)
+        let leases = try await fixture.store.leaseDueReceipts(at: Sample.now + 3, limit: 1, for: .seconds(9))
+        #expect(leases.map(\.keyId) == [early])
+        #expect(leases.first?.receipt == receipt && leases.first?.environment == "production")
+        #expect(leases.first?.publicKeyBytes.count == 65 && leases.first?.failures == 0)
+        #expect(
+            try await fixture.store.leaseDueReceipts(at: Sample.now + 3, limit: 9, for: .seconds(9)).map(\.keyId) == [
+                late
+            ]
+        )
+        #expect(try await fixture.store.leaseDueReceipts(at: Sample.now + 99, limit: 0, for: .seconds(9)).isEmpty)
+        #expect(try await fixture.store.leaseDueReceipts(at: Sample.now + 99, limit: -1, for: .seconds(9)).isEmpty)
+    }
+
+    @Test("a newer receipt replaces, an older or equal one does not, history is kept", arguments: StoreBackend.all)
+    func replacing(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let store = fixture.store
+        let first = Sample.receipt()
+        let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now, receipt: first)
+        let newer = Sample.receipt(created: Sample.now + 1000, metric: 4, notBefore: Sample.now + 2000)
+        let older = Sample.receipt(created: Sample.now + 999, metric: 9)
+        let twin = Sample.receipt(created: Sample.now + 1000, metric: 9)
+        var instant = Sample.now
+        for (record, outcome) in [
+            (newer, RefreshOutcome.stored), (newer, .unchanged), (older, .older), (twin, .older), (first, .older),
+        ] {
+            instant += 100
+            let lease = try #require(
+                try await store.leaseDueReceipts(at: instant, limit: 1, for: .seconds(60)).first
+            )
+            let result = RefreshResult.receipt(record, next: instant + 50)
+            #expect(try await store.complete(lease, with: result, at: instant) == outcome)
+            #expect(try await store.complete(lease, with: result, at: instant) == .lost, "a lease ends once")
+            #expect(try await store.leaseDueReceipts(at: instant + 49, limit: 1, for: .seconds(60)).isEmpty)
+        }
+        let history = try await store.receipts(of: id, limit: 10)
+        #expect(history.map(\.receipt) == [newer, first])
+        #expect(history.first?.storedAt == Sample.now + 100)
+        #expect(try await store.receipts(of: id, limit: 1).map(\.receipt) == [newer])
+        #expect(try await store.key(id)?.riskMetric == 4)
+        let events = try await store.history(of: id, limit: 10)
+        #expect(events.map(\.code) == [nil, nil, "receipt.older", "receipt.older", "receipt.older"])
+    }
+
+    @Test("failures are counted, nothing new is none, a stop is for good", arguments: StoreBackend.all)
+    func failures(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let store = fixture.store
+        let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
+        var instant = Sample.now
+        for (result, failures) in [
+            (RefreshResult.later(Sample.now + 10, code: "apple.unavailable"), 0),
+            (.later(Sample.now + 20, code: "apple.unavailable"), 1), (.later(Sample.now + 30, code: nil), 2),
+            (.stop(code: "receipt.expired"), 0),
+        ] {
+            let lease = try #require(
+                try await store.leaseDueReceipts(at: instant, limit: 1, for: .seconds(5)).first
+            )
+            #expect(lease.failures == failures)
+            #expect(try await store.complete(lease, with: result, at: instant) == .rescheduled)
+            instant += 10
+        }
+        #expect(try await store.leaseDueReceipts(at: .distantFuture, limit: 1, for: .seconds(5)).isEmpty)
+        #expect(
+            try await store.history(of: id, limit: 10).map(\.code)
+                == [nil, "apple.unavailable", "apple.unavailable", "receipt.expired"]
+        )
+    }
+
+    @Test("who lost the lease changes nothing", arguments: StoreBackend.all)
+    func lostLease(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
+        let slow = try #require(
+            try await fixture.store.leaseDueReceipts(at: Sample.now, limit: 1, for: .seconds(10)).first
+        )
+        let quick = try #require(
+            try await fixture.store.leaseDueReceipts(at: Sample.now + 10, limit: 1, for: .seconds(10)).first
+        )
+        let result = RefreshResult.receipt(Sample.receipt(created: Sample.now + 5), next: Sample.now + 99)
+        #expect(try await fixture.store.complete(slow, with: result, at: Sample.now + 11) == .lost)
+        #expect(try await fixture.store.receipts(of: id, limit: 5).count == 1)
+        #expect(try await fixture.store.complete(quick, with: result, at: Sample.now + 11) == .stored)
+    }
+
+    @Test("metrics are counted by app and environment, without revoked keys", arguments: StoreBackend.all)
+    func metrics(_ backend: StoreBackend) async throws {
+        let store = try await backend.make().store
+        var last: KeyIdentifier?
+        for (app, environment, metric) in [
+            ("a", "production", 1), ("a", "production", 1), ("a", "production", 7), ("a", "development", 1),
+            ("b", "production", 1), ("a", "production", nil), ("a", "production", 9),
+        ] as [(String, String, Int?)] {
+            let registration = Sample.registration(
+                app: app,
+                environment: environment,
+                receipt: Sample.receipt(metric: metric)
+            )
+            _ = try await store.insert(registration, spending: Sample.challenge(), at: Sample.now)
+            last = registration.id
+        }
+        _ = try await store.revoke(try #require(last), code: nil, at: Sample.now)
+        #expect(
+            try await store.riskMetrics(app: "a", environment: "production")
+                == [RiskMetricCount(metric: 1, keys: 2), RiskMetricCount(metric: 7, keys: 1)]
+        )
+    }
+}
