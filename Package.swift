@@ -61,6 +61,7 @@ let package = Package(
         .library(name: "DeviceCheckBits", targets: ["DeviceCheckBits", "AppleServices"]),
         .library(name: "DeviceSimulator", targets: ["DeviceSimulator", "AppleSimulator"]),
         .library(name: "TrustService", targets: ["TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite"]),
+        .library(name: "TrustStoresPostgres", targets: ["TrustStoresPostgres"]),
     ],
     traits: [
         .trait(name: "Postgres", description: "The PostgreSQL store, for more than one node. Needs libpq.")

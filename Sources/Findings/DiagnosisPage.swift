@@ -71,6 +71,8 @@ public struct DiagnosisPage: Sendable {
         /// The plist before and after the smallest exception.
         public var before: String?
         public var after: String?
+        /// Whether no exception of an Info.plist helps.
+        public var noExceptionHelps = false
         /// A server configuration that mends it; see ``NginxSnippet``.
         public var serverConfiguration: String?
 
@@ -146,6 +148,7 @@ public struct DiagnosisPage: Sendable {
             }
             result += "</pre>\n"
         }
+        if target.noExceptionHelps { result += "<p>No exception in the Info.plist helps.</p>\n" }
         if let configuration = target.serverConfiguration {
             result += "<h3>Or mend the server (nginx)</h3>\n<pre>\(HTMLPage.block(configuration))</pre>\n"
         }

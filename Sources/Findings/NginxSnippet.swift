@@ -18,6 +18,8 @@ public enum NginxSnippet {
             case "ats.tls.no-common-group": lines.append("ssl_ecdh_curve X25519:prime256v1:secp384r1;")
             case "ats.trust.missing-intermediate":
                 lines.append("ssl_certificate /etc/ssl/fullchain.pem;    # leaf first, then every intermediate")
+            case "ats.tls.client-certificate-required": lines.append("ssl_verify_client optional;")
+            case "ats.http.redirect-blocked": notes.append("# Redirect to https:// addresses only.")
             case "ats.trust.expired", "ats.trust.not-yet-valid":
                 notes.append("# Renew the certificate; no setting helps.")
             case "ats.trust.wrong-host", "ats.trust.no-subject-alternative-name":

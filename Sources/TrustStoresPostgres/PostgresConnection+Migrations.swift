@@ -9,7 +9,13 @@
         /// Brings the database to the newest schema. Nodes that start together wait for each other.
         func migrate(_ migrations: [Migration]) throws {
             try withoutPipeline {
-                try execute("BEGIN; SELECT pg_advisory_xact_lock(\(Self.lockNumber));")
+                // A migration takes as long as it takes; waiting for another node's has an end.
+                try execute(
+                    """
+                    BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s';
+                    SELECT pg_advisory_xact_lock(\(Self.lockNumber), hashtext(current_schema()::text));
+                    """
+                )
                 do {
                     try execute("CREATE TABLE IF NOT EXISTS schema_versions (version BIGINT PRIMARY KEY NOT NULL)")
                     for migration in try migrations.pending(after: try version()) {
@@ -33,7 +39,7 @@
             return version
         }
 
-        /// The advisory lock under which migrations run; an arbitrary number of ours.
-        private static let lockNumber = 7_325_801_846
+        /// The advisory lock under which migrations run; an arbitrary number of ours, beside the schema's name.
+        private static let lockNumber = 732_580_184
     }
 #endif

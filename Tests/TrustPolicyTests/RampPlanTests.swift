@@ -101,7 +101,7 @@ import Testing
         #expect(Int(RampPlace.of(installation: "A", app: "app") * 1_000_000) == RampTests.placeOfA)
     }
 
-    static let placeOfA = 0
+    static let placeOfA = 80_228
 
     @Test("the share that attests follows the plan, and nobody's turn is taken back")
     func following() {

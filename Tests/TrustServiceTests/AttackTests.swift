@@ -178,7 +178,8 @@ import TrustStores
                 let enforcement = reply["enforcement"]?.members ?? []
                 #expect(enforcement.first { $0.name == "decision" }?.value == (mode == .off ? "off" : "refuse"))
                 #expect(
-                    enforcement.first { $0.name == "code" }?.value == (mode == .off ? nil : "attest.app-id.mismatch")
+                    enforcement.first { $0.name == "code" }?.value
+                        == (mode == .off ? JSONValue.null : "attest.app-id.mismatch")
                 )
             }
         }

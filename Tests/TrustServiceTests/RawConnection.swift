@@ -32,17 +32,24 @@ final class RawConnection {
     /// No more will be sent; the answer can still come.
     func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// Everything until the other side closes or nothing comes for `seconds`.
-    func readAll(seconds: Int) -> String {
-        var timeout = timeval(tv_sec: seconds, tv_usec: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
-        var text: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65536)
-        while true {
-            let count = recv(descriptor, &buffer, buffer.count, 0)
-            guard count > 0 else { break }
-            text += buffer[..<count]
+    /// What comes until the head of an answer is there, the other side closes, or nothing comes for `seconds`.
+    ///
+    /// On a thread of its own: a task that blocks would take one of the few threads on which the service answers.
+    func answer(seconds: Int = 30) async -> String {
+        let descriptor = descriptor
+        return await withCheckedContinuation { continuation in
+            Thread {
+                var timeout = timeval(tv_sec: seconds, tv_usec: 0)
+                setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+                var text = ""
+                var buffer = [UInt8](repeating: 0, count: 65536)
+                while !text.contains("\r\n\r\n") {
+                    let count = recv(descriptor, &buffer, buffer.count, 0)
+                    guard count > 0 else { break }
+                    text += String(decoding: buffer[..<count], as: UTF8.self)
+                }
+                continuation.resume(returning: text)
+            }.start()
         }
-        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -31,7 +31,7 @@ import Testing
     @Test("a step of exactly 64 forgets what was before")
     func slide() {
         let window = CounterWindow(highest: 10, seen: .max)
-        #expect(window.accepting(73)?.seen == 1 << 63 | 1)
+        #expect(window.accepting(73)?.seen == UInt64(1) << 63 | 1)
         #expect(window.accepting(74)?.seen == 1)
     }
 }

@@ -51,7 +51,8 @@ struct CheckCommand: AsyncParsableCommand {
                 os: network.os.id,
                 verbose: verbose,
                 colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil),
-                showsProgress: !shared.quiet && isatty(STDERR_FILENO) == 1 && list.count > 1
+                showsProgress: !shared.quiet && isatty(STDERR_FILENO) == 1 && list.count > 1,
+                instant: network.at?.date ?? Date()
             )
             var output = CheckOutput(options: options, targets: list, stream: stream)
             try output.begin()

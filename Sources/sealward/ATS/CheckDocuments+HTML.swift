@@ -2,83 +2,115 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSDiagnostics
+import AppTransportSecurity
 import Findings
 import Foundation
 import TLSFacts
 
 extension CheckDocuments {
-    static func htmlHead(os: String) -> String {
-        """
-        <!doctype html>
-        <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-        <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-        <title>App Transport Security check</title><style>\(style)</style></head><body>
-        <h1>App Transport Security check</h1><p class="quiet">What an app on \(escape(os)) gets from these servers.</p>
-
-        """
+    /// What the page shows of one target.
+    static func page(_ report: TargetReport, os: String, at instant: Date) -> DiagnosisPage.Target {
+        var target = DiagnosisPage.Target(name: report.target)
+        target.verdicts = verdicts(report, os: os, at: instant)
+        target.configurations = report.results.map { row in
+            DiagnosisPage.Configuration(
+                section: row.configuration.section,
+                name: row.configuration.name,
+                result: DiagnosisPage.Result(rawValue: row.result.rawValue) ?? .undetermined,
+                isSmallest: report.isLeastPassing(row),
+                dictionary: propertyList(row.configuration.ats)
+            )
+        }
+        target.causes = report.decisive?.because ?? []
+        target.certificates = certificates(report)
+        if let exception = report.smallestException.value {
+            let present =
+                report.results.last { $0.configuration.isAppDictionary }?.configuration.ats ?? .dictionary([:])
+            target.before = propertyList(present)
+            target.after = propertyList(exception)
+        }
+        target.noExceptionHelps = report.smallestException.value == nil && report.decisive?.result == .fail
+        target.serverConfiguration = NginxSnippet.text(for: target.causes.map(\.code), host: report.host)
+        return target
     }
 
-    static let htmlTail = "</body></html>\n"
+    /// The verdict on the system that was asked for, and on others where the same connection tells it.
+    ///
+    /// One connection speaks for another system where that one could have made it too: the facts are of the default configuration,
+    /// the version is one that the system knows, and the judge agrees with what was measured.
+    private static func verdicts(_ report: TargetReport, os: String, at instant: Date) -> [DiagnosisPage.Verdict] {
+        guard let decisive = report.decisive, let profile = OSProfile.named(os) else { return [] }
+        let result = DiagnosisPage.Result(rawValue: decisive.result.rawValue) ?? .undetermined
+        let own = DiagnosisPage.Verdict(system: profile.name, result: result)
+        guard let facts = report.facts, !report.factsAreOfWiderHello, let url = try? LoadURL(report.target),
+            passes(decisive, url, profile, facts, instant) == (result == .pass)
+        else { return [own] }
+        var all: [DiagnosisPage.Verdict] = []
+        for id in stripSystems where id != os {
+            guard let other = OSProfile.named(id), facts.handshake.version <= other.maximumVersion else { continue }
+            all.append(.init(system: other.name, result: passes(decisive, url, other, facts, instant) ? .pass : .fail))
+        }
+        return all + [own]
+    }
 
-    static func html(_ report: TargetReport) -> String {
-        let result = report.decisive?.result.rawValue ?? "UNDETERMINED"
-        var text = "<section><h2><span class=\"\(result)\">\(result)</span> \(escape(report.target))</h2>\n"
-        text += "<div class=\"strip\">"
-        for row in report.results {
-            let marks = report.isLeastPassing(row) ? " smallest" : ""
-            text += "<span class=\"\(row.result.rawValue)\(marks)\" title=\"\(escape(row.configuration.name))\"></span>"
+    private static let stripSystems = ["ios9", "ios13", "ios17", "ios26", "macos15", "macos26"]
+
+    private static func passes(
+        _ row: ConfigurationResult,
+        _ url: LoadURL,
+        _ profile: OSProfile,
+        _ facts: ConnectionFacts,
+        _ instant: Date
+    ) -> Bool {
+        let policy = ATSPolicy(dictionary: ATSDictionary(row.configuration.ats), profile: profile)
+        return evaluate(policy.decide(url).requirements, facts, host: url.host, at: instant).passed
+    }
+
+    private static func certificates(_ report: TargetReport) -> [DiagnosisPage.Certificate] {
+        guard let chain = report.facts?.chain else { return [] }
+        let root = chain.anchor.map { [($0.certificate, " (\($0.kind.rawValue) root)")] } ?? []
+        return (chain.judged.map { ($0, "") } + root).map { certificate, suffix in
+            DiagnosisPage.Certificate(
+                name: certificate.subject + suffix,
+                notBefore: seconds(certificate.notBefore),
+                notAfter: seconds(certificate.notAfter)
+            )
         }
-        text += "</div>\n"
-        if let because = report.decisive?.because, !because.isEmpty {
-            text +=
-                "<ol>"
-                + because.map { "<li><code>\(escape($0.code.rawValue))</code> \(escape($0.message))</li>" }.joined()
-                + "</ol>\n"
-        }
-        if report.decisive?.result != .pass {
-            if let code = report.decisive?.because.first?.code, let snippet = CheckSnippets.nginx(for: code) {
-                text += "<p>On the server (nginx)</p><pre>\(escape(snippet))</pre>\n"
+    }
+
+    /// Seconds since 1970; a date of a hostile certificate may be far out.
+    static func seconds(_ date: Date) -> Int {
+        let value = date.timeIntervalSince1970
+        return value.isFinite ? Int(min(max(value, -1e12), 1e12)) : 0
+    }
+
+    /// The NSAppTransportSecurity dictionary in XML.
+    private static func propertyList(_ value: PropertyListValue) -> String {
+        var lines = ["<key>NSAppTransportSecurity</key>"]
+        write(value, "", &lines)
+        return lines.joined(separator: "\n")
+    }
+
+    private static func write(_ value: PropertyListValue, _ pad: String, _ lines: inout [String]) {
+        guard pad.utf8.count <= 64 else { return }
+        switch value {
+        case .dictionary(let members):
+            guard !members.isEmpty else { return lines.append("\(pad)<dict/>") }
+            lines.append("\(pad)<dict>")
+            for key in members.keys.sorted() {
+                lines.append("\(pad)    <key>\(escape(key))</key>")
+                if let member = members[key] { write(member, pad + "    ", &lines) }
             }
-            if let snippet = CheckSnippets.plist(report.smallestException) {
-                text += "<p>Or the smallest exception in Info.plist</p><pre>\(escape(snippet))</pre>\n"
-            } else if report.decisive?.result == .fail {
-                text += "<p>No exception helps.</p>\n"
-            }
+            lines.append("\(pad)</dict>")
+        case .array(let elements):
+            lines.append("\(pad)<array>")
+            for element in elements { write(element, pad + "    ", &lines) }
+            lines.append("\(pad)</array>")
+        case .boolean(let flag): lines.append("\(pad)<\(flag)/>")
+        case .integer(let number): lines.append("\(pad)<integer>\(number)</integer>")
+        case .real(let number): lines.append("\(pad)<real>\(number)</real>")
+        case .string(let text): lines.append("\(pad)<string>\(escape(text))</string>")
+        case .date, .data: lines.append("\(pad)<!-- \(value.kind) -->")
         }
-        if let facts = report.facts { text += html(facts) }
-        text += "<details><summary>Configurations</summary><table><tr><th>configuration<th>result<th>because</tr>\n"
-        for row in report.results {
-            let reasons = row.because.map { escape($0.code.rawValue) }.joined(separator: "<br>")
-            text +=
-                "<tr><td>\(escape(row.configuration.name))<td class=\"\(row.result.rawValue)\">\(row.result.rawValue)<td>\(reasons)</tr>\n"
-        }
-        return text + "</table></details></section>\n"
     }
-
-    private static func html(_ facts: ConnectionFacts) -> String {
-        var text = "<p>\(escape(facts.handshake.version.description)) · \(escape(facts.handshake.suite.description))"
-        if let group = facts.handshake.group { text += " · \(escape(group.description))" }
-        text += "</p>\n<table><tr><th>certificate<th>from<th>to</tr>\n"
-        for certificate in facts.chain.judged {
-            text +=
-                "<tr><td>\(escape(certificate.subject))<td>\(day(certificate.notBefore))<td>\(day(certificate.notAfter))</tr>\n"
-        }
-        if let anchor = facts.chain.anchor {
-            text += "<tr><td>\(escape(anchor.certificate.subject)) (\(anchor.kind.rawValue) root)<td>"
-            text += "\(day(anchor.certificate.notBefore))<td>\(day(anchor.certificate.notAfter))</tr>\n"
-        }
-        return text + "</table>\n"
-    }
-
-    private static func day(_ date: Date) -> String { String(date.formatted(.iso8601).prefix(10)) }
-
-    private static let style = """
-        :root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}body{max-width:60rem;margin:0 auto;padding:1rem}
-        section{border-top:1px solid #8886;padding:1rem 0;overflow-wrap:anywhere}h2{font-size:1.1rem}
-        h2 span{color:#fff;border-radius:.3rem;padding:.1rem .5rem}.quiet{opacity:.7}
-        .strip{display:flex;gap:2px}.strip span{flex:1;height:1rem;border-radius:2px}.strip .smallest{outline:2px solid currentColor}
-        span.PASS{background:#1a7f37}span.FAIL{background:#cf222e}span.UNDETERMINED{background:#9a6700}
-        table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.2rem .4rem;border-bottom:1px solid #8884;vertical-align:top}
-        td.FAIL{color:#cf222e}td.PASS{color:#1a7f37}td.UNDETERMINED{color:#9a6700}pre{overflow-x:auto;background:#8882;padding:.5rem}
-        """
 }

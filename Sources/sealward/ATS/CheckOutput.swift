@@ -3,6 +3,7 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
+import ArgumentParser
 import Findings
 import Foundation
 
@@ -14,6 +15,8 @@ struct CheckOutput {
         let verbose: Bool
         let colored: Bool
         let showsProgress: Bool
+        /// The moment of judgement.
+        let instant: Date
     }
 
     private let options: Options
@@ -22,6 +25,8 @@ struct CheckOutput {
     private let text: CheckText
     /// Rendered reports whose turn has not come; text only, never the reports themselves.
     private var waiting: [Int: String] = [:]
+    /// What the page shows, by the place of the target; only the HTML form collects it.
+    private var pages: [Int: DiagnosisPage.Target] = [:]
     private var turn = 0
     private var written = 0
     private var summary = CheckSummary()
@@ -49,8 +54,7 @@ struct CheckOutput {
             )
         case .junit: try stream.write(CheckDocuments.junitHead)
         case .markdown: try stream.write(CheckDocuments.markdownHead(os: options.os))
-        case .html: try stream.write(CheckDocuments.htmlHead(os: options.os))
-        case .text, .nscurl, .jsonl: break
+        case .text, .nscurl, .jsonl, .html: break
         }
     }
 
@@ -59,6 +63,8 @@ struct CheckOutput {
         summary.add(report)
         if options.format == .jsonl {
             try stream.write(report.json.rendered(pretty: false) + "\n")
+        } else if options.format == .html {
+            pages[index] = CheckDocuments.page(report, os: options.os, at: options.instant)
         } else {
             waiting[index] = render(report, index)
             while let next = waiting.removeValue(forKey: turn) {
@@ -80,7 +86,13 @@ struct CheckOutput {
         switch options.format {
         case .json: try stream.write(written == 0 ? "]\n}\n" : "\n  ]\n}\n")
         case .junit: try stream.write(CheckDocuments.junitTail)
-        case .html: try stream.write(CheckDocuments.htmlTail)
+        case .html:
+            let page = DiagnosisPage(
+                version: Sealward.configuration.version,
+                targets: pages.keys.sorted().compactMap { pages[$0] },
+                judgedAt: CheckDocuments.seconds(options.instant)
+            )
+            try stream.write(page.html())
         case .text:
             if targets.count > 1 {
                 try stream.write(
@@ -107,10 +119,9 @@ struct CheckOutput {
                 + report.json.rendered().split(separator: "\n", omittingEmptySubsequences: false).joined(
                     separator: "\n    "
                 )
-        case .jsonl: ""
+        case .jsonl, .html: ""
         case .junit: CheckDocuments.junit(report)
         case .markdown: CheckDocuments.markdown(report)
-        case .html: CheckDocuments.html(report)
         }
     }
 }

@@ -1,0 +1,50 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Foundation
+import TestSupport
+import Testing
+
+@testable import TrustStores
+@testable import TrustStoresSQLite
+
+/// What waits together is committed together. The bench `store-bench` demands four times the rate of one caller; here, on a busy
+/// machine and without optimisation, twice is enough to tell that flushes are shared.
+@Suite(.serialized) struct GroupCommitTests {
+    static func rate(_ callers: Int, _ store: any TrustStore) async throws -> Double {
+        let fixture = StoreFixture(store: store, another: { store }, reopened: nil)
+        var ids: [KeyIdentifier] = []
+        for _ in 0..<callers { ids.append(try await Sample.storeWithKey(in: fixture)) }
+        let keys = ids
+        let clock = ContinuousClock()
+        let start = clock.now
+        let counts = try await race(callers) { index -> UInt32 in
+            var counter: UInt32 = 0
+            while clock.now - start < .seconds(1) {
+                counter += 1
+                let advance = CounterAdvance(
+                    keyId: keys[index],
+                    counter: counter,
+                    mode: .strict,
+                    challenge: Sample.challenge()
+                )
+                let outcome = try await store.advance(advance, at: Sample.now)
+                #expect(outcome == .advanced(previous: counter - 1))
+            }
+            #expect(try await store.key(keys[index])?.counter == counter)
+            return counter
+        }
+        let elapsed = (clock.now - start).components
+        return Double(counts.reduce(0, +)) / (Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18)
+    }
+
+    @Test("64 waiting callers share flushes")
+    func sharing() async throws {
+        let store = try SQLTrustStore.sqlite(at: TemporaryFolder.shared.file("group.sqlite"))
+        let alone = try await Self.rate(1, store)
+        let waiting = try await Self.rate(64, store)
+        #expect(waiting > 2 * alone, "\(Int(alone))/s alone, \(Int(waiting))/s with 64 waiting")
+        await store.close()
+    }
+}
