@@ -180,6 +180,14 @@ package enum ServerExpectations {
             "ats.tls.no-forward-secrecy",
             "No common group, so ECDHE cannot be; the server then has RSA key exchange alone."
         ),
+        .init(
+            "group-brainpool-only",
+            Row.fail,
+            nil,
+            Row.fail13,
+            "ats.tls.no-common-group",
+            "No common group, and nothing but ECDHE: told by a hello that offers rare groups too."
+        ),
     ]
 
     static let suites: [ServerExpectation] = [
@@ -267,16 +275,16 @@ package enum ServerExpectations {
             Row.fail,
             Row.static12,
             Row.static12of13,
-            "ats.tls.no-common-suite",
-            "Documented; four RSA suites are left in Apple's evaluator, without it."
+            "ats.tls.no-forward-secrecy",
+            "Documented; four RSA suites are left in Apple's evaluator, without it, so FS off does not help."
         ),
         .init(
             "suite-static-aes128-cbc-sha256",
             Row.fail,
             Row.static12,
             Row.static12of13,
-            "ats.tls.no-common-suite",
-            "Documented; four RSA suites are left in Apple's evaluator, without it."
+            "ats.tls.no-forward-secrecy",
+            "Documented; four RSA suites are left in Apple's evaluator, without it, so FS off does not help."
         ),
         .init(
             "suite-static-aes256-cbc-sha",

@@ -160,10 +160,17 @@ package struct ConfigurationJudge: Sendable {
         host: String,
         known: HostEvidence
     ) -> Judgement {
-        let widest = known.widest?.facts.handshake
+        let widest = known.widest?.facts.handshake ?? known.explanation
         let verdict = evaluate(requirements, failed: outcome, host: host, widest: widest)
         var causes = verdict.causes
-        if case .alert(_, 40) = outcome, causes.first?.code == "ats.tls.handshake-failed" {
+        if let group = widest?.group, let suite = widest?.suite, requirements.suites.contains(suite),
+            !requirements.groups.contains(group), causes.first?.code == "ats.tls.handshake-failed"
+        {
+            causes[0] = Cause(
+                "ats.tls.no-common-group",
+                "The server agrees on a key with \(group) alone, which \(requirements.profile.name) does not offer."
+            )
+        } else if case .alert(_, 40) = outcome, causes.first?.code == "ats.tls.handshake-failed" {
             causes[0] = Cause(
                 "ats.tls.no-common-suite",
                 "The server refuses the handshake with alert 40 (handshake_failure): no suite, group or signature scheme that is "

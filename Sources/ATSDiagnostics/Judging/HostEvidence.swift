@@ -29,6 +29,8 @@ package struct HostEvidence: Sendable {
     package var chains: [[[UInt8]]: ChainFacts]
     /// The hellos that were sent; a second one after HelloRetryRequest does not count.
     package var hellos: Int
+    /// What the server negotiates when far more is offered than any system does; asked only where every hello was refused, to tell why.
+    package var explanation: HandshakeObservation?
     /// The address that answered first.
     package var address: String?
 

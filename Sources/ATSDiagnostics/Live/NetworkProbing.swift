@@ -66,6 +66,9 @@ struct NetworkProbing: ServerProbing {
             return outcome
         }
         evidence.address = server.settled?.ipAddress
+        if let last = offers.last, evidence.outcomes.values.allSatisfy(\.isRefusal), !evidence.outcomes.isEmpty {
+            evidence.explanation = await explanation(endpoint, server.candidates, maximum: last.maximum)
+        }
         let isPrivate = server.settled.map { AddressScope($0) == .local } ?? false
         for case .negotiated(let observation) in evidence.outcomes.values
         where evidence.chains[observation.certificates] == nil {
@@ -77,6 +80,39 @@ struct NetworkProbing: ServerProbing {
         }
         return evidence
     }
+
+    /// One more hello, with every suite and group that has a name here.
+    private func explanation(
+        _ endpoint: Endpoint,
+        _ addresses: [SocketAddress],
+        maximum: TLSFacts.TLSVersion
+    ) async -> HandshakeObservation? {
+        let timeout = TargetDeadline.remaining(atMost: connectTimeout)
+        guard timeout > .zero, !Task.isCancelled else { return nil }
+        let offer = HelloOffer(
+            minimumVersion: .tls10,
+            maximumVersion: maximum,
+            suites: NetworkProbing.everySuite,
+            groups: HelloOffer.commonGroups + NetworkProbing.rareGroups,
+            serverName: endpoint.host
+        )
+        let (outcome, _) = await prober.probe(offer, addresses: addresses, connectTimeout: timeout, timeout: timeout)
+        if case .negotiated(let observation) = outcome { return observation }
+        return nil
+    }
+
+    private static let everySuite: [CipherSuite] = {
+        let known = OSProfile.all.flatMap { $0.systemSuites + $0.forwardSecretSuites.value + $0.rsaSuites.value }
+        let rare: [CipherSuite] = [
+            .dheRSAWithAES256GCMSHA384, .dheRSAWithAES128GCMSHA256, .dheRSAWithAES256CBCSHA256, .dheRSAWithAES128CBCSHA256,
+            .dheRSAWithAES256CBCSHA, .dheRSAWithAES128CBCSHA,
+        ]
+        var seen: Set<CipherSuite> = []
+        return (known + rare).filter { seen.insert($0).inserted }
+    }()
+
+    /// secp192r1, secp224r1, secp256k1, the brainpool curves and X448: RFC 8422, RFC 7027, RFC 7748.
+    private static let rareGroups: [NamedGroup] = [19, 21, 22, 26, 27, 28, 30].map { NamedGroup(rawValue: $0) }
 
     func isPrivate(_ address: String) -> Bool {
         (try? SocketAddress(ipAddress: address, port: 0)).map { AddressScope($0) == .local } ?? false
@@ -125,6 +161,16 @@ private final class ServerAddress: @unchecked Sendable {
         switch outcome {
         case .connection(.refused), .connection(.unreachable), .connection(.nameNotFound): return
         default: lock.withLock { if chosen == nil { chosen = address } }
+        }
+    }
+}
+
+extension HandshakeOutcome {
+    /// A TLS answer that is a no.
+    fileprivate var isRefusal: Bool {
+        switch self {
+        case .alert, .protocolError: true
+        case .negotiated, .connection: false
         }
     }
 }
