@@ -65,7 +65,7 @@ package final class PostgresServer: Sendable {
 
     /// Starts the server and waits until it answers.
     package func start() throws {
-        let options = "-h 127.0.0.1 -p \(port) -k \(folder) -c max_connections=300 -c shared_buffers=64MB"
+        let options = "-h 127.0.0.1 -p \(port) -k \(folder) -c max_connections=1000 -c shared_buffers=64MB"
         try run("pg_ctl", ["-D", folder + "/data", "-l", folder + "/log", "-w", "-t", "60", "-o", options, "start"])
     }
 
