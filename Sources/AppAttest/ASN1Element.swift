@@ -82,7 +82,7 @@ struct ASN1Element {
             while !(rest.first == 0 && rest.dropFirst().first == 0) {
                 _ = try ASN1Element(readingFrom: &rest, rules, depth: depth + 1)
             }
-            content = rest[inside..<rest.startIndex]
+            content = whole[inside..<rest.startIndex]
             rest.removeFirst(2)
         } else {
             let length = try ASN1Element.length(first, &rest)
