@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import SwiftASN1
 
-/// The facts of one certificate (RFC 5280, section 4.1), read with SwiftASN1 so that nothing that Apple may issue is refused for
+/// The facts of one certificate (RFC 5280, section 4.1), read here so that nothing that Apple may issue is refused for
 /// the wrong reason, and so that one signature check is most of an attestation's cost.
 struct CertificateRecord {
     /// What was signed.
@@ -28,19 +27,17 @@ struct CertificateRecord {
     }
 
     init(der bytes: ArraySlice<UInt8>) throws(ASN1Fault) {
-        let root: ASN1Node
-        do { root = try DER.parse(bytes) } catch { throw ASN1Fault("a certificate is not DER") }
-        var outer = try NodeSequence(root, "a certificate")
+        var outer = try ASN1Members(try ASN1Element(bytes, .der), "a certificate")
         let signed = try outer.require()
         signedPart = signed.encodedBytes
-        var fields = try NodeSequence(signed, "a certificate's signed part")
-        guard let version = fields.optional(.init(tagWithNumber: 0, tagClass: .contextSpecific)),
+        var fields = try ASN1Members(signed, "a certificate's signed part")
+        guard let version = try fields.optional(Tag.context(0)),
             version.encodedBytes.elementsEqual([0xA0, 0x03, 0x02, 0x01, 0x02])
         else { throw ASN1Fault("a certificate has not version 3") }
-        serialNumber = try fields.primitive(.integer)
+        serialNumber = try fields.content(Tag.integer)
         let innerAlgorithm = try fields.require().encodedBytes
         issuer = try fields.require().encodedBytes
-        var validity = try NodeSequence(try fields.require(), "a certificate's validity")
+        var validity = try ASN1Members(try fields.require(), "a certificate's validity")
         notBefore = try validity.require().time()
         notAfter = try validity.require().time()
         try validity.end()
@@ -54,45 +51,41 @@ struct CertificateRecord {
         guard algorithm.encodedBytes == innerAlgorithm else {
             throw ASN1Fault("a certificate names two different signature algorithms")
         }
-        var algorithmFields = try NodeSequence(algorithm, "a signature algorithm")
-        signatureAlgorithm = try algorithmFields.primitive(.objectIdentifier)
-        signature = try CertificateRecord.bits(try outer.primitive(.bitString))
+        var algorithmFields = try ASN1Members(algorithm, "a signature algorithm")
+        signatureAlgorithm = try algorithmFields.content(Tag.objectIdentifier)
+        signature = try CertificateRecord.bits(try outer.content(Tag.bitString))
         try outer.end()
     }
 
-    private static func key(_ node: ASN1Node) throws(ASN1Fault) -> (ArraySlice<UInt8>?, ArraySlice<UInt8>) {
-        var info = try NodeSequence(node, "a certificate's key")
-        var algorithm = try NodeSequence(try info.require(), "a key algorithm")
-        let isEC = try algorithm.primitive(.objectIdentifier).elementsEqual(OID.ecPublicKey)
-        let curve = isEC ? algorithm.next()?.primitive(.objectIdentifier) : nil
-        let bits = try bits(try info.primitive(.bitString))
+    private static func key(_ node: ASN1Element) throws(ASN1Fault) -> (ArraySlice<UInt8>?, ArraySlice<UInt8>) {
+        var info = try ASN1Members(node, "a certificate's key")
+        var algorithm = try ASN1Members(try info.require(), "a key algorithm")
+        let isEC = try algorithm.content(Tag.objectIdentifier).elementsEqual(OID.ecPublicKey)
+        let curve = isEC ? try algorithm.next()?.content(of: Tag.objectIdentifier) : nil
+        let bits = try bits(try info.content(Tag.bitString))
         try info.end()
         return (curve, bits)
     }
 
-    private static func extensions(_ fields: inout NodeSequence) throws(ASN1Fault) -> [Extension] {
-        guard let tagged = fields.optional(.init(tagWithNumber: 3, tagClass: .contextSpecific)) else { return [] }
-        var wrapper = try NodeSequence(
-            tagged,
-            "a certificate's extensions",
-            tag: .init(tagWithNumber: 3, tagClass: .contextSpecific)
-        )
-        var list = try NodeSequence(try wrapper.require(), "a certificate's extensions")
+    private static func extensions(_ fields: inout ASN1Members) throws(ASN1Fault) -> [Extension] {
+        guard let tagged = try fields.optional(Tag.context(3)) else { return [] }
+        var wrapper = try ASN1Members(tagged, "a certificate's extensions", tag: Tag.context(3))
+        var list = try ASN1Members(try wrapper.require(), "a certificate's extensions")
         try wrapper.end()
         var extensions: [Extension] = []
-        while let node = list.next() {
+        while let node = try list.next() {
             guard extensions.count < 64 else { throw ASN1Fault("a certificate has more than 64 extensions") }
-            var parts = try NodeSequence(node, "a certificate's extension")
-            let id = try parts.primitive(.objectIdentifier)
+            var parts = try ASN1Members(node, "a certificate's extension")
+            let id = try parts.content(Tag.objectIdentifier)
             var isCritical = false
-            if let flag = parts.optional(.boolean) {
+            if let flag = try parts.optional(Tag.boolean) {
                 // DER: false is the default and is left out, true is 0xFF.
-                guard flag.primitive(.boolean)?.elementsEqual([0xFF]) == true else {
+                guard flag.content.elementsEqual([0xFF]) else {
                     throw ASN1Fault("a certificate's extension has a critical flag that is not DER")
                 }
                 isCritical = true
             }
-            let value = try parts.primitive(.octetString)
+            let value = try parts.content(Tag.octetString)
             try parts.end()
             guard !extensions.contains(where: { $0.id == id }) else {
                 throw ASN1Fault("a certificate has one extension twice")

@@ -3,7 +3,6 @@
 
 package import Findings
 package import FoundationEssentials
-import SwiftASN1
 
 /// A certificate for reading: nothing in it is verified.
 package struct CertificateSummary: Sendable {
@@ -50,17 +49,21 @@ package struct CertificateSummary: Sendable {
 
     /// `CN=..., O=...` in the order of the certificate.
     private static func name(_ der: ArraySlice<UInt8>) -> String {
-        guard let root = try? DER.parse(der), let sets = root.children else { return "?" }
         var parts: [String] = []
-        for set in sets {
-            for pair in set.children.map(Array.init) ?? [] {
-                guard let members = pair.children.map(Array.init), members.count == 2,
-                    let id = members.first?.primitive(.objectIdentifier), let value = members.last,
-                    case .primitive(let content) = value.content
-                else { continue }
-                let key = shortNames[Array(id)] ?? dotted(id)
-                parts.append(key + "=" + (String(validating: content, as: UTF8.self) ?? content.hexadecimal))
+        do throws(ASN1Fault) {
+            var sets = try ASN1Members(try ASN1Element(der, .der), "a name")
+            while let set = try sets.next() {
+                var pairs = try ASN1Members(set, "a name", tag: Tag.set)
+                while let pair = try pairs.next() {
+                    var members = try ASN1Members(pair, "a name")
+                    let id = try members.content(Tag.objectIdentifier)
+                    let value = try members.require().content
+                    let text = String(validating: value, as: UTF8.self) ?? value.hexadecimal
+                    parts.append((shortNames[Array(id)] ?? dotted(id)) + "=" + text)
+                }
             }
+        } catch {
+            parts.append("?")
         }
         return parts.joined(separator: ", ")
     }

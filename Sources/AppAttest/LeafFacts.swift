@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
-import SwiftASN1
 
 /// What the leaf certificate of an attestation says about the device. Information, not proof of health.
 public struct LeafFacts: Hashable, Sendable {
@@ -33,26 +32,35 @@ public struct LeafFacts: Hashable, Sendable {
     }
 
     /// The members `[n] { OCTET STRING text }` of a sequence; other members are passed over.
-    private static func taggedStrings(_ value: ArraySlice<UInt8>) -> [(tag: UInt, text: String)] {
-        guard let root = try? DER.parse(value), root.identifier == .sequence, let members = root.children else {
+    private static func taggedStrings(_ value: ArraySlice<UInt8>) -> [(tag: UInt32, text: String)] {
+        var found: [(tag: UInt32, text: String)] = []
+        guard let root = try? ASN1Element(value, .der), var members = try? ASN1Members(root, "the system") else {
             return []
         }
-        return members.compactMap { member in
-            guard member.identifier.tagClass == .contextSpecific, let children = member.children,
-                let content = children.first(where: { _ in true })?.primitive(.octetString),
-                let text = String(validating: content, as: UTF8.self),
+        while let member = try? members.next() {
+            guard let text = octets(in: member).flatMap({ String(validating: $0, as: UTF8.self) }),
                 text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value < 0x7F }), text.utf8.count <= 64
-            else { return nil }
-            return (member.identifier.tagNumber, text)
+            else { continue }
+            found.append((member.number, text))
         }
+        return found
     }
 
     /// The octets of `SEQUENCE { [3] { OCTET STRING } }`.
     private static func accessControl(_ value: ArraySlice<UInt8>) -> [UInt8]? {
-        guard let root = try? DER.parse(value), root.identifier == .sequence, let members = root.children,
-            let member = members.first(where: { $0.identifier == .init(tagWithNumber: 3, tagClass: .contextSpecific) }),
-            let content = member.children?.first(where: { _ in true })?.primitive(.octetString)
-        else { return nil }
-        return Array(content)
+        guard let root = try? ASN1Element(value, .der), var members = try? ASN1Members(root, "the access control")
+        else {
+            return nil
+        }
+        while let member = try? members.next() {
+            if member.tag == Tag.context(3) { return octets(in: member).map(Array.init) }
+        }
+        return nil
+    }
+
+    /// The octets in `[n] { OCTET STRING }`, where nothing else is in it.
+    private static func octets(in member: ASN1Element) -> ArraySlice<UInt8>? {
+        guard member.tag & 0xE0 == 0xA0, let inside = try? ASN1Element(member.content, .der) else { return nil }
+        return inside.content(of: Tag.octetString)
     }
 }

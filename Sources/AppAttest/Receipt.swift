@@ -3,7 +3,6 @@
 
 public import Findings
 public import FoundationEssentials
-import SwiftASN1
 
 /// An App Attest receipt as it was sent, read but not judged.
 ///
@@ -46,16 +45,14 @@ public struct Receipt: Sendable {
 
     /// `SET OF SEQUENCE { type INTEGER, version INTEGER, value OCTET STRING }`, in any order.
     private static func fields(_ payload: [UInt8]) throws(ASN1Fault) -> [Field] {
-        let root: ASN1Node
-        do { root = try BER.parse(payload) } catch { throw ASN1Fault("the fields are not BER") }
-        var list = try NodeSequence(root, "the list of fields", tag: .set)
+        var list = try ASN1Members(try ASN1Element(payload[...], .ber), "the list of fields", tag: Tag.set)
         var fields: [Field] = []
-        while let node = list.next() {
+        while let node = try list.next() {
             guard fields.count < 64 else { throw ASN1Fault("there are more than 64 fields") }
-            var parts = try NodeSequence(node, "a field")
-            let number = try small(try parts.primitive(.integer))
-            let version = try small(try parts.primitive(.integer))
-            fields.append(Field(number: number, version: version, value: Array(try parts.primitive(.octetString))))
+            var parts = try ASN1Members(node, "a field")
+            let number = try small(try parts.content(Tag.integer))
+            let version = try small(try parts.content(Tag.integer))
+            fields.append(Field(number: number, version: version, value: Array(try parts.content(Tag.octetString))))
             try parts.end()
         }
         return fields
