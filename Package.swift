@@ -177,7 +177,7 @@ let package = Package(
         tests(of: "TLSProbe", ["TLSFacts", "Findings", .crypto, .nioCore, .nioPosix]),
         tests(
             of: "ATSClient",
-            ["AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .httpTypes, .nioCore, .nioPosix]
+            ["AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .httpTypes, .nioCore, .nioPosix, .nioHTTP1]
         ),
         tests(of: "TrustStores", ["AppAttest", "DeviceSimulator", "TrustStoresSQLite", "TrustStoresPostgres"]),
         tests(of: "AppleServices", ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", .jwt, .crypto, .logging]),

@@ -40,6 +40,8 @@ final class ConnectionPool: Sendable {
     private struct Host {
         var idle: [HTTPConnection] = []
         var shared: [Shared] = []
+        /// HTTP/2 connections that take no new streams and still have some.
+        var draining: [Shared] = []
         var connections: [ObjectIdentifier: HTTPConnection] = [:]
         var opening = 0
         var waiters: CircularBuffer<Waiter> = []
@@ -219,19 +221,34 @@ final class ConnectionPool: Sendable {
 
     /// A stream of an HTTP/2 connection is over.
     func endStream(of connection: HTTPConnection) {
-        let (waiter, isUnused) = state.withLockedValue { state -> (Waiter?, Bool) in
-            guard let index = state.hosts[connection.key]?.shared.firstIndex(where: { $0.connection === connection })
-            else {
-                return (nil, false)
+        let key = connection.key
+        let end = state.withLockedValue { state -> StreamEnd in
+            if let index = state.hosts[key]?.draining.firstIndex(where: { $0.connection === connection }) {
+                state.hosts[key]?.draining[index].streams -= 1
+                return state.hosts[key]?.draining[index].streams == 0 ? .close : .goOn
             }
-            if let waiter = state.hosts[connection.key]?.waiters.popFirst() { return (waiter, false) }
-            state.hosts[connection.key]?.shared[index].streams -= 1
-            return (nil, state.hosts[connection.key]?.shared[index].streams == 0)
+            guard let index = state.hosts[key]?.shared.firstIndex(where: { $0.connection === connection }) else {
+                return .goOn
+            }
+            if let waiter = state.hosts[key]?.waiters.popFirst() { return .serve(waiter) }
+            state.hosts[key]?.shared[index].streams -= 1
+            guard state.hosts[key]?.shared[index].streams == 0 else { return .goOn }
+            return state.isShutDown ? .close : .rest
         }
-        waiter?.continuation.resume(returning: Lease(connection: connection, isReused: true))
-        guard isUnused else { return }
-        if state.withLockedValue({ $0.isShutDown }) { return connection.channel.close(promise: nil) }
-        connection.channel.eventLoop.scheduleTask(in: keepAlive) { self.closeIfUnused(connection) }
+        switch end {
+        case .goOn: break
+        case .serve(let waiter): waiter.continuation.resume(returning: Lease(connection: connection, isReused: true))
+        case .close: connection.channel.close(promise: nil)
+        case .rest: connection.channel.eventLoop.scheduleTask(in: keepAlive) { self.closeIfUnused(connection) }
+        }
+    }
+
+    /// What becomes of an HTTP/2 connection after one of its streams.
+    private enum StreamEnd {
+        case goOn
+        case serve(Waiter)
+        case close
+        case rest
     }
 
     private func closeIfUnused(_ connection: HTTPConnection) {
@@ -248,7 +265,9 @@ final class ConnectionPool: Sendable {
             else {
                 return false
             }
-            return state.hosts[connection.key]?.shared.remove(at: index).streams == 0
+            guard let drained = state.hosts[connection.key]?.shared.remove(at: index) else { return false }
+            if drained.streams > 0 { state.hosts[connection.key]?.draining.append(drained) }
+            return drained.streams == 0
         }
         if isUnused { connection.channel.close(promise: nil) }
     }
@@ -260,6 +279,7 @@ final class ConnectionPool: Sendable {
             state.hosts[key]?.connections[ObjectIdentifier(connection)] = nil
             state.hosts[key]?.idle.removeAll { $0 === connection }
             state.hosts[key]?.shared.removeAll { $0.connection === connection }
+            state.hosts[key]?.draining.removeAll { $0.connection === connection }
         }
         openForWaiters(key)
         tidy(key)

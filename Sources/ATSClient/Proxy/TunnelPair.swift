@@ -26,6 +26,7 @@ final class TunnelPair {
     private var frontMissedRead = false
     private var backMissedRead = false
     private var isClosed = false
+    private var closesAfterJudgement = false
 
     init(front: any Channel, back: any Channel, watch: TunnelWatch?, idleTimeout: TimeAmount) {
         self.front = front
@@ -102,6 +103,7 @@ final class TunnelPair {
         watching = .none
         for bytes in held { front.write(bytes, promise: nil) }
         front.flush()
+        if closesAfterJudgement { return close() }
         resume(isFront: false)
     }
 
@@ -145,11 +147,20 @@ final class TunnelPair {
         isClosed = true
         frontContext = nil
         backContext = nil
-        // What is written already still goes out before the close.
-        front.flush()
-        back.flush()
-        front.close(promise: nil)
-        back.close(promise: nil)
+        // What was taken from one side still reaches the other: an empty write is done when everything before it is.
+        for channel in [front, back] {
+            channel.writeAndFlush(ByteBuffer()).whenComplete { _ in channel.close(promise: nil) }
+            channel.eventLoop.scheduleTask(in: idleTimeout) { channel.close(promise: nil) }
+        }
+    }
+
+    /// A side is closed; a flight that is being judged is still delivered.
+    fileprivate func sideClosed() {
+        if case .judging = watching {
+            closesAfterJudgement = true
+        } else {
+            close()
+        }
     }
 
     private func armIdle() {
@@ -193,7 +204,7 @@ private final class TunnelHandler: ChannelDuplexHandler {
         }
     }
 
-    func channelInactive(context: ChannelHandlerContext) { pair.close() }
+    func channelInactive(context: ChannelHandlerContext) { pair.sideClosed() }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { pair.close() }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { pair.sideClosed() }
 }

@@ -1,0 +1,269 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSClient
+import AppTransportSecurity
+import Findings
+import Foundation
+import NIOCore
+import NIOPosix
+import TestSupport
+import Testing
+
+/// The proxy on a free port, for the length of one test.
+struct RunningProxy: Sendable {
+    let proxy: ATSProxy
+    let port: Int
+    let events: Recorder
+
+    actor Recorder {
+        private(set) var all: [ATSProxy.Event] = []
+        func add(_ event: ATSProxy.Event) { all.append(event) }
+    }
+
+    static func with(
+        _ servers: LoopbackServers,
+        _ json: String = "{}",
+        change: (inout ATSProxy.Configuration) -> Void = { _ in },
+        body: @Sendable (RunningProxy) async throws -> Void
+    ) async throws {
+        var configuration = ATSProxy.Configuration()
+        configuration.port = 0
+        configuration.connectTimeout = .seconds(3)
+        configuration.addressOverrides = try servers.resolveEntries.map { try AddressOverride($0) }
+        change(&configuration)
+        let (ports, announce) = AsyncStream.makeStream(of: Int.self)
+        let recorder = Recorder()
+        let proxy = try ATSProxy(
+            policy: try Fixture.policy(json),
+            trust: try Fixture.trust(servers),
+            configuration: configuration,
+            onListening: { _, port in announce.yield(port) },
+            onEvent: { event in Task { await recorder.add(event) } }
+        )
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await proxy.run() }
+            var iterator = ports.makeAsyncIterator()
+            let port = try #require(await iterator.next())
+            try await body(RunningProxy(proxy: proxy, port: port, events: recorder))
+            group.cancelAll()
+        }
+    }
+}
+
+@Suite(.enabled(if: LoopbackServers.isAvailable && Programs.has("curl")))
+struct ATSProxyTests {
+    @Test(
+        "curl through CONNECT: what complies arrives, what does not gets 403 or, where nothing answers, 502",
+        arguments: [
+            ("modern", "200", 0), ("http2", "200", 0), ("tls13-only", "200", 0), ("expired", "403", 56),
+            ("self-signed", "403", 56), ("tls11-only", "403", 56), ("suite-static-aes128-gcm-sha256", "403", 56),
+            ("plain-http", "502", 56), ("refused", "502", 56), ("closing", "502", 56),
+        ]
+    )
+    func connect(kind: String, status: String, exit: Int) async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await RunningProxy.with(servers) { running in
+            let server = try servers.server(kind)
+            let result = try await Programs.run(
+                "curl",
+                [
+                    "-sk", "-m", "20", "-x", "http://127.0.0.1:\(running.port)", "-o", "/dev/null", "-w",
+                    "%{http_connect} %{http_code}", server.url,
+                ]
+            )
+            #expect(result.status == Int32(exit), "\(result.error)")
+            #expect(result.output.contains(status), "\(result.output)")
+        }
+    }
+
+    @Test("The refusal explains itself: cause, error and key")
+    func explanation() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await RunningProxy.with(servers) { running in
+            let server = try servers.server("tls11-only")
+            let answer = try await RawConnection.exchange(
+                port: running.port,
+                send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+            )
+            #expect(answer.hasPrefix("HTTP/1.1 403 "))
+            #expect(answer.contains("ats.tls.version-too-low"))
+            #expect(answer.contains("NSExceptionMinimumTLSVersion = TLSv1.1"))
+            #expect(answer.contains("-1200"))
+        }
+    }
+
+    @Test("Monitor mode lets through and reports")
+    func monitor() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await RunningProxy.with(servers, change: { $0.isMonitoring = true }) { running in
+            let result = try await Programs.run(
+                "curl",
+                ["-sk", "-m", "20", "-x", "http://127.0.0.1:\(running.port)", try servers.server("expired").url]
+            )
+            #expect(result.status == 0, "\(result.error)")
+            #expect(await running.events.all.map(\.result).contains(.wouldRefuse))
+        }
+    }
+
+    @Test("Something that is not TLS goes nowhere, even into a tunnel that was opened")
+    func cleartextInTunnel() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await RunningProxy.with(servers) { running in
+            let server = try servers.server("modern")
+            let answer = try await RawConnection.exchange(
+                port: running.port,
+                send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n"
+            )
+            #expect(answer == "HTTP/1.1 200 Connection established\r\n\r\n")
+        }
+    }
+
+    @Test(
+        "A handshake up to TLS 1.2 that breaks the policy is cut, though the probe complied",
+        arguments: [false, true]
+    )
+    func watchedHandshake(complies: Bool) async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await RunningProxy.with(servers) { running in
+            // A client that offers less than the app would make this server choose a suite without forward secrecy.
+            let server = try servers.server("tls13-and-static-12")
+            var arguments = ["-sk", "-m", "20", "-x", "http://127.0.0.1:\(running.port)", server.url]
+            if !complies { arguments += ["--tls-max", "1.2", "--ciphers", "AES128-GCM-SHA256:@SECLEVEL=0"] }
+            let result = try await Programs.run("curl", arguments)
+            #expect((result.status == 0) == complies, "\(result.error)")
+        }
+    }
+
+    @Test(
+        "The proxy refuses itself, link-local and metadata addresses",
+        arguments: [
+            "169.254.169.254:80", "169.254.1.1:443", "[fe80::1]:443", "100.100.100.200:443", "0.0.0.0:443", "self",
+        ]
+    )
+    func forbidden(target: String) async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await RunningProxy.with(servers) { running in
+            let place = target == "self" ? "127.0.0.1:\(running.port)" : target
+            let answer = try await RawConnection.exchange(
+                port: running.port,
+                send: "CONNECT \(place) HTTP/1.1\r\nConnection: close\r\n\r\n"
+            )
+            #expect(answer.hasPrefix("HTTP/1.1 403 "), "\(answer)")
+            let plain = try await RawConnection.exchange(
+                port: running.port,
+                send: "GET http://\(place)/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+            )
+            #expect(plain.hasPrefix("HTTP/1.1 403 ") || plain.hasPrefix("HTTP/1.1 502 "), "\(plain)")
+        }
+    }
+
+    @Test(
+        "Requests that are none get an answer, and nothing else happens",
+        arguments: [
+            ("GET / HTTP/1.1\r\nHost: x\r\n", "400"), ("CONNECT nonsense HTTP/1.1\r\n", "400"),
+            ("CONNECT a/b:443 HTTP/1.1\r\n", "400"), ("GET https://api.example.com/ HTTP/1.1\r\nHost: x\r\n", "400"),
+            ("\u{1}\u{2}\u{3}\r\n", "400"),
+        ]
+    )
+    func malformed(request: String, status: String) async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await RunningProxy.with(servers) { running in
+            let answer = try await RawConnection.exchange(
+                port: running.port,
+                send: request + "Connection: close\r\n\r\n"
+            )
+            #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
+        }
+    }
+
+    @Test("Beyond loopback only with passwords, and then only with the right one")
+    func credentials() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        var open = ATSProxy.Configuration()
+        open.listenAddress = "0.0.0.0"
+        #expect(throws: ATSProxy.Misconfiguration.self) {
+            try ATSProxy(policy: try Fixture.policy("{}"), trust: try Fixture.trust(servers), configuration: open)
+        }
+        let url = try servers.server("modern").url
+        try await RunningProxy.with(servers, change: { $0.credentials = ["me:secret"] }) { running in
+            for (user, status) in [("me:secret", Int32(0)), ("me:wrong", 56), ("", 56)] {
+                let proxy =
+                    user.isEmpty ? "http://127.0.0.1:\(running.port)" : "http://\(user)@127.0.0.1:\(running.port)"
+                let result = try await Programs.run("curl", ["-sk", "-m", "20", "-x", proxy, url])
+                #expect(result.status == status, "\(user): \(result.error)")
+            }
+        }
+    }
+
+    @Test("From traffic to policy: the smallest dictionary that lets all of it through")
+    func summary() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await RunningProxy.with(servers) { running in
+            for kind in ["modern", "tls11-only", "expired"] {
+                let url = try servers.server(kind).url
+                _ = try await Programs.run("curl", ["-sk", "-m", "20", "-x", "http://127.0.0.1:\(running.port)", url])
+            }
+            let summary = await running.proxy.summary()
+            #expect(summary.hosts.count == 3)
+            #expect(summary.hosts.map(\.refused).reduce(0, +) == 2)
+            #expect(
+                summary.dictionary
+                    == .dictionary([
+                        "NSExceptionDomains": .dictionary([
+                            LoopbackServers.host: .dictionary(["NSExceptionMinimumTLSVersion": .string("TLSv1.1")])
+                        ])
+                    ])
+            )
+            #expect(summary.impossible == ["\(LoopbackServers.host):\(try servers.server("expired").port)"])
+        }
+    }
+
+    @Test("Plain HTTP passes where the dictionary allows it: keep-alive, 10 MB both ways, and urllib")
+    func plainHTTP() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await PlainServer.with { server in
+            let entry = AddressOverride(host: LoopbackServers.host, port: server.port, address: "127.0.0.1")
+            let other = AddressOverride(host: LoopbackServers.otherHost, port: server.port, address: "127.0.0.1")
+            let allowed = Fixture.exception("\"NSExceptionAllowsInsecureHTTPLoads\":true")
+            try await RunningProxy.with(servers, allowed, change: { $0.addressOverrides = [entry, other] }) { running in
+                let proxy = "http://127.0.0.1:\(running.port)"
+                let base = "http://\(LoopbackServers.host):\(server.port)"
+                let big = try await Programs.run(
+                    "curl",
+                    [
+                        "-s", "-m", "30", "-x", proxy, "-o", "/dev/null", "-w", "%{size_download}",
+                        base + "/bytes/10000000",
+                    ]
+                )
+                #expect(big.output == "10000000", "\(big.error)")
+                let two = try await Programs.run(
+                    "curl",
+                    ["-s", "-m", "30", "-x", proxy, "-w", "%{num_connects}\n", base + "/bytes/1", base + "/bytes/1"]
+                )
+                #expect(two.output.contains("1\n") && two.output.hasSuffix("0\n"), "\(two.output)")
+                let folder = try TemporaryDirectory()
+                try Data(repeating: 7, count: 10_000_000).write(to: URL(fileURLWithPath: folder.path("body")))
+                let up = try await Programs.run(
+                    "curl",
+                    ["-s", "-m", "30", "-x", proxy, "--data-binary", "@" + folder.path("body"), base + "/count"]
+                )
+                #expect(up.output == "10000000", "\(up.error)")
+                let script =
+                    "import sys,urllib.request as u;o=u.build_opener(u.ProxyHandler({'http':sys.argv[1]}));"
+                    + "print(len(o.open(sys.argv[2]).read()))"
+                let python = try await Programs.run("python3", ["-c", script, proxy, base + "/bytes/12345"])
+                #expect(python.output == "12345\n", "\(python.error)")
+                let blocked = try await Programs.run(
+                    "curl",
+                    [
+                        "-s", "-m", "30", "-x", proxy, "-w", "%{http_code}",
+                        "http://\(LoopbackServers.otherHost):\(server.port)/",
+                    ]
+                )
+                #expect(blocked.output.hasSuffix("403"))
+                #expect(blocked.output.contains("ats.cleartext.blocked"))
+            }
+        }
+    }
+}

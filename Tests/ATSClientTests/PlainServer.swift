@@ -1,0 +1,184 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+
+/// A small HTTP server on loopback that behaves, or misbehaves, as the path says.
+struct PlainServer: Sendable {
+    let port: Int
+
+    var url: String { "http://127.0.0.1:\(port)" }
+
+    static func with(_ body: @Sendable (PlainServer) async throws -> Void) async throws {
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 256)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+                    try channel.pipeline.syncOperations.addHandler(PlainHandler())
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        do {
+            try await body(PlainServer(port: server.localAddress?.port ?? 0))
+            try await server.close()
+        } catch {
+            try? await server.close()
+            throw error
+        }
+    }
+}
+
+private final class PlainHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private var head: HTTPRequestHead?
+    private var received = 0
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            self.head = head
+            received = 0
+        case .body(let part): received += part.readableBytes
+        case .end:
+            guard let head else { return }
+            respond(context, head)
+        }
+    }
+
+    private func respond(_ context: ChannelHandlerContext, _ head: HTTPRequestHead) {
+        let parts = head.uri.split(separator: "/").map(String.init)
+        let number = parts.dropFirst().first.flatMap { Int($0) } ?? 0
+        switch parts.first {
+        case "bytes": send(context, ByteBuffer(repeating: 120, count: number))
+        case "count": send(context, ByteBuffer(string: String(received)))
+        case "fields":
+            send(
+                context,
+                ByteBuffer(string: head.headers.map { "\($0.name.lowercased()): \($0.value)" }.joined(separator: "\n"))
+            )
+        case "redirect":
+            send(context, ByteBuffer(), status: number, location: head.uri.components(separatedBy: "to=").last)
+        case "stall": raw(context, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+        case "short": raw(context, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", close: true)
+        case "silent": break
+        case "garbage": raw(context, "220 smtp.example.com ESMTP\r\n\r\n", close: true)
+        case "headers":
+            endless(context, "HTTP/1.1 200 OK\r\n", "X-Field: " + String(repeating: "a", count: 1000) + "\r\n")
+        case "endless": endless(context, "HTTP/1.1 200 OK\r\n\r\n", String(repeating: "b", count: 10_000))
+        case "early":
+            raw(
+                context,
+                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+            )
+        default: send(context, ByteBuffer(string: "ok"))
+        }
+    }
+
+    private func send(_ context: ChannelHandlerContext, _ body: ByteBuffer, status: Int = 200, location: String? = nil)
+    {
+        var head = HTTPResponseHead(version: .http1_1, status: HTTPResponseStatus(statusCode: status))
+        head.headers.add(name: "content-length", value: String(body.readableBytes))
+        if let location { head.headers.add(name: "location", value: location) }
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+    }
+
+    /// Writes bytes below the HTTP encoder.
+    private func raw(_ context: ChannelHandlerContext, _ text: String, close: Bool = false) {
+        guard let encoder = try? context.pipeline.syncOperations.context(handlerType: HTTPResponseEncoder.self) else {
+            return context.close(promise: nil)
+        }
+        encoder.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
+        if close { encoder.close(promise: nil) }
+    }
+
+    private func endless(_ context: ChannelHandlerContext, _ start: String, _ rest: String) {
+        raw(context, start)
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        let channel = context.channel
+        channel.eventLoop.scheduleRepeatedTask(initialDelay: .milliseconds(5), delay: .milliseconds(1)) { task in
+            guard channel.isActive else { return task.cancel() }
+            if channel.isWritable { bound.value.0.raw(bound.value.1, rest) }
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+}
+
+/// One connection of plain bytes.
+enum RawConnection {
+    /// Sends the text and returns everything that comes until the other side closes or `limit` passes.
+    static func exchange(port: Int, send text: String, limit: TimeAmount = .seconds(10)) async throws -> String {
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let promise = loop.makePromise(of: String.self)
+        let channel = try await ClientBootstrap(group: loop)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(Collector(promise))
+                }
+            }
+            .connect(host: "127.0.0.1", port: port).get()
+        channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
+        let timer = loop.scheduleTask(in: limit) { channel.close(promise: nil) }
+        defer { timer.cancel() }
+        return try await promise.futureResult.get()
+    }
+
+    private final class Collector: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+
+        private var text = ""
+        private let promise: EventLoopPromise<String>
+
+        init(_ promise: EventLoopPromise<String>) { self.promise = promise }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) { text += String(buffer: unwrapInboundIn(data)) }
+
+        func channelInactive(context: ChannelHandlerContext) { promise.succeed(text) }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    }
+}
+
+/// Programs of the system that tests use.
+enum Programs {
+    struct Result: Sendable {
+        let status: Int32
+        let output: String
+        let error: String
+    }
+
+    static func has(_ name: String) -> Bool {
+        ProcessInfo.processInfo.environment["PATH", default: ""].split(separator: ":")
+            .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
+    }
+
+    /// Runs a program to its end without holding a thread of the tests.
+    static func run(_ name: String, _ arguments: [String]) async throws -> Result {
+        try await NIOThreadPool.singleton.runIfActive {
+            let process = Process()
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            process.arguments = [name] + arguments
+            let (output, error) = (Pipe(), Pipe())
+            process.standardInput = FileHandle.nullDevice
+            process.standardOutput = output
+            process.standardError = error
+            try process.run()
+            let text = output.fileHandleForReading.readDataToEndOfFile()
+            let complaint = error.fileHandleForReading.readDataToEndOfFile()
+            process.waitUntilExit()
+            return Result(
+                status: process.terminationStatus,
+                output: String(decoding: text, as: UTF8.self),
+                error: String(decoding: complaint, as: UTF8.self)
+            )
+        }
+    }
+}

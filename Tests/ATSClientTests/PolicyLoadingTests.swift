@@ -1,0 +1,71 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSClient
+import AppTransportSecurity
+import Findings
+import TLSFacts
+import Testing
+
+struct PolicyLoadingTests {
+    private static let plist = """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <plist version="1.0"><dict><key>NSAppTransportSecurity</key><dict><key>NSExceptionDomains</key><dict>
+        <key>old.example.com</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.1</string></dict>
+        </dict></dict></dict></plist>
+        """
+
+    @Test("A policy reads the same from an Info.plist, from JSON, and built in code")
+    func sameFromAll() throws {
+        var rules = TransportSecurityRules()
+        rules.except("old.example.com", minimumTLS: .tls11)
+        let json = "{\"NSExceptionDomains\":{\"old.example.com\":{\"NSExceptionMinimumTLSVersion\":\"TLSv1.1\"}}}"
+        let policies = [
+            try ATSPolicy(infoPlist: Array(Self.plist.utf8)), try ATSPolicy(json: Array(json.utf8)),
+            ATSPolicy(dictionary: rules.dictionary, profile: .standard),
+        ]
+        for policy in policies {
+            #expect(policy.decide(try LoadURL("https://old.example.com/")).requirements.minimumTLS == .tls11)
+            #expect(policy.decide(try LoadURL("http://old.example.com/")).verdict == .blocked)
+            #expect(policy.decide(try LoadURL("https://other.example.com/")).requirements.minimumTLS == .tls12)
+        }
+    }
+
+    @Test("An empty list of pins stays a pin, and an entry without arguments restores the defaults")
+    func emptyEntries() throws {
+        var rules = TransportSecurityRules()
+        rules.allowArbitraryLoads(true)
+        rules.except("strict.example.com")
+        rules.pin("pinned.example.com", leaves: [])
+        let policy = ATSPolicy(dictionary: rules.dictionary, profile: .standard)
+        #expect(policy.decide(try LoadURL("http://strict.example.com/")).verdict == .blocked)
+        #expect(policy.decide(try LoadURL("http://other.example.com/")).verdict != .blocked)
+        #expect(policy.decide(try LoadURL("https://pinned.example.com/")).requirements.pins?.leaves?.isEmpty == true)
+    }
+
+    @Test(
+        "Overrides as curl takes them",
+        arguments: [
+            ("api.example.com:443:127.0.0.1", "api.example.com 443 127.0.0.1"), ("A.example:1:::1", "a.example 1 ::1"),
+            ("[::1]:443:[::2]", "::1 443 ::2"), ("nonsense", nil), ("a:b:127.0.0.1", nil), ("a:443:name", nil),
+            ("a:70000:1.2.3.4", nil), (":443:1.2.3.4", nil),
+        ] as [(String, String?)]
+    )
+    func overrides(text: String, expected: String?) {
+        let parsed = try? AddressOverride(text)
+        #expect(parsed.map { "\($0.host) \($0.port) \($0.address)" } == expected)
+    }
+
+    @Test(
+        "Which addresses are private",
+        arguments: [
+            ("8.8.8.8", false), ("10.1.2.3", true), ("172.32.0.1", false), ("172.31.0.1", true), ("100.64.0.1", true),
+            ("169.254.169.254", true), ("127.0.0.1", true), ("224.0.0.1", true), ("::1", true), ("fe80::1", true),
+            ("fd00::1", true), ("2606:4700::1", false), ("::ffff:10.0.0.1", true), ("64:ff9b::a00:1", true),
+            ("0.0.0.0", true),
+        ]
+    )
+    func addressKinds(text: String, isPrivate: Bool) throws {
+        #expect(AddressKind(try #require(IPAddress(text))).isPrivate == isPrivate)
+    }
+}

@@ -1,0 +1,126 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `sealward ats fetch` as a user runs it: JSON, text, exit status.
+@Suite(.enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"))
+struct FetchCommandTests {
+    private static let insecure =
+        #"{"NSExceptionDomains":{"api.example.com":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#
+
+    private static func fetch(_ kind: String, _ more: [String] = [], dictionary: String? = nil) throws -> CheckTests.Run
+    {
+        let servers = try #require(LoopbackServers.shared)
+        let server = try servers.server(kind)
+        let folder = try TemporaryDirectory()
+        var arguments = ["ats", "fetch", server.url, "--ca-file", servers.authority, "--connect-timeout", "3"] + more
+        for entry in servers.resolveEntries { arguments += ["--resolve", entry] }
+        if let dictionary {
+            try Data(dictionary.utf8).write(to: URL(fileURLWithPath: folder.path("ats.json")))
+            arguments += ["--ats-json", folder.path("ats.json")]
+        }
+        return try CheckTests.sealward(arguments)
+    }
+
+    @Test(
+        arguments: [
+            ("modern", [], 0), ("status-500", [], 0), ("status-500", ["--fail-status"], 1), ("expired", [], 1),
+            ("redirect-http-same-host", [], 1), ("refused", [], 2), ("no-answer", [], 2),
+            ("modern", ["--timeout", "x"], 64),
+        ] as [(String, [String], Int32)]
+    )
+    func exitStatus(kind: String, more: [String], status: Int32) throws {
+        let run = try Self.fetch(kind, more)
+        #expect(run.status == status, "\(run.output)\(run.errors)")
+    }
+
+    @Test func jsonHasEveryFieldOfTheContract() throws {
+        let run = try Self.fetch("redirect-http-same-host", ["--format", "json"])
+        let document = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
+        #expect(document["schema"] as? String == "sealward.ats-fetch/1")
+        #expect(document["result"] as? String == "refused")
+        #expect((document["error"] as? [String: Any])?["code"] as? Int == -1022)
+        #expect((document["hops"] as? [Any])?.count == 2)
+        #expect((document["because"] as? [[String: Any]])?.first?["code"] as? String == "ats.http.redirect-blocked")
+        let loaded = try Self.fetch("modern", ["--format", "json"])
+        let good = try #require(try JSONSerialization.jsonObject(with: Data(loaded.output.utf8)) as? [String: Any])
+        #expect(good["result"] as? String == "loaded")
+        #expect(good["status"] as? Int == 200)
+        #expect(good["error"] is NSNull)
+    }
+
+    @Test("The delegate is played only where the dictionary permits insecure loads", arguments: [false, true])
+    func acceptUntrusted(permitted: Bool) throws {
+        let dictionary = permitted ? Self.insecure : "{}"
+        #expect(
+            try Self.fetch("self-signed", ["--accept-untrusted"], dictionary: dictionary).status == (permitted ? 0 : 1)
+        )
+        #expect(try Self.fetch("self-signed", dictionary: dictionary).status == 1)
+    }
+
+    @Test("Text is the body, with --include after status and header fields; a refusal goes to standard error")
+    func text() throws {
+        #expect(try Self.fetch("modern").output == "ok\n")
+        let run = try Self.fetch("modern", ["--include"])
+        #expect(run.output.hasPrefix("HTTP 200\r\n") && run.output.hasSuffix("\r\n\r\nok\n"))
+        let refused = try Self.fetch("expired")
+        #expect(refused.output.isEmpty)
+        #expect(refused.errors.contains("ats.trust.expired") && refused.errors.contains("-1200"))
+    }
+}
+
+/// `sealward ats proxy` as a user runs it, from its first line to its summary.
+@Suite(.enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"))
+struct ProxyCommandTests {
+    @Test func servesAndEndsWithASummary() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: LoopbackServers.repository + "/.build/debug/sealward")
+        process.arguments =
+            ["ats", "proxy", "--listen", "127.0.0.1:0", "--ca-file", servers.authority, "--format", "json"]
+            + servers.resolveEntries.flatMap { ["--resolve", $0] }
+        let (output, errors) = (Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = errors
+        try process.run()
+        defer { if process.isRunning { process.terminate() } }
+        var line = ""
+        while !line.contains("\n") {
+            let part = errors.fileHandleForReading.availableData
+            if part.isEmpty { break }
+            line += String(decoding: part, as: UTF8.self)
+        }
+        let first = line.split(separator: "\n").first.map(String.init) ?? ""
+        let proxy = try #require(first.split(separator: " ").last.map(String.init))
+        #expect(first.hasPrefix("listening on http://127.0.0.1:"))
+        for (kind, status) in [("modern", Int32(0)), ("tls11-only", 56)] {
+            let curl = Process()
+            curl.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            curl.arguments = ["curl", "-sk", "-m", "20", "-x", proxy, "-o", "/dev/null", try servers.server(kind).url]
+            try curl.run()
+            curl.waitUntilExit()
+            #expect(curl.terminationStatus == status)
+        }
+        process.interrupt()
+        let data = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        let document = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+        #expect(document["schema"] as? String == "sealward.ats-proxy/1")
+        let domains = (document["dictionary"] as? [String: Any])?["NSExceptionDomains"] as? [String: Any]
+        #expect((domains?["api.example.com"] as? [String: String]) == ["NSExceptionMinimumTLSVersion": "TLSv1.1"])
+    }
+
+    @Test(
+        "What must not be listened on is a usage error",
+        arguments: [
+            ["--listen", "0.0.0.0:0"], ["--listen", "nonsense"], ["--listen", "0.0.0.0:0", "--allow-remote"],
+        ]
+    )
+    func usage(arguments: [String]) throws {
+        #expect(try CheckTests.sealward(["ats", "proxy"] + arguments).status == 64)
+    }
+}
