@@ -156,7 +156,9 @@ let package = Package(
                 "AppBundles", "TLSProbe", "ATSClient", "TrustStores", "TrustStoresSQLite", "AppleServices",
                 .target(name: "TrustStoresPostgres", condition: .when(traits: ["Postgres"])),
                 "ATSDiagnostics", "TrustService", "DeviceSimulator", "AppleSimulator",
-                .argumentParser, .configuration, .crypto, .logging, .lifecycle, .unixSignals,
+                .argumentParser, .configuration, .crypto, .cryptoExtras, .logging, .lifecycle, .unixSignals, .x509,
+                .asn1,
+                .nioCore, .nioPosix, .nioHTTP1, .nioSSL,
             ],
             swiftSettings: settings
         ),

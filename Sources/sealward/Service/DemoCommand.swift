@@ -2,10 +2,87 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Foundation
 
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
-        abstract: "Both halves of the product end to end on this machine."
+        abstract: "Both halves of the product end to end on this machine.",
+        discussion: """
+            Starts flawed HTTPS servers and checks them, then simulated Apple, the trust service on SQLite and 200 simulated devices. Needs \
+            no arguments, no network and less than a minute, and leaves nothing behind. Exit status 0: everything went as it should.
+
+            Example: sealward demo
+            """
     )
+
+    @Option(help: "How many devices.")
+    var devices = 200
+
+    @OptionGroup var shared: SharedOptions
+
+    func run() async throws {
+        try await CommandIO.run {
+            let start = ContinuousClock.now
+            let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+                "sealward-demo-\(UUID().uuidString)"
+            ).path
+            do {
+                let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o700]
+                try FileManager.default.createDirectory(
+                    atPath: folder,
+                    withIntermediateDirectories: true,
+                    attributes: attributes
+                )
+            } catch {
+                throw CommandFault("\(folder): cannot be made; set TMPDIR to a folder that can be written to.")
+            }
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+
+            var page = DemoPage(output: shared.output)
+            var isGood = true
+            do {
+                page.heading("1. The app checks its servers (App Transport Security)")
+                let rows = try await DemoServers.check(in: folder, now: Date())
+                page.table([["server", "flaw", "default", "first cause", "smallest exception"]] + rows.map(\.cells))
+                isGood = rows.count == 6 && rows.allSatisfy(\.isAsExpected)
+                page.heading("2. The server checks its apps (App Attest and DeviceCheck)")
+                isGood = try await DemoService(folder: folder, devices: devices).run(&page) && isGood
+            } catch let fault as FleetFault {
+                throw CommandFault("\(fault.description).")
+            }
+            let seconds = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
+            page.line("")
+            page.line(
+                "\(isGood ? "Everything went as it should" : "Something did NOT go as it should"), in \(FleetTally.decimal(seconds)) s."
+            )
+            try page.finish()
+            return isGood ? .clean : .findings
+        }
+    }
+}
+
+/// What the demonstration prints: at once to the terminal, or into a file in the end.
+struct DemoPage {
+    let output: String?
+    private var text = ""
+
+    init(output: String?) { self.output = output }
+
+    mutating func line(_ line: String) {
+        text += line + "\n"
+        if output == nil { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+    }
+
+    mutating func heading(_ heading: String) {
+        if !text.isEmpty { line("") }
+        line(heading)
+        line("")
+    }
+
+    mutating func table(_ rows: [[String]]) {
+        for row in FleetTally.table(rows).split(separator: "\n") { line("  " + row) }
+    }
+
+    func finish() throws { if let output { try CommandIO.write(text, to: output) } }
 }

@@ -1,0 +1,160 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `sealward simulate`, `devicecheck` and `demo` as users meet them.
+@Suite(.serialized) struct SimulatorCommandTests {
+    /// A program that listens; it is stopped by its process id.
+    private struct Running {
+        let process: Process
+        let address: String
+
+        /// Starts `sealward` and waits until it says where it listens.
+        init(_ arguments: [String], in folder: TemporaryDirectory) async throws {
+            process = Process()
+            process.executableURL = AttestCommandTests.program
+            process.arguments = arguments
+            let log = folder.path("log-\(UUID().uuidString)")
+            _ = FileManager.default.createFile(atPath: log, contents: nil)
+            process.standardError = FileHandle(forWritingAtPath: log)
+            process.standardOutput = FileHandle.nullDevice
+            try process.run()
+            let deadline = ContinuousClock.now + .seconds(30)
+            while true {
+                let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+                if let line = text.split(separator: "\n").first(where: { $0.hasPrefix("listening on ") }) {
+                    address = String(line.dropFirst("listening on ".count))
+                    return
+                }
+                guard ContinuousClock.now < deadline, process.isRunning else {
+                    process.terminate()
+                    throw Silence(text: text)
+                }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+
+        func stop() -> Int32 {
+            process.terminate()
+            process.waitUntilExit()
+            return process.terminationStatus
+        }
+    }
+
+    private struct Silence: Error {
+        let text: String
+    }
+
+    private func apple(in folder: TemporaryDirectory) async throws -> Running {
+        try await Running(
+            [
+                "simulate", "apple", "--seed", "7", "--team", "SIMTEAM001:SIMKEY0001", "--key-folder", folder.path(""),
+                "--attestation-root", folder.path("attestation.pem"), "--receipt-root", folder.path("receipt.pem"),
+                "--refresh-after", "1",
+            ],
+            in: folder
+        )
+    }
+
+    private func service(_ apple: String, in folder: TemporaryDirectory) async throws -> Running {
+        let configuration = """
+            {"listen":"127.0.0.1:0","store":"sqlite:\(folder.path("store.sqlite"))",
+             "trustSimulator":{"attestationRoot":"\(folder.path("attestation.pem"))","receiptRoot":"\(folder.path("receipt.pem"))"},
+             "apps":[{"id":"shop","teamId":"SIMTEAM001","bundleIds":["com.example.shop"]}],
+             "limits":{"requestsPerSecondPerAddress":100000},
+             "apple":{"teamId":"SIMTEAM001","keyId":"SIMKEY0001","keyFile":"\(folder.path("AuthKey_SIMKEY0001.p8"))",
+                      "dataBaseURL":"\(apple)","deviceCheckBaseURL":"\(apple)"},
+             "receipts":{"refreshAfterSeconds":1,"pollSeconds":1}}
+            """
+        try configuration.write(toFile: folder.path("sealward.json"), atomically: true, encoding: .utf8)
+        return try await Running(["serve", "--config", folder.path("sealward.json")], in: folder)
+    }
+
+    @Test func simulatedAppleWritesItsFilesAndStopsCleanly() async throws {
+        let folder = try TemporaryDirectory()
+        let apple = try await apple(in: folder)
+        #expect(apple.address.hasPrefix("http://127.0.0.1:"))
+        for file in ["attestation.pem", "receipt.pem"] {
+            #expect(try String(contentsOfFile: folder.path(file), encoding: .utf8).contains("BEGIN CERTIFICATE"))
+        }
+        let key = folder.path("AuthKey_SIMKEY0001.p8")
+        let mode = try FileManager.default.attributesOfItem(atPath: key)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        #expect(apple.stop() == 0)
+    }
+
+    @Test func devicecheckSaysWhyItCannot() throws {
+        let folder = try TemporaryDirectory()
+        try "AAAA".write(toFile: folder.path("token"), atomically: true, encoding: .utf8)
+        try "no key".write(toFile: folder.path("key.p8"), atomically: true, encoding: .utf8)
+        let result = try AttestCommandTests.run([
+            "devicecheck", "query", "--team-id", "T", "--key-id", "K", "--key-file", folder.path("key.p8"),
+            "--device-token-file", folder.path("token"),
+        ])
+        #expect(result.status == 2)
+        #expect(result.errors.contains("holds no P-256 private key"))
+        #expect(try AttestCommandTests.run(["devicecheck", "update"]).status == 64)
+        #expect(try AttestCommandTests.run(["simulate", "fleet", "--devices", "0"]).status == 64)
+    }
+
+    @Test func aFleetMeetsTheServiceAndTheBrokerIsNoticed() async throws {
+        let folder = try TemporaryDirectory()
+        let apple = try await apple(in: folder)
+        defer { _ = apple.stop() }
+        let service = try await service(apple.address, in: folder)
+        let result = try AttestCommandTests.run([
+            "simulate", "fleet", "--service", service.address, "--apple", apple.address, "--app", "shop", "--app-id",
+            "SIMTEAM001.com.example.shop", "--devices", "60", "--watch", "30", "--format", "json",
+        ])
+        #expect(result.status == 0, "\(result.output)\n\(result.errors)")
+        #expect(result.string("schema") == "sealward.fleet/1")
+        #expect(result.json["asExpected"] as? Bool == true)
+        let personas = try #require(result.json["personas"] as? [[String: Any]])
+        #expect(personas.count == 7)
+        let refused = personas.reduce(into: [:] as [String: Int]) { all, persona in
+            for (code, count) in persona["refused"] as? [String: Int] ?? [:] { all[code, default: 0] += count }
+        }
+        #expect(refused["assert.signature.invalid"] ?? 0 > 0)
+        #expect(refused["attest.app-id.mismatch"] ?? 0 > 0)
+        let broker = try #require(result.json["broker"] as? [String: Any])
+        #expect(broker["noticed"] as? Int ?? 0 > 0)
+        #expect(service.stop() == 0)
+    }
+
+    @Test func thePythonClientOfTheExamplesGoesTheWholeWay() async throws {
+        let folder = try TemporaryDirectory()
+        let apple = try await apple(in: folder)
+        defer { _ = apple.stop() }
+        let service = try await service(apple.address, in: folder)
+        defer { _ = service.stop() }
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let client = Process()
+        client.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        client.arguments = [
+            "python3", root.appending(path: "Examples/python-client/client.py").path, service.address, apple.address,
+            "shop",
+            "SIMTEAM001.com.example.shop",
+        ]
+        let output = Pipe()
+        client.standardOutput = output
+        try client.run()
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        client.waitUntilExit()
+        #expect(client.terminationStatus == 0, "\(text)")
+        #expect(text.contains("attestation: 201") && text.contains("replay: 409"))
+    }
+
+    @Test func theDemonstrationEndsWellInUnderAMinute() throws {
+        let start = ContinuousClock.now
+        let result = try AttestCommandTests.run(["demo"])
+        #expect(result.status == 0, "\(result.output)\n\(result.errors)")
+        #expect(ContinuousClock.now - start < .seconds(60))
+        for words in ["ats.tls.version-too-low", "200 devices", "first claim: granted", "not granted", "gets 204"] {
+            #expect(result.output.contains(words), "\(words) is missing")
+        }
+    }
+}
