@@ -66,7 +66,7 @@ public actor AppleAuthorization {
             // A clock that was set back must not keep a token from the future in use.
             if age >= 0, age < Double(configuration.lifetime.components.seconds) { return current.token }
         }
-        return try await make(at: instant)
+        return try await make(at: instant, insteadOf: current?.token)
     }
 
     /// A token other than the one that Apple has just refused.
@@ -74,13 +74,15 @@ public actor AppleAuthorization {
     /// Of many requests that were refused with the same token only the first makes a new one.
     public func token(insteadOf refused: String, at instant: Date) async throws(AppleAuthorizationFault) -> String {
         if let current, current.token != refused { return current.token }
-        return try await make(at: instant)
+        return try await make(at: instant, insteadOf: refused)
     }
 
-    private func make(at instant: Date) async throws(AppleAuthorizationFault) -> String {
+    /// Signs a new token. Signing suspends, so that another caller may have replaced `old` meanwhile: then that token serves both.
+    private func make(at instant: Date, insteadOf old: String?) async throws(AppleAuthorizationFault) -> String {
         let seconds = Int(min(max(instant.timeIntervalSince1970, 0), 253_402_300_799))
         do {
             let token = try await keys.sign(Claims(iss: teamId, iat: seconds), kid: JWKIdentifier(string: keyId))
+            if let current, current.token != old { return current.token }
             current = (token, instant)
             return token
         } catch {

@@ -64,11 +64,12 @@ import Testing
             {"listen":"127.0.0.1:0","store":"sqlite:\(folder.path("store.sqlite"))",
              "trustSimulator":{"attestationRoot":"\(folder.path("attestation.pem"))","receiptRoot":"\(folder.path("receipt.pem"))"},
              "apps":[{"id":"shop","teamId":"SIMTEAM001","bundleIds":["com.example.shop"]}],
-             "limits":{"requestsPerSecondPerAddress":100000},
+             "limits":{"requestsPerSecondPerAddress":100000},"adminTokenFile":"\(folder.path("admin.token"))",
              "apple":{"teamId":"SIMTEAM001","keyId":"SIMKEY0001","keyFile":"\(folder.path("AuthKey_SIMKEY0001.p8"))",
                       "dataBaseURL":"\(apple)","deviceCheckBaseURL":"\(apple)"},
              "receipts":{"refreshAfterSeconds":1,"pollSeconds":1}}
             """
+        try "demo-admin-token".write(toFile: folder.path("admin.token"), atomically: true, encoding: .utf8)
         try configuration.write(toFile: folder.path("sealward.json"), atomically: true, encoding: .utf8)
         return try await Running(["serve", "--config", folder.path("sealward.json")], in: folder)
     }
@@ -107,7 +108,8 @@ import Testing
         let service = try await service(apple.address, in: folder)
         let result = try AttestCommandTests.run([
             "simulate", "fleet", "--service", service.address, "--apple", apple.address, "--app", "shop", "--app-id",
-            "SIMTEAM001.com.example.shop", "--devices", "60", "--watch", "30", "--format", "json",
+            "SIMTEAM001.com.example.shop", "--devices", "60", "--watch", "30", "--admin-token-file",
+            folder.path("admin.token"), "--format", "json",
         ])
         #expect(result.status == 0, "\(result.output)\n\(result.errors)")
         #expect(result.string("schema") == "sealward.fleet/1")
