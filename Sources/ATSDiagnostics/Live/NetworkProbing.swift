@@ -104,7 +104,8 @@ struct NetworkProbing: ServerProbing {
     private static let everySuite: [CipherSuite] = {
         let known = OSProfile.all.flatMap { $0.systemSuites + $0.forwardSecretSuites.value + $0.rsaSuites.value }
         let rare: [CipherSuite] = [
-            .dheRSAWithAES256GCMSHA384, .dheRSAWithAES128GCMSHA256, .dheRSAWithAES256CBCSHA256, .dheRSAWithAES128CBCSHA256,
+            .dheRSAWithAES256GCMSHA384, .dheRSAWithAES128GCMSHA256, .dheRSAWithAES256CBCSHA256,
+            .dheRSAWithAES128CBCSHA256,
             .dheRSAWithAES256CBCSHA, .dheRSAWithAES128CBCSHA,
         ]
         var seen: Set<CipherSuite> = []
