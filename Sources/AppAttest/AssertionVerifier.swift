@@ -72,14 +72,16 @@ public struct AssertionVerifier: Sendable {
 
         // Steps 1 and 2: the nonce is the hash of the authenticator data and the client data hash.
         var hasher = SHA256()
-        hasher.update(data: data.bytes)
-        hasher.update(data: clientDataHash.bytes)
-        let nonce = Array(hasher.finalize())
+        data.bytes.withUnsafeBytes { hasher.update(bufferPointer: $0) }
+        clientDataHash.bytes.withUnsafeBytes { hasher.update(bufferPointer: $0) }
+        let nonce = hasher.finalize()
 
         // Step 3: the key signed the nonce, which ECDSA hashes once more. Before the counter is looked at, so that nobody without the
         // key learns anything about it.
+        var signed = SHA256()
+        nonce.withUnsafeBytes { signed.update(bufferPointer: $0) }
         guard let signature = try? P256.Signing.ECDSASignature(derRepresentation: object.signature),
-            publicKey.key.isValidSignature(signature, for: nonce)
+            publicKey.key.isValidSignature(signature, for: signed.finalize())
         else {
             throw Refusal(.assertSignatureInvalid, step: 3, "the key did not sign this client data")
         }
@@ -101,7 +103,7 @@ public struct AssertionVerifier: Sendable {
         // Step 7 (ours): the extensions of iOS 27 are understood, and are those that the operator asks for.
         var extensions: AttestationExtensions?
         if let trailer = data.trailer {
-            do { extensions = try AttestationExtensions(trailer) } catch {
+            do { extensions = try AttestationExtensions(trailer, encoded: data.trailerBytes) } catch {
                 throw Refusal(
                     .assertExtensionsUnknownShape,
                     step: 7,

@@ -27,7 +27,7 @@ public struct AttestationExtensions: Hashable, Sendable {
     }
 
     /// Reads the map that follows the key; throws where the item is not one, or where a known key has an unknown kind of value.
-    init(_ item: CBORItem) throws(UnknownShape) {
+    init(_ item: CBORItem, encoded: ArraySlice<UInt8>) throws(UnknownShape) {
         guard let entries = item.entries else { throw UnknownShape(description: item.shape) }
         var version: String?
         var category: ValidationCategory?
@@ -50,7 +50,7 @@ public struct AttestationExtensions: Hashable, Sendable {
         bundleVersion = version
         validationCategory = category
         self.unknown = unknown
-        encoded = item.encoded
+        self.encoded = Array(encoded)
     }
 }
 

@@ -274,7 +274,7 @@ public struct AttestationVerifier: Sendable {
 
     private func extensions(_ data: AuthenticatorData) throws(Refusal) -> AttestationExtensions? {
         guard let trailer = data.trailer else { return nil }
-        do { return try AttestationExtensions(trailer) } catch {
+        do { return try AttestationExtensions(trailer, encoded: data.trailerBytes) } catch {
             throw Refusal(
                 .attestExtensionsUnknownShape,
                 step: 11,

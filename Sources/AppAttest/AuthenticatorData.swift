@@ -17,11 +17,15 @@ package struct AuthenticatorData: Sendable {
     /// What follows the credential: one CBOR item from iOS 27 on, nothing before. Found by offset, because devices set the flag (0x80)
     /// and Apple's published sample does not.
     let trailer: CBORItem?
+    /// The same as bytes: empty where there is nothing.
+    let trailerBytes: ArraySlice<UInt8>
 
     /// The extensions without a verdict, or the description of an unknown shape.
     package var claimedExtensions: (known: AttestationExtensions?, unknownShape: String?) {
         guard let trailer else { return (nil, nil) }
-        do { return (try AttestationExtensions(trailer), nil) } catch { return (nil, error.description) }
+        do { return (try AttestationExtensions(trailer, encoded: trailerBytes), nil) } catch {
+            return (nil, error.description)
+        }
     }
 
     /// What a device says about a new key.
@@ -79,6 +83,7 @@ package struct AuthenticatorData: Sendable {
                 )
             }
         }
+        trailerBytes = rest
         self.bytes = bytes
         (relyingPartyIDHash, flags, counter) = head
         self.credential = credential

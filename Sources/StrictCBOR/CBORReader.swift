@@ -34,6 +34,8 @@ struct CBORReader {
         case 3:
             let start = fault("text is not UTF-8")
             let raw = try string()
+            // ASCII, which all of it is today, needs no validation.
+            if raw.allSatisfy({ $0 < 0x80 }) { return .text(String(decoding: raw, as: UTF8.self)) }
             guard let text = String(validating: raw, as: UTF8.self) else { throw start }
             return .text(text)
         case 4: return .array(try elements())
