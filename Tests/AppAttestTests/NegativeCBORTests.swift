@@ -121,10 +121,12 @@ import Testing
         }
         for encoding in [ReceiptFault.unknownField, .distinguishedEncoding] {
             let receipt = try stage.refreshedReceipt(fault: encoding)
-            for length in stride(from: 0, to: receipt.count, by: 13) {
-                let code = try await stage.receiptVerdict(Array(receipt.prefix(length))).code
-                #expect(code == "malformed.receipt", "\(length) bytes")
+            for length in receipt.indices {
+                #expect(throws: MalformedInput(code: .malformedReceipt, reason: ""), "\(length) bytes") {
+                    try Receipt(decoding: receipt.prefix(length))
+                }
             }
+            #expect(try await stage.receiptVerdict(Array(receipt.dropLast())).code == "malformed.receipt")
         }
     }
 
