@@ -79,13 +79,36 @@ struct ClientDataHashArgument: ExpressibleByArgument {
     }
 }
 
+/// What every command that judges an object asks: for which app, when, and in what form to say it.
+struct JudgementOptions: ParsableArguments {
+    @Option(name: .long, help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"))
+    var appId: AppIdentityArgument
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "The time of judgement, which no assertion depends on; now by default.",
+            valueName: "RFC3339"
+        )
+    )
+    var at: Instant?
+
+    @Option(name: .long, help: "The form of the result.")
+    var format: AttestFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    var instant: Date { at?.date ?? Date() }
+}
+
 /// What reading an object from a file gives: its bytes, or the refusal that they are no base64.
 enum AttestInput {
     /// Reads the raw bytes of an object or their base64.
     ///
     /// Text is base64: no attestation, assertion or receipt consists of printable ASCII only. Line breaks are allowed in it.
     static func read(_ path: String) throws -> Result<[UInt8], MalformedInput> {
-        let bytes = try CommandIO.read(path, limit: 1 << 20)
+        // Far above the limits of the objects, so that one that is too large is refused as such and not left unread.
+        let bytes = try CommandIO.read(path, limit: 16 << 20)
         let isText = !bytes.isEmpty && bytes.allSatisfy { (0x20..<0x7F).contains($0) || (0x09...0x0D).contains($0) }
         guard isText else { return .success(bytes) }
         let letters = bytes.filter { $0 > 0x20 }

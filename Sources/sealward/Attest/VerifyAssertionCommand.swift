@@ -20,9 +20,6 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The assertion object, raw or in base64; - is standard input.", valueName: "FILE"))
     var file: String
 
-    @Option(name: .long, help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"))
-    var appId: AppIdentityArgument
-
     @Option(name: .long, help: ArgumentHelp("The attested key: 65 bytes in X9.63 form.", valueName: "B64"))
     var publicKey: PublicKeyArgument
 
@@ -44,13 +41,7 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
     )
     var counter: UInt32
 
-    @Option(name: .long, help: ArgumentHelp("The time of judgement; an assertion carries none.", valueName: "RFC3339"))
-    var at: Instant?
-
-    @Option(name: .long, help: "The form of the result.")
-    var format: AttestFormat = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var judgement: JudgementOptions
 
     func validate() throws {
         let given = [clientData != nil, clientDataBase64 != nil, clientDataHash != nil].filter { $0 }.count
@@ -66,7 +57,7 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
             let verdict: AssertionVerdict
             switch input {
             case .success(let bytes):
-                verdict = AssertionVerifier(app: appId.app).verify(
+                verdict = AssertionVerifier(app: judgement.appId.app).verify(
                     bytes,
                     publicKey: publicKey.key,
                     clientDataHash: hash,
@@ -75,9 +66,9 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
             case .failure(let malformed): verdict = .refused(Refusal(reading: malformed))
             }
             let text =
-                format == .json
+                judgement.format == .json
                 ? verdict.json(claimedCounter: claimed?.claimedCounter).rendered() + "\n" : verdict.text
-            try CommandIO.write(text, to: shared.output)
+            try CommandIO.write(text, to: judgement.shared.output)
             if case .accepted = verdict { return .clean }
             return .findings
         }

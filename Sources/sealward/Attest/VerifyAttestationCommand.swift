@@ -20,9 +20,6 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The attestation object, raw or in base64; - is standard input.", valueName: "FILE"))
     var file: String
 
-    @Option(name: .long, help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"))
-    var appId: AppIdentityArgument
-
     @Option(name: .long, help: "The environment of the key.")
     var environment: EnvironmentArgument
 
@@ -40,9 +37,6 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
         help: ArgumentHelp("What the app handed to attestKey, used as it is: 16 bytes or more.", valueName: "B64")
     )
     var clientDataHash: ClientDataHashArgument?
-
-    @Option(name: .long, help: ArgumentHelp("The time of judgement; now by default.", valueName: "RFC3339"))
-    var at: Instant?
 
     @Option(
         name: .long,
@@ -74,10 +68,7 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "Require the access control of a Mac with Full Security.")
     var requireMacAccessControl = false
 
-    @Option(name: .long, help: "The form of the result.")
-    var format: AttestFormat = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var judgement: JudgementOptions
 
     func validate() throws {
         let given = [challenge != nil, challengeBase64 != nil, clientDataHash != nil].filter { $0 }.count
@@ -90,7 +81,7 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
         try await CommandIO.run {
             let pem = try trustRoot.map(AttestInput.pem)
             let verifier = AttestationVerifier(
-                apps: [appId.app],
+                apps: [judgement.appId.app],
                 environment: environment.environment,
                 roots: try pem.map { try AttestationRoots(pem: $0) } ?? .apple,
                 receiptRoots: try pem.map { try ReceiptRoots(pem: $0) } ?? .apple,
@@ -103,13 +94,13 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
                     bytes,
                     keyID: keyId.keyID,
                     clientDataHash: hash,
-                    at: at?.date ?? Date()
+                    at: judgement.instant
                 )
             case .failure(let malformed):
                 verdict = .refused(Refusal(reading: malformed))
             }
-            let text = format == .json ? verdict.json.rendered() + "\n" : verdict.text
-            try CommandIO.write(text, to: shared.output)
+            let text = judgement.format == .json ? verdict.json.rendered() + "\n" : verdict.text
+            try CommandIO.write(text, to: judgement.shared.output)
             if case .accepted = verdict { return .clean }
             return .findings
         }

@@ -19,17 +19,11 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The receipt, raw or in base64; - is standard input.", valueName: "FILE"))
     var file: String
 
-    @Option(name: .long, help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"))
-    var appId: AppIdentityArgument
-
     @Option(name: .long, help: ArgumentHelp("The attested key: 65 bytes in X9.63 form.", valueName: "B64"))
     var publicKey: PublicKeyArgument?
 
     @Option(name: .long, help: "The environment that the receipt must be of.")
     var environment: EnvironmentArgument?
-
-    @Option(name: .long, help: ArgumentHelp("The time of judgement; now by default.", valueName: "RFC3339"))
-    var at: Instant?
 
     @Option(name: .long, help: ArgumentHelp("The oldest age since the receipt was made.", valueName: "SECONDS"))
     var maxAge: UInt32?
@@ -37,10 +31,7 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
     @Option(name: .long, help: ArgumentHelp("Trust these roots instead of Apple Root CA - G3.", valueName: "PEM"))
     var trustRoot: String?
 
-    @Option(name: .long, help: "The form of the result.")
-    var format: AttestFormat = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var judgement: JudgementOptions
 
     func run() async throws {
         try await CommandIO.run {
@@ -51,14 +42,14 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
             do throws(MalformedInput) {
                 let read = try Receipt(decoding: try input.get())
                 receipt = read
-                verdict = await ReceiptVerifier(roots: roots).verify(read, expectations, at: at?.date ?? Date())
+                verdict = await ReceiptVerifier(roots: roots).verify(read, expectations, at: judgement.instant)
             } catch {
                 verdict = .refused(Refusal(reading: error))
             }
             let text =
-                format == .json
+                judgement.format == .json
                 ? verdict.json(receipt).rendered() + "\n" : verdict.text + (receipt.map(\.listing) ?? "")
-            try CommandIO.write(text, to: shared.output)
+            try CommandIO.write(text, to: judgement.shared.output)
             if case .accepted = verdict { return .clean }
             return .findings
         }
@@ -66,7 +57,7 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
 
     private var expectations: ReceiptExpectations {
         ReceiptExpectations(
-            app: appId.app,
+            app: judgement.appId.app,
             publicKey: publicKey?.key,
             environment: environment?.environment,
             maximumAge: maxAge.map(TimeInterval.init)
