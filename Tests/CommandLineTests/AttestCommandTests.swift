@@ -213,6 +213,25 @@ import Testing
         #expect(old.string("code") == "receipt.too-old")
     }
 
+    /// Between the limit of an object and that of the file the verdict is still a refusal.
+    @Test func twoMegabytesAreTooLarge() throws {
+        try write([UInt8](repeating: 0xA3, count: 2 << 20), "large")
+        let result = try verify("large")
+        #expect(result.status == 1)
+        #expect(result.string("code") == "malformed.too-large")
+    }
+
+    @Test func theFaultsAreListed() throws {
+        let result = try AttestCommandTests.run(["simulate", "faults", "--format", "json"])
+        #expect(result.status == 0)
+        func names(_ list: String) -> [String?] {
+            (result.json[list] as? [[String: Any]] ?? []).map { $0["name"] as? String }
+        }
+        #expect(names("attestations") == AttestationFault.allCases.map(\.rawValue))
+        #expect(names("assertions") == AssertionFault.allCases.map(\.rawValue))
+        #expect(names("receipts") == ReceiptFault.allCases.map(\.rawValue))
+    }
+
     @Test func inspecting() throws {
         let attestation = try AttestCommandTests.run([
             "attest", "inspect", folder.path("attestation"), "--format", "json",

@@ -7,6 +7,6 @@ struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
         abstract: "Apple's side and a fleet of devices, over HTTP.",
-        subcommands: [SimulateAppleCommand.self, SimulateFleetCommand.self]
+        subcommands: [SimulateAppleCommand.self, SimulateFleetCommand.self, SimulateFaultsCommand.self]
     )
 }

@@ -1,0 +1,74 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import DeviceSimulator
+import Findings
+
+struct SimulateFaultsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "faults",
+        abstract: "The named faults of the device simulator, and the code with which each is refused.",
+        discussion: """
+            Example:
+              sealward simulate faults --format json
+            """
+    )
+
+    @Option(name: .long, help: "The form of the list.")
+    var format: AttestFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func run() async throws {
+        try await CommandIO.run {
+            let text = format == .json ? SimulateFaultsCommand.json.rendered() + "\n" : SimulateFaultsCommand.text
+            try CommandIO.write(text, to: shared.output)
+            return .clean
+        }
+    }
+
+    private struct Row {
+        let name: String
+        let code: String?
+        let receiptCode: String?
+    }
+
+    private static let attestations = AttestationFault.allCases.map {
+        Row(name: $0.rawValue, code: $0.expectedCode, receiptCode: $0.expectedReceiptCode)
+    }
+    private static let assertions = AssertionFault.allCases.map {
+        Row(name: $0.rawValue, code: $0.expectedCode, receiptCode: nil)
+    }
+    private static let receipts = ReceiptFault.allCases.map {
+        Row(name: $0.rawValue, code: $0.expectedCode, receiptCode: nil)
+    }
+
+    private static var json: JSONValue {
+        func list(_ rows: [Row]) -> JSONValue {
+            .array(
+                rows.map { row in
+                    .object([
+                        .init("name", .string(row.name)), .init("code", .optional(row.code)),
+                        .init("receiptCode", .optional(row.receiptCode)),
+                    ])
+                }
+            )
+        }
+        return .object([
+            .init("schema", "sealward.simulator-faults/1"), .init("attestations", list(attestations)),
+            .init("assertions", list(assertions)), .init("receipts", list(receipts)),
+        ])
+    }
+
+    private static var text: String {
+        func list(_ title: String, _ rows: [Row]) -> String {
+            rows.reduce(title + "\n") { text, row in
+                let gap = String(repeating: " ", count: max(2, 32 - row.name.count))
+                let receipt = row.receiptCode.map { ", its receipt \($0)" } ?? ""
+                return text + "  \(row.name)\(gap)\(row.code ?? "accepted")\(receipt)\n"
+            }
+        }
+        return list("attestations", attestations) + list("assertions", assertions) + list("receipts", receipts)
+    }
+}
