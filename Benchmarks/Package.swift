@@ -6,7 +6,7 @@ let package = Package(
     name: "sealward-benchmarks",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "sealward", path: ".."),
+        .package(name: "sealward", path: "..", traits: ["Postgres"]),
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -33,5 +33,27 @@ let package = Package(
             ]
         ),
         .executableTarget(name: "lint-bench"),
+        // Keys and challenges that a store takes, because simulated devices attested them.
+        .target(
+            name: "TrustMaterial",
+            dependencies: [
+                .product(name: "AppAttest", package: "sealward"),
+                .product(name: "DeviceSimulator", package: "sealward"),
+                .product(name: "TrustService", package: "sealward"),
+                .product(name: "Crypto", package: "swift-crypto"),
+            ]
+        ),
+        .executableTarget(
+            name: "store-bench",
+            dependencies: ["TrustMaterial", .product(name: "TrustStoresPostgres", package: "sealward")]
+        ),
+        .executableTarget(
+            name: "service-bench",
+            dependencies: [
+                "TrustMaterial", .product(name: "TrustStoresPostgres", package: "sealward"),
+                // The program itself, built beside the bench.
+                .product(name: "sealward", package: "sealward"),
+            ]
+        ),
     ]
 )
