@@ -2,7 +2,7 @@
 SWIFT_FLAGS := --traits Postgres
 CONFIGURATION ?= debug
 
-.PHONY: run test check check-all bench fuzz docs bootstrap build format clean
+.PHONY: run test check check-all bench fuzz deb docs bootstrap build format clean
 
 ## Build, then show both halves of the product on this machine: flawed servers checked, a fleet of devices attested.
 run: bootstrap
@@ -14,6 +14,8 @@ test: bootstrap
 	Scripts/check
 	swift build $(SWIFT_FLAGS) --build-tests
 	Scripts/test
+	packaging/check-deb $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+	Examples/token-checks/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 
 ## What takes longer: every bit flip, soak, fuzzing, schemathesis, sanitizers, benches.
 check-all: test
@@ -21,6 +23,11 @@ check-all: test
 	$(MAKE) fuzz
 	Scripts/sanitize
 	$(MAKE) bench
+
+## The release program, stripped, as a Debian package in dist/.
+deb: bootstrap
+	swift build $(SWIFT_FLAGS) -c release --static-swift-stdlib --product sealward
+	packaging/build-deb $$(swift build $(SWIFT_FLAGS) -c release --static-swift-stdlib --show-bin-path)/sealward dist
 
 bench:
 	Scripts/bench

@@ -165,6 +165,7 @@ let package = Package(
 
         // Tests
         .target(name: "TestSupport", path: "Tests/Support", swiftSettings: settings),
+        .target(name: "AppSide", dependencies: [.crypto], path: "Examples/app-side", swiftSettings: settings),
         tests(of: "TLSFacts"),
         tests(of: "Findings"),
         tests(of: "StrictCBOR"),
@@ -185,8 +186,8 @@ let package = Package(
         tests(
             of: "TrustService",
             [
-                "DeviceSimulator", "AppleSimulator", "AppAttest", "AppleServices", "Findings", "TrustStores",
-                "TrustStoresSQLite", "TrustStoresPostgres", .jwt, .crypto, .lifecycle, .logging,
+                "AppSide", "DeviceSimulator", "AppleSimulator", "AppAttest", "AppleServices", "Findings",
+                "TrustStores", "TrustStoresSQLite", "TrustStoresPostgres", .jwt, .crypto, .lifecycle, .logging,
                 .metrics, .nioConcurrency,
             ]
         ),

@@ -1,0 +1,23 @@
+# Sealward in a container: `docker build -t sealward .`, then `docker run -v ./sealward.json:/etc/sealward/sealward.json:ro -v sealward:/var/lib/sealward -p 8080:8080 sealward`.
+# The configuration must listen on 0.0.0.0 to be reached from outside the container.
+FROM swift:6.3-bookworm AS build
+RUN apt-get update && apt-get install -y --no-install-recommends libpq-dev libsqlite3-dev zlib1g-dev pkg-config && rm -rf /var/lib/apt/lists/*
+WORKDIR /source
+COPY . .
+RUN swift build -c release --static-swift-stdlib --traits Postgres --product sealward \
+    && mkdir /out && cp -r "$(swift build -c release --static-swift-stdlib --traits Postgres --show-bin-path)"/sealward /out/ \
+    && cp -r "$(swift build -c release --static-swift-stdlib --traits Postgres --show-bin-path)"/sealward_*.resources /out/ \
+    && strip /out/sealward
+
+FROM debian:bookworm-slim
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates curl libpq5 libsqlite3-0 zlib1g && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --home-dir /var/lib/sealward --create-home --shell /usr/sbin/nologin sealward
+COPY --from=build /out/ /usr/lib/sealward/
+RUN ln -s ../lib/sealward/sealward /usr/bin/sealward
+USER sealward
+WORKDIR /var/lib/sealward
+VOLUME /var/lib/sealward
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["curl", "-fsS", "http://127.0.0.1:8080/readyz"]
+ENTRYPOINT ["sealward"]
+CMD ["serve", "--config", "/etc/sealward/sealward.json"]

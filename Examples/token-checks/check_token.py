@@ -1,0 +1,20 @@
+"""Checks a token of the trust service: `python check_token.py JWKS-URL ISSUER AUDIENCE APP-ID < token`. Needs PyJWT[crypto]."""
+import sys
+
+import jwt
+
+
+def check(token: str, jwks_url: str, issuer: str, audience: str, app: str) -> dict:
+    key = jwt.PyJWKClient(jwks_url).get_signing_key_from_jwt(token)
+    claims = jwt.decode(token, key.key, algorithms=["ES256"], issuer=issuer, audience=audience,
+                        options={"require": ["exp", "iat", "jti", "sub", "key", "tier", "env"]})
+    if claims["sub"] != app:
+        raise jwt.InvalidTokenError("a token of another app")
+    return claims
+
+
+if __name__ == "__main__":
+    try:
+        print(check(sys.stdin.read().strip(), *sys.argv[1:])["key"])
+    except jwt.PyJWTError as error:
+        sys.exit(f"refused: {error}")
