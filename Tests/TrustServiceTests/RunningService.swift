@@ -23,6 +23,26 @@ struct RunningService {
     let internalBase: String?
     let store: any TrustStore
     let clock: TestClock
+    /// Other nodes on the same store: calls go to all nodes in turn.
+    var peers: [String] = []
+    private let turn = NIOLockedValueBox(0)
+
+    /// The node whose turn it is.
+    private var next: String {
+        guard !peers.isEmpty else { return base }
+        let turn = turn.withLockedValue { turn in
+            turn += 1
+            return turn % (peers.count + 1)
+        }
+        return turn == 0 ? base : peers[turn - 1]
+    }
+
+    init(base: String, internalBase: String?, store: any TrustStore, clock: TestClock) {
+        self.base = base
+        self.internalBase = internalBase
+        self.store = store
+        self.clock = clock
+    }
 
     static let app = SimulatedApp("TEAM123456.com.example.shop")
     static let serverToken = "server-token"
@@ -162,7 +182,7 @@ extension RunningService {
     }
 
     func get(_ path: String, token: String? = nil) async throws -> Reply {
-        try await RunningService.call("GET", base + path, token: token)
+        try await RunningService.call("GET", next + path, token: token)
     }
 
     func post(_ path: String, _ body: JSONValue, token: String? = nil, headers: [String: String] = [:]) async throws
@@ -170,7 +190,7 @@ extension RunningService {
     {
         try await RunningService.call(
             "POST",
-            base + path,
+            next + path,
             body: Array(body.rendered(pretty: false).utf8),
             token: token,
             headers: headers

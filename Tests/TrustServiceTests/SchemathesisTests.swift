@@ -6,14 +6,18 @@ import Testing
 
 @testable import TrustService
 
-private let program = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
-    .flatMap { ["\($0)/schemathesis", "\($0)/st"] }.first { FileManager.default.isExecutableFile(atPath: $0) }
+/// Where `Scripts/bootstrap` installs Python packages, then the search path.
+private let places =
+    [ServeProcess.root.appendingPathComponent(".build/python/bin").path]
+    + (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
+private let program =
+    places.flatMap { ["\($0)/schemathesis", "\($0)/st"] }.first { FileManager.default.isExecutableFile(atPath: $0) }
 private let isLong = ProcessInfo.processInfo.environment["SEALWARD_LONG"] != nil
 
 /// A property-based client that knows the contract alone drives the live service.
 @Suite(
     .enabled(if: isLong, "set SEALWARD_LONG=1"),
-    .enabled(if: program != nil, "needs schemathesis from PyPI on PATH"),
+    .enabled(if: program != nil, "needs schemathesis from PyPI, in .build/python or on PATH"),
     .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")
 )
 struct SchemathesisTests {

@@ -88,6 +88,23 @@ final class ServeProcess: Sendable {
         RunningService(base: base, internalBase: nil, store: InMemoryTrustStore(), clock: TestClock())
     }
 
+    var id: Int32 { process.processIdentifier }
+
+    var isRunning: Bool { process.isRunning }
+
+    /// Asks the program to stop, and does not wait for it.
+    func signal(_ signal: Int32) { Glibc.kill(process.processIdentifier, signal) }
+
+    /// What the program ended with; only after it has ended.
+    var status: Int32 { process.terminationStatus }
+
+    /// Bytes of memory that the program holds now.
+    var residentBytes: Int {
+        let text = (try? String(contentsOfFile: "/proc/\(id)/status", encoding: .utf8)) ?? ""
+        let line = text.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
+        return line.split(separator: " ").compactMap { Int($0) }.first.map { $0 * 1024 } ?? 0
+    }
+
     func kill() {
         Glibc.kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()

@@ -1,0 +1,51 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+import TrustStores
+
+@testable import TrustService
+
+#if Postgres
+    import TrustStoresPostgres
+#endif
+
+/// Where the table of attacks is run: one node, or two nodes on one PostgreSQL to which requests go in turn.
+enum AttackSite: String, Sendable, CustomTestStringConvertible {
+    case oneNode = "one node"
+    case twoNodes = "two nodes on one PostgreSQL"
+
+    var testDescription: String { rawValue }
+
+    static var available: [AttackSite] {
+        #if Postgres
+            // Where PostgreSQL is missing, `NodesTests` says so.
+            PostgresServer.isAvailable ? [.oneNode, .twoNodes] : [.oneNode]
+        #else
+            [.oneNode]
+        #endif
+    }
+
+    func run(
+        _ configuration: Configuration = RunningService.configuration(),
+        _ body: (RunningService) async throws -> Void
+    ) async throws {
+        guard self == .twoNodes else {
+            try await RunningService.with(configuration, body)
+            return
+        }
+        #if Postgres
+            let url = try await PostgresServer.shared.value.emptyStore()
+            let (first, second) = (try await SQLTrustStore.postgres(url), try await SQLTrustStore.postgres(url))
+            try await RunningService.with(configuration, store: first) { (left: RunningService) async throws -> Void in
+                try await RunningService.with(configuration, store: second, clock: left.clock) {
+                    (right: RunningService) async throws -> Void in
+                    var both = left
+                    both.peers = [right.base]
+                    try await body(both)
+                }
+            }
+        #endif
+    }
+}

@@ -1,0 +1,157 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import DeviceSimulator
+import Findings
+import Foundation
+import Glibc
+import NIOConcurrencyHelpers
+import TestSupport
+import Testing
+
+@testable import TrustService
+
+/// The real program under bad connections, a stop in the middle of a request, and a database that crashes.
+@Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")) struct EnduranceTests {
+    private func port(_ process: ServeProcess) throws -> Int { try #require(URL(string: process.base)?.port) }
+
+    @Test func memoryStaysFlatUnderBadConnections() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
+        let port = try port(process)
+        let head = "POST /v1/apps/shop/assertions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        let large = String(repeating: "x", count: 65536)
+        func round() async throws -> Duration {
+            var held: [RawConnection] = []
+            func open(_ parts: String...) throws -> RawConnection {
+                let connection = try RawConnection(port: port)
+                for part in parts { connection.send(part) }
+                held.append(connection)
+                return connection
+            }
+            for index in 0..<200 {
+                _ = try open(index % 2 == 0 ? head : head + "Content-Length: 60000\r\n\r\n" + large.prefix(30000))
+            }
+            for _ in 0..<25 {
+                _ = try open(head + "Content-Length: 999999999\r\n\r\n", large)
+                _ = try open(head + "Transfer-Encoding: chunked\r\n\r\n10000\r\n", large, "\r\n10000\r\n", large)
+                _ = try open("\u{0}NONSENSE \(large)\r\n\r\n")
+                try open(head + "Content-Length: 500\r\n\r\n{").finishSending()
+            }
+            var fastest = Duration.seconds(60)
+            for _ in 0..<10 {
+                let start = ContinuousClock.now
+                let reply = try await process.service.post("/v1/apps/shop/challenges", ["purpose": "assert"])
+                #expect(reply.status == 201)
+                fastest = min(fastest, ContinuousClock.now - start)
+            }
+            withExtendedLifetime(held) {}
+            return fastest
+        }
+        for _ in 0..<3 { _ = try await round() }
+        let before = process.residentBytes
+        for _ in 0..<6 { #expect(try await round() < .milliseconds(500), "somebody is delayed") }
+        let after = process.residentBytes
+        #expect(before > 0)
+        print("memory after 3 rounds of bad connections \(before >> 10) KiB, after 9 rounds \(after >> 10) KiB")
+        #expect(after - before < 16 << 20, "grew from \(before) to \(after) bytes")
+        #expect(process.stop().status == 0)
+    }
+
+    @Test func aRequestInFlightIsFinishedBeforeTheEnd() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
+        let slow = try RawConnection(port: try port(process))
+        let body = #"{"purpose": "assert"}"#
+        slow.send(
+            "POST /v1/apps/shop/challenges HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n{"
+        )
+        // The head has arrived by the time that a later request is answered.
+        #expect(try await process.service.get("/readyz").status == 200)
+        let start = ContinuousClock.now
+        process.signal(SIGTERM)
+        // The service is stopping as soon as nobody can connect any more.
+        while (try? RawConnection(port: try port(process))) != nil {
+            try #require(ContinuousClock.now - start < .seconds(5), "the listener stays open")
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        slow.send(String(body.dropFirst()))
+        let answer = await slow.answer()
+        #expect(answer.hasPrefix("HTTP/1.1 201"), "\(answer)")
+        while process.isRunning {
+            try #require(ContinuousClock.now - start < .seconds(10), "the program does not end")
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        #expect(process.status == 0)
+    }
+
+    #if Postgres
+        @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
+        func aDatabaseThatCrashesIsNamedAndComesBack() async throws {
+            let server = try await blocking { try PostgresServer() }
+            let folder = try ServeProcess.folder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let store = try await blocking { try server.emptyStore() }
+            let process = try await ServeProcess(ServeProcess.write(folder, store: store))
+            let verdicts = NIOLockedValueBox<[String: Int]>([:])
+            let counters = NIOLockedValueBox<[String: Int]>([:])
+            let isOver = NIOLockedValueBox(false)
+            func count(_ verdict: String) -> Int { verdicts.withLockedValue { $0[verdict] ?? 0 } }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        let phone = await Phone(process.service, system: .iOS("26.1"))
+                        let keyId = try await phone.attested()
+                        while !isOver.withLockedValue({ $0 }) {
+                            let reply = try await phone.assert(try await phone.assertion(keyId))
+                            verdicts.withLockedValue { $0[reply.verdict, default: 0] += 1 }
+                            if reply.status == 200, case .integer(let counter)? = reply["counter"] {
+                                counters.withLockedValue { $0[keyId] = counter }
+                            } else {
+                                #expect(reply.headers["retry-after"] != nil && reply["retry"]?.text == "after")
+                                try await Task.sleep(for: .milliseconds(20))
+                            }
+                        }
+                    }
+                }
+                func wait(_ what: String, _ isDone: () async throws -> Bool) async throws {
+                    let deadline = ContinuousClock.now + .seconds(40)
+                    while try await !isDone() {
+                        try #require(ContinuousClock.now < deadline, "waited too long for \(what): \(verdicts)")
+                        try await Task.sleep(for: .milliseconds(20))
+                    }
+                }
+                defer { isOver.withLockedValue { $0 = true } }
+                try await wait("load") { count("200") > 100 }
+                try await blocking { try server.crash() }
+                try await wait("503") { count("503 store.unavailable") > 10 }
+                #expect(try await process.service.get("/readyz").verdict == "503 store.unavailable")
+                #expect(try await process.service.get("/livez").status == 200)
+                let before = count("200")
+                try await blocking { try server.start() }
+                try await wait("recovery") { count("200") > before + 100 }
+                isOver.withLockedValue { $0 = true }
+                try await group.waitForAll()
+            }
+            #expect(Set(verdicts.withLockedValue { $0.keys }) == ["200", "503 store.unavailable"])
+            for (keyId, counter) in counters.withLockedValue({ $0 }) {
+                let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(keyId)))
+                let shown = try await process.service.get(path, token: RunningService.adminToken)
+                guard case .integer(let stored)? = shown["counter"] else { throw Failure(shown.verdict) }
+                #expect(stored >= counter)
+            }
+            #expect(process.stop().status == 0)
+            try await blocking { try server.crash() }
+        }
+
+        private func blocking<Outcome: Sendable>(_ body: @escaping @Sendable () throws -> Outcome) async throws
+            -> Outcome
+        {
+            try await withCheckedThrowingContinuation { continuation in
+                Thread { continuation.resume(with: Result { try body() }) }.start()
+            }
+        }
+    #endif
+}
