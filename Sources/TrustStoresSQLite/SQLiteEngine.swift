@@ -85,9 +85,18 @@ final class SQLiteEngine: SQLEngine {
         try? pool.close()
     }
 
+    /// At most this part of a commit's own time is waited for callers who have just been answered and come back.
+    static let gathering = 4
+    /// And never longer than this, however slow the disk is.
+    static let longestGathering = Duration.milliseconds(2)
+
     /// Runs batches until nothing waits any more. Only one of these runs at a time, on the writer's own queue.
     private func drain(_ database: Database) {
+        let clock = ContinuousClock()
+        var atWork = 0
+        var spent = Duration.zero
         while true {
+            gather(atWork, for: min(spent / SQLiteEngine.gathering, SQLiteEngine.longestGathering), clock)
             let (batch, idle) = queue.withLock { queue in
                 let batch = Array(queue.waiting.prefix(SQLiteEngine.batchLimit))
                 queue.waiting.removeFirst(batch.count)
@@ -100,11 +109,28 @@ final class SQLiteEngine: SQLEngine {
                 for continuation in idle { continuation.resume() }
                 return
             }
-            commit(batch, in: database)
+            let start = clock.now
+            let answer = commit(batch, in: database)
+            spent = clock.now - start
+            // Counted before anybody is answered, so that nobody counts twice.
+            atWork = batch.count + queue.withLock { $0.waiting.count }
+            answer()
         }
     }
 
-    private func commit(_ batch: [any WaitingTransaction], in database: Database) {
+    /// Waits a moment until as many callers wait as were at work before.
+    ///
+    /// Without it callers fall into two halves, each of which waits for the other's flush; or the first who comes back has a flush
+    /// for itself and all others wait for that. One caller alone never waits here.
+    private func gather(_ callers: Int, for duration: Duration, _ clock: ContinuousClock) {
+        guard callers > 1 else { return }
+        let wanted = min(callers, SQLiteEngine.batchLimit)
+        let end = clock.now + duration
+        while queue.withLock({ $0.waiting.count < wanted && !$0.isClosed }), clock.now < end { usleep(50) }
+    }
+
+    /// Commits the batch, and gives what tells each caller how it went.
+    private func commit(_ batch: [any WaitingTransaction], in database: Database) -> () -> Void {
         let session = SQLiteSession(database: database)
         do {
             try session.execute("BEGIN IMMEDIATE")
@@ -119,10 +145,9 @@ final class SQLiteEngine: SQLEngine {
         } catch {
             if database.isInsideTransaction { try? session.execute("ROLLBACK") }
             let fault = StoreFault(sqlite: error)
-            for transaction in batch { transaction.fail(fault) }
-            return
+            return { for transaction in batch { transaction.fail(fault) } }
         }
-        for transaction in batch { transaction.succeed() }
+        return { for transaction in batch { transaction.succeed() } }
     }
 }
 
