@@ -20,7 +20,7 @@ package struct FoundPlist: Sendable {
     package let place: BundlePath?
     package var stack: DotNetStack?
     package let origin: Origin
-    /// What the embedded profile says about App Attest.
+    /// What the code signature or the embedded profile says about App Attest.
     package var attest: AttestEntitlement?
 
     init(

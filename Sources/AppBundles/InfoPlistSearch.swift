@@ -163,11 +163,29 @@ package struct InfoPlistSearch {
                 || document.root["CFBundleIdentifier"] != nil
             guard isInfoPlist else { return }
             let place = BundlePath(path)
-            let attest = place == nil ? nil : profile(beside: path)
+            let attest = place == nil ? nil : signature(of: document, at: path) ?? profile(beside: path)
             found.lists.append(FoundPlist(path: path, document: document, place: place, attest: attest))
         } catch {
             if isCandidate { found.unreadable.append((path, error)) }
         }
+    }
+
+    private func signature(of document: PlistDocument, at path: String) -> AttestEntitlement? {
+        guard let executable = Self.executable(of: document, at: path) else { return nil }
+        var information = stat()
+        guard lstat(executable, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
+            let file = try? FileBytes(executable)
+        else { return nil }
+        return CodeSignature.entitlement(file, name: executable)
+    }
+
+    /// Where the executable of a bundle lies: beside its list, or in `MacOS` where the list is in `Contents`.
+    private static func executable(of document: PlistDocument, at path: String) -> String? {
+        guard let name = document.root["CFBundleExecutable"]?.string, !name.isEmpty, name != "..", name != ".",
+            !name.contains("/"), !name.contains("\u{0}")
+        else { return nil }
+        let folder = (path as NSString).deletingLastPathComponent
+        return ((folder as NSString).lastPathComponent == "Contents" ? folder + "/MacOS/" : folder + "/") + name
     }
 
     private func profile(beside path: String) -> AttestEntitlement? {
@@ -199,6 +217,8 @@ package struct InfoPlistSearch {
     private mutating func archive(_ source: some ByteSource, name: String) throws(MalformedInput) {
         let archive = try ZipArchive(source)
         found.files += archive.entries.count
+        let byName = Dictionary(archive.entries.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        var executables = CodeSignature.unpackedBytesOfArchive
         var lists: [FoundPlist] = []
         for entry in archive.entries.sorted(by: { $0.name < $1.name }) {
             guard let place = BundlePath(entry.name) else { continue }
@@ -212,9 +232,16 @@ package struct InfoPlistSearch {
                 found.unreadable.append((path, error))
                 continue
             }
-            let profileName = String(entry.name.dropLast("Info.plist".count)) + ProvisioningProfile.name
             var attest: AttestEntitlement?
-            if let profile = archive.entries.first(where: { $0.name == profileName }),
+            if let executable = Self.executable(of: document, at: entry.name).flatMap({ byName[$0] }),
+                executable.size <= min(CodeSignature.unpackedBytes, executables),
+                let bytes = try? archive.contents(executable, limit: CodeSignature.unpackedBytes)
+            {
+                executables -= executable.size
+                attest = CodeSignature.entitlement(MemoryBytes(bytes), name: name + "/" + executable.name)
+            }
+            let profileName = String(entry.name.dropLast("Info.plist".count)) + ProvisioningProfile.name
+            if attest == nil, let profile = byName[profileName],
                 let bytes = try? archive.contents(profile, limit: ProvisioningProfile.limit)
             {
                 attest = ProvisioningProfile.entitlement(bytes, source: name + "/" + profileName)

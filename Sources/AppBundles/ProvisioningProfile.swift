@@ -4,15 +4,27 @@
 import AppTransportSecurity
 import Findings
 
-/// The App Attest entitlement of an app, as its embedded profile grants it.
+/// The App Attest entitlement of an app, as its code signature claims it or, where that cannot be read, as its embedded
+/// profile grants it.
 package struct AttestEntitlement: Sendable, Equatable {
-    /// `development` or `production`; nil where the profile does not grant App Attest.
+    /// `development` or `production`; nil where App Attest is not among the entitlements.
     package let environment: String?
     /// The team's prefix and the bundle identifier, as App Attest hashes them.
     package let applicationIdentifier: String?
     package let teamIdentifier: String?
     /// Where it was read.
     package let source: String
+
+    /// - Parameter team: taken where the entitlements name none.
+    init(entitlements: PlistNode, team: String?, source: String) {
+        let environments = entitlements["com.apple.developer.devicecheck.appattest-environment"]
+        environment = environments?.string ?? environments?.elements?.compactMap(\.string).joined(separator: ", ")
+        applicationIdentifier =
+            entitlements["application-identifier"]?.string
+            ?? entitlements["com.apple.application-identifier"]?.string
+        teamIdentifier = entitlements["com.apple.developer.team-identifier"]?.string ?? team
+        self.source = source
+    }
 }
 
 /// Reads what a provisioning profile grants. The signature around it is not verified: these are claims of the file.
@@ -26,14 +38,9 @@ enum ProvisioningProfile {
             let end = bytes[start...].firstRange(of: Array("</plist>".utf8))?.upperBound,
             let document = try? PlistReader.read(Array(bytes[start..<end])), let grants = document.root["Entitlements"]
         else { return nil }
-        let environments = grants["com.apple.developer.devicecheck.appattest-environment"]
-        let environment = environments?.string ?? environments?.elements?.compactMap(\.string).joined(separator: ", ")
         return AttestEntitlement(
-            environment: environment,
-            applicationIdentifier: grants["application-identifier"]?.string
-                ?? grants["com.apple.application-identifier"]?.string,
-            teamIdentifier: grants["com.apple.developer.team-identifier"]?.string
-                ?? document.root["TeamIdentifier"]?.elements?.first?.string,
+            entitlements: grants,
+            team: document.root["TeamIdentifier"]?.elements?.first?.string,
             source: source
         )
     }

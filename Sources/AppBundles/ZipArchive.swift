@@ -34,13 +34,15 @@ package struct ZipArchive {
         guard let end = ZipArchive.endRecord(tail) else {
             throw .archive("", "has no directory at its end; it is no zip archive, or is cut off")
         }
-        let count = tail.number(end + 10, 2)
-        let size = tail.number(end + 12, 4)
-        let offset = tail.number(end + 16, 4)
-        guard count != 0xFFFF, size != 0xFFFF_FFFF, offset != 0xFFFF_FFFF else {
-            throw .archive("", "is a zip64 archive, which is not read; pack it again, or give the unpacked .app")
+        var count = tail.number(end + 10, 2)
+        var size = tail.number(end + 12, 4)
+        var offset = tail.number(end + 16, 4)
+        if count == 0xFFFF || size == 0xFFFF_FFFF || offset == 0xFFFF_FFFF {
+            (count, size, offset) = try ZipArchive.wideEnd(source, before: source.count - tailSize + end)
         }
-        guard count <= ReadingLimits.archiveEntries, offset + size <= source.count - tailSize + end else {
+        guard count <= ReadingLimits.archiveEntries, offset <= source.count,
+            size <= source.count - tailSize + end - offset
+        else {
             throw .archive("", "has a directory that does not fit into the file")
         }
         entries = try ZipArchive.directory(source.bytes(at: offset, count: size), count: count)
@@ -57,6 +59,58 @@ package struct ZipArchive {
             index -= 1
         }
         return nil
+    }
+
+    /// The counts of a zip64 archive: a locator stands before the end record and names the record that has them.
+    /// Source: APPNOTE.TXT 4.3.14 and 4.3.15.
+    private static func wideEnd(
+        _ source: any ByteSource,
+        before end: Int
+    ) throws(MalformedInput) -> (count: Int, size: Int, offset: Int) {
+        let damaged = MalformedInput.archive("", "is a zip64 archive with a damaged end; pack it again")
+        guard end >= 76 else { throw damaged }
+        let locator = try source.bytes(at: end - 20, count: 20)
+        let place = locator.number(8, 8)
+        guard locator.number(0, 4) == 0x0706_4B50, place >= 0, place <= end - 76 else { throw damaged }
+        let record = try source.bytes(at: place, count: 56)
+        let (count, size, offset) = (record.number(32, 8), record.number(40, 8), record.number(48, 8))
+        guard record.number(0, 4) == 0x0606_4B50, count >= 0, size >= 0, offset >= 0 else { throw damaged }
+        return (count, size, offset)
+    }
+
+    /// The sizes and the place of an entry, from its zip64 extra field where the short ones are full (APPNOTE.TXT 4.5.3).
+    private static func extent(
+        _ bytes: [UInt8],
+        _ index: Int,
+        extra: Range<Int>,
+        name: String
+    ) throws(MalformedInput) -> (packed: Int, size: Int, offset: Int) {
+        var (packed, size) = (bytes.number(index + 20, 4), bytes.number(index + 24, 4))
+        var offset = bytes.number(index + 42, 4)
+        guard packed == 0xFFFF_FFFF || size == 0xFFFF_FFFF || offset == 0xFFFF_FFFF else {
+            return (packed, size, offset)
+        }
+        var field = extra.lowerBound
+        while field + 4 <= extra.upperBound {
+            let end = field + 4 + bytes.number(field + 2, 2)
+            guard end <= extra.upperBound else { break }
+            if bytes.number(field, 2) == 0x0001 {
+                var place = field + 4
+                func next(_ short: Int) -> Int? {
+                    guard short == 0xFFFF_FFFF else { return short }
+                    guard place + 8 <= end else { return nil }
+                    defer { place += 8 }
+                    let number = bytes.number(place, 8)
+                    return number >= 0 ? number : nil
+                }
+                if let wide = next(size), let widePacked = next(packed), let wideOffset = next(offset) {
+                    (size, packed, offset) = (wide, widePacked, wideOffset)
+                    return (packed, size, offset)
+                }
+            }
+            field = end
+        }
+        throw .archive(String(name.prefix(120)), "has a damaged zip64 field; pack the archive again")
     }
 
     private static func directory(_ bytes: [UInt8], count: Int) throws(MalformedInput) -> [Entry] {
@@ -81,13 +135,20 @@ package struct ZipArchive {
             if bytes.number(index + 8, 2) & 1 != 0, !name.hasSuffix("/") {
                 throw .archive(String(name.prefix(120)), "is encrypted")
             }
+            let extra = index + 46 + nameLength
+            let wide = try ZipArchive.extent(
+                bytes,
+                index,
+                extra: extra..<(extra + bytes.number(index + 30, 2)),
+                name: name
+            )
             entries.append(
                 Entry(
                     name: name,
                     method: bytes.number(index + 10, 2),
-                    packedSize: bytes.number(index + 20, 4),
-                    size: bytes.number(index + 24, 4),
-                    headerOffset: bytes.number(index + 42, 4)
+                    packedSize: wide.packed,
+                    size: wide.size,
+                    headerOffset: wide.offset
                 )
             )
             index = next

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppBundles
 import AppTransportSecurity
 import ArgumentParser
 import Findings
@@ -39,11 +40,11 @@ struct DictionaryOptions: ParsableArguments {
     func load() throws -> ATSDictionary { ATSDictionary(try value()) }
 }
 
-/// Property lists of either form, as values.
+/// Property lists of either form, as values: read by the reader of `ats lint`, so that no two commands disagree about a file.
 enum PropertyListFile {
     static func read(_ path: String) throws -> PropertyListValue {
         let bytes = try CommandIO.read(path, limit: 16 << 20)
-        return try named(path) { try PropertyListValue(propertyList: bytes) }
+        return try named(path) { try PlistReader.read(bytes).root.propertyListValue }
     }
 
     /// Puts the name of the file before what is wrong with it.

@@ -105,8 +105,12 @@ struct LintInput {
     /// A path below the working folder without that folder: reports of two machines are the same.
     static func relative(_ path: String) -> String {
         guard path.hasPrefix("/") else { return path.hasPrefix("./") ? String(path.dropFirst(2)) : path }
-        let folder = FileManager.default.currentDirectoryPath
-        let prefix = folder.hasSuffix("/") ? folder : folder + "/"
-        return path.hasPrefix(prefix) ? String(path.dropFirst(prefix.count)) : path
+        return path.hasPrefix(workingFolder) ? String(path.dropFirst(workingFolder.count)) : path
     }
+
+    /// The folder that the program was started in, with a `/` at its end. It never changes.
+    private static let workingFolder: String = {
+        let folder = FileManager.default.currentDirectoryPath
+        return folder.hasSuffix("/") ? folder : folder + "/"
+    }()
 }

@@ -1,0 +1,186 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+/// Reads the entitlements that a Mach-O executable carries in its code signature. The signature itself is not verified:
+/// these are claims of the file.
+///
+/// Layout: `LC_CODE_SIGNATURE` names a range of the file, there lies a SuperBlob (big-endian), and in it the entitlements
+/// as a property list and, in newer signatures, once more in DER. Source: `mach-o/loader.h`, `mach-o/fat.h` and Security's
+/// `cs_blobs.h`. Each count and size is bounded before it is used.
+enum CodeSignature {
+    /// The most bytes of an executable that is unpacked from an archive.
+    static let unpackedBytes = 128 << 20
+    /// The most bytes of all executables of one archive.
+    static let unpackedBytesOfArchive = 512 << 20
+
+    private static let architectures = 32
+    private static let commandBytes = 4 << 20
+    private static let blobs = 64
+    private static let entitlementBytes = 1 << 20
+
+    private static let superBlobMagic = 0xFADE_0CC0
+    private static let listMagic = 0xFADE_7171
+    private static let encodedMagic = 0xFADE_7172
+
+    /// What App Attest needs of the entitlements. Nil where the file is no signed executable, or has none.
+    static func entitlement(_ source: some ByteSource, name: String) -> AttestEntitlement? {
+        guard let claims = try? entitlements(source) else { return nil }
+        return AttestEntitlement(entitlements: claims, team: nil, source: name)
+    }
+
+    /// The entitlements as a dictionary, those of the first architecture that has some.
+    ///
+    /// - Throws: ``MalformedInput`` where the file is cut off.
+    static func entitlements(_ source: some ByteSource) throws(MalformedInput) -> PlistNode? {
+        let head = try Bytes(source, 0, 8)
+        let fat = head.big(0, 4)
+        guard fat == 0xCAFE_BABE || fat == 0xCAFE_BABF else { return try slice(source, start: 0) }
+        let isWide = fat == 0xCAFE_BABF
+        let count = head.big(4, 4)
+        guard count <= architectures else { return nil }
+        let size = isWide ? 32 : 20
+        let table = try Bytes(source, 8, count * size)
+        for index in 0..<count {
+            let start = isWide ? table.big(index * size + 8, 8) : table.big(index * size + 8, 4)
+            if let found = try slice(source, start: start) { return found }
+        }
+        return nil
+    }
+
+    /// One architecture.
+    private static func slice(_ source: some ByteSource, start: Int) throws(MalformedInput) -> PlistNode? {
+        guard start >= 0, start <= source.count else { return nil }
+        let head = try Bytes(source, start, 28)
+        let isLittle: Bool
+        let headerSize: Int
+        switch head.big(0, 4) {
+        case 0xCFFA_EDFE: (isLittle, headerSize) = (true, 32)
+        case 0xCEFA_EDFE: (isLittle, headerSize) = (true, 28)
+        case 0xFEED_FACF: (isLittle, headerSize) = (false, 32)
+        case 0xFEED_FACE: (isLittle, headerSize) = (false, 28)
+        default: return nil
+        }
+        let size = head.number(20, isLittle: isLittle)
+        guard size <= commandBytes else { return nil }
+        let commands = try Bytes(source, start + headerSize, size)
+        var index = 0
+        while index + 16 <= size {
+            let length = commands.number(index + 4, isLittle: isLittle)
+            guard length >= 8 else { return nil }
+            if commands.number(index, isLittle: isLittle) == 0x1D {
+                return try superBlob(source, start: start + commands.number(index + 8, isLittle: isLittle))
+            }
+            index += length
+        }
+        return nil
+    }
+
+    private static func superBlob(_ source: some ByteSource, start: Int) throws(MalformedInput) -> PlistNode? {
+        let head = try Bytes(source, start, 12)
+        let count = head.big(8, 4)
+        guard head.big(0, 4) == superBlobMagic, count <= blobs else { return nil }
+        let index = try Bytes(source, start + 12, count * 8)
+        var encoded: PlistNode?
+        for entry in 0..<count {
+            let place = start + index.big(entry * 8 + 4, 4)
+            let blob = try Bytes(source, place, 8)
+            let magic = blob.big(0, 4)
+            let length = blob.big(4, 4)
+            guard magic == listMagic || magic == encodedMagic, length >= 8, length <= entitlementBytes else { continue }
+            let contents = try source.bytes(at: place + 8, count: length - 8)
+            if magic == encodedMagic {
+                encoded = EncodedEntitlements.read(contents)
+            } else if let document = try? PlistReader.read(contents), document.root.members != nil {
+                return document.root
+            }
+        }
+        return encoded
+    }
+
+    /// Bytes of the file, with numbers in them.
+    private struct Bytes {
+        let storage: [UInt8]
+
+        init(_ source: some ByteSource, _ start: Int, _ count: Int) throws(MalformedInput) {
+            storage = try source.bytes(at: start, count: count)
+        }
+
+        /// Zero where the place is outside; a value that does not fit is clamped.
+        func big(_ start: Int, _ size: Int) -> Int {
+            guard start >= 0, size <= storage.count - start else { return 0 }
+            return Int(clamping: storage[start..<(start + size)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+        }
+
+        func number(_ start: Int, isLittle: Bool) -> Int {
+            isLittle ? Int(UInt32(truncatingIfNeeded: big(start, 4)).byteSwapped) : big(start, 4)
+        }
+    }
+}
+
+/// Reads entitlements in DER: `[APPLICATION 16] { INTEGER 1, [16] { SEQUENCE { UTF8String key, value } ... } }`.
+enum EncodedEntitlements {
+    private static let depth = 16
+
+    static func read(_ bytes: [UInt8]) -> PlistNode? {
+        guard let outer = element(bytes[...]), outer.tag == 0x70, let version = element(outer.contents),
+            version.tag == 0x02, let list = element(version.rest)
+        else { return nil }
+        let root = node(list.tag, list.contents, level: 0)
+        return root?.members == nil ? nil : root
+    }
+
+    private static func node(_ tag: UInt8, _ contents: ArraySlice<UInt8>, level: Int) -> PlistNode? {
+        guard level < depth else { return nil }
+        switch tag {
+        case 0x01: return PlistNode(.boolean(contents.first != 0 && !contents.isEmpty))
+        case 0x02:
+            guard (1...8).contains(contents.count) else { return nil }
+            let isNegative = (contents.first ?? 0) & 0x80 != 0
+            return PlistNode(.integer(contents.reduce(isNegative ? -1 : 0) { $0 << 8 | Int($1) }))
+        case 0x0C: return PlistNode(.string(String(decoding: contents, as: UTF8.self)))
+        case 0x30:
+            var elements: [PlistNode] = []
+            var rest = contents
+            while !rest.isEmpty {
+                guard let next = element(rest), let value = node(next.tag, next.contents, level: level + 1) else {
+                    return nil
+                }
+                elements.append(value)
+                rest = next.rest
+            }
+            return PlistNode(.array(elements))
+        case 0xB0:
+            var members: [PlistMember] = []
+            var rest = contents
+            while !rest.isEmpty {
+                guard let pair = element(rest), pair.tag == 0x30, let key = element(pair.contents), key.tag == 0x0C,
+                    let value = element(key.rest), value.rest.isEmpty,
+                    let read = node(value.tag, value.contents, level: level + 1)
+                else { return nil }
+                members.append(PlistMember(String(decoding: key.contents, as: UTF8.self), read))
+                rest = pair.rest
+            }
+            return PlistNode(.dictionary(members))
+        default: return nil
+        }
+    }
+
+    private static func element(_ bytes: ArraySlice<UInt8>) -> (
+        tag: UInt8, contents: ArraySlice<UInt8>, rest: ArraySlice<UInt8>
+    )? {
+        guard let tag = bytes.first, let first = bytes.dropFirst().first else { return nil }
+        var body = bytes.dropFirst(2)
+        var length = Int(first)
+        if first >= 0x80 {
+            let size = Int(first & 0x7F)
+            guard (1...4).contains(size), body.count >= size else { return nil }
+            length = body.prefix(size).reduce(0) { $0 << 8 | Int($1) }
+            body = body.dropFirst(size)
+        }
+        guard length <= body.count else { return nil }
+        return (tag, body.prefix(length), body.dropFirst(length))
+    }
+}
