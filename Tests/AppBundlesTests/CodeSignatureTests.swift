@@ -123,7 +123,14 @@ enum TinyMachO {
             inner.count < 120
                 ? [0x30, UInt8(inner.count)] + inner : [0x30, 0x82] + TinyMachO.big(inner.count, 2) + inner
         }
-        #expect(EncodedEntitlements.read([0x70, 0x82] + TinyMachO.big(nested.count, 2) + nested) == nil)
+        func long(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] {
+            [tag, 0x82] + TinyMachO.big(contents.count, 2) + contents
+        }
+        func list(_ value: [UInt8]) -> [UInt8] {
+            long(0x70, [0x02, 0x01, 0x01] + long(0xB0, long(0x30, [0x0C, 0x01, 0x61] + value)))
+        }
+        #expect(EncodedEntitlements.read(list([0x30, 0x00])) != nil)
+        #expect(EncodedEntitlements.read(list(nested)) == nil)
         let many = TinyMachO.big(0xCAFE_BABE) + TinyMachO.big(0x7FFF_FFFF)
         #expect(CodeSignature.entitlement(MemoryBytes(many), name: "A") == nil)
     }
