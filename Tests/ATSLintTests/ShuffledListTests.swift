@@ -4,6 +4,7 @@
 import ATSLint
 import AppBundles
 import AppTransportSecurity
+import Findings
 import Foundation
 import Testing
 
