@@ -13,6 +13,7 @@ run: bootstrap
 test: bootstrap
 	Scripts/check
 	swift build $(SWIFT_FLAGS) --build-tests
+	Scripts/api --check
 	Scripts/test
 	packaging/check-deb $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	Examples/token-checks/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward

@@ -54,10 +54,14 @@ let package = Package(
     products: [
         .executable(name: "sealward", targets: ["sealward"]),
         .library(name: "AppTransportSecurity", targets: ["AppTransportSecurity", "TLSFacts", "Findings"]),
-        .library(name: "ATSClient", targets: ["ATSClient"]),
-        .library(name: "TLSProbe", targets: ["TLSProbe", "TLSFacts"]),
-        .library(name: "ATSLint", targets: ["ATSLint", "AppBundles"]),
-        .library(name: "AppAttest", targets: ["AppAttest"]),
+        .library(
+            name: "ATSClient",
+            targets: ["ATSClient", "AppTransportSecurity", "TLSProbe", "TLSFacts", "Findings"]
+        ),
+        .library(name: "TLSProbe", targets: ["TLSProbe", "TLSFacts", "Findings"]),
+        .library(name: "ATSDiagnostics", targets: ["ATSDiagnostics", "AppTransportSecurity", "Findings"]),
+        .library(name: "ATSLint", targets: ["ATSLint", "AppBundles", "AppTransportSecurity", "Findings"]),
+        .library(name: "AppAttest", targets: ["AppAttest", "Findings"]),
         .library(name: "DeviceCheckBits", targets: ["DeviceCheckBits", "AppleServices"]),
         .library(name: "DeviceSimulator", targets: ["DeviceSimulator", "AppleSimulator"]),
         .library(name: "TrustService", targets: ["TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite"]),
@@ -195,6 +199,18 @@ let package = Package(
         tests(
             of: "AppleSimulator",
             ["DeviceSimulator", "AppleServices", "DeviceCheckBits", "AppAttest", .jwt, .crypto, .logging]
+        ),
+        // What a client of each product sees: this target has no access to what is not public.
+        .testTarget(
+            name: "WalkthroughTests",
+            dependencies: [
+                "AppTransportSecurity", "TLSFacts", "Findings", "ATSClient", "TLSProbe", "ATSDiagnostics", "ATSLint",
+                "AppBundles", "AppAttest", "DeviceCheckBits", "AppleServices", "DeviceSimulator", "AppleSimulator",
+                "TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite", "TrustStoresPostgres",
+                .crypto, .httpTypes, .lifecycle, .logging, .nioPosix, .unixSignals,
+            ],
+            packageAccess: false,
+            swiftSettings: settings
         ),
         .testTarget(
             name: "CommandLineTests",

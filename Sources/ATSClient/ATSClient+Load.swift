@@ -11,7 +11,7 @@ extension ATSClient {
     ///
     /// - Parameters:
     ///   - bodyLimit: bytes of the body that are kept; a longer one ends the load.
-    ///   - deadline: for the whole load.
+    ///   - timeout: for the whole load; nil takes the configuration's.
     public func load(
         _ text: String,
         method: HTTPRequest.Method = .get,

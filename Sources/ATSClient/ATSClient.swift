@@ -21,7 +21,9 @@ public import TLSProbe
 /// Every hop of a redirect is decided anew. Connections are shared between the requests of one client, which has one policy. Run it as a
 /// `Service`, or call ``shutDown(grace:)`` in the end.
 public final class ATSClient: Sendable {
+    /// What every load is judged by.
     public let policy: ATSPolicy
+    /// How the client was set up.
     public let configuration: Configuration
     let connector: Connector
     let pool: ConnectionPool

@@ -27,6 +27,7 @@ extension ATSClient {
         public var redirectLimit: Int? = 20
         /// All header fields of an answer together.
         public var headerLimit = 64 * 1024
+        /// The most header fields of a response.
         public var headerCountLimit = 128
         /// The body of an answer; nil for no limit.
         public var bodyLimit: Int?
@@ -47,20 +48,25 @@ extension ATSClient {
         public var refuses: (@Sendable (ServerChallenge) async -> String?)?
         /// The clock that certificates are judged by.
         public var now: @Sendable () -> Date = SystemClock.now
+        /// Where connections live.
         public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
         /// Which addresses may be connected to at all.
         package var mayConnect: @Sendable (SocketAddress) -> Bool = { _ in true }
         /// For Certificate Transparency; nil leaves that rule a note.
         public var transparencyLogs: CTLogList?
 
+        /// The defaults, as each property states them.
         public init() {}
     }
 }
 
 /// What the app's own code is asked about: a server that has shown its certificates, before any byte of a request is sent.
 public struct ServerChallenge: Sendable {
+    /// The host that is being connected to.
     public let host: String
+    /// Its port.
     public let port: Int
+    /// What the handshake showed.
     public let facts: ConnectionFacts
     /// The failed requirements of the evaluation; empty where it passed.
     public let causes: [Cause]

@@ -16,6 +16,7 @@ public struct ATSLoadError: Error, Sendable, CustomStringConvertible {
         case noAnswer = "no-answer"
     }
 
+    /// Whether the policy refused or nothing answered.
     public let outcome: Outcome
     /// The NSURLError: domain, code, stream code and sentence.
     public let error: URLLoadError
@@ -64,12 +65,14 @@ extension ATSLoadError: Equatable {
 
 /// One redirect that was followed, or the last request of a load.
 public struct Hop: Sendable, Equatable {
+    /// What was asked for.
     public let url: String
     /// The HTTP status of the answer; nil where none came.
     public let status: Int?
     /// The Location field, as it was sent.
     public let location: String?
 
+    /// Makes one from its parts, which the properties describe.
     public init(url: String, status: Int?, location: String? = nil) {
         self.url = url
         self.status = status

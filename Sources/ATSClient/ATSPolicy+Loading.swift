@@ -8,7 +8,7 @@ public import TLSFacts
 extension ATSPolicy {
     /// The policy of an app's Info.plist, XML or binary.
     ///
-    /// - Throws: ``MalformedInput`` with code `malformed.plist`.
+    /// - Throws: `MalformedInput` with code `malformed.plist`.
     public init(infoPlist bytes: [UInt8], profile: OSProfile = .standard) throws(MalformedInput) {
         let document = try PropertyListValue(propertyList: bytes)
         self.init(dictionary: ATSDictionary(document.members?["NSAppTransportSecurity"]), profile: profile)
@@ -16,7 +16,7 @@ extension ATSPolicy {
 
     /// The policy of an NSAppTransportSecurity dictionary written as JSON.
     ///
-    /// - Throws: ``MalformedInput`` with code `malformed.json`.
+    /// - Throws: `MalformedInput` with code `malformed.json`.
     public init(json bytes: [UInt8], profile: OSProfile = .standard) throws(MalformedInput) {
         self.init(dictionary: ATSDictionary(try PropertyListValue(json: bytes)), profile: profile)
     }
@@ -93,5 +93,6 @@ public struct TransportSecurityRules: Sendable, Equatable {
         return .dictionary(members)
     }
 
+    /// The rules as a policy reads them.
     public var dictionary: ATSDictionary { ATSDictionary(value) }
 }

@@ -24,5 +24,6 @@ public struct ATSResponse: Sendable {
     /// In monitor mode: what would have been refused, first hop first. Empty otherwise.
     public let wouldRefuse: [ATSLoadError]
 
+    /// The status of the last hop.
     public var status: HTTPResponse.Status { head.status }
 }

@@ -18,6 +18,7 @@ public struct LoadReport: Sendable {
         case noAnswer = "no-answer"
     }
 
+    /// What became of the load.
     public let result: Result
     /// The status of the last answer; nil where none came.
     public let status: Int?

@@ -8,6 +8,7 @@ public import Findings
 public struct LintSubject: Sendable {
     /// The path as reports show it.
     public let path: String
+    /// The property list.
     public let document: PlistDocument
     /// The bundle identifier, where the list states one.
     public let bundle: String?
@@ -34,7 +35,18 @@ public struct LintSubject: Sendable {
 
     /// What a bundle is. Each has its own dictionary.
     public enum Role: String, Sendable {
-        case app, appExtension = "extension", appClip = "app clip", watchApp = "watch app", framework, unknown
+        /// An app.
+        case app
+        /// An .appex inside an app.
+        case appExtension = "extension"
+        /// An App Clip.
+        case appClip = "app clip"
+        /// A watch app.
+        case watchApp = "watch app"
+        /// A framework or another bundle without a process of its own.
+        case framework
+        /// An Info.plist on its own.
+        case unknown
 
         /// The role that an Info.plist tells by itself.
         public init(infoPlist root: PlistNode) {
@@ -57,6 +69,7 @@ public struct LintSubject: Sendable {
         }
     }
 
+    /// Makes one from its parts, which the properties describe.
     public init(
         path: String,
         document: PlistDocument,
@@ -87,6 +100,7 @@ public struct NetworkStack: Sendable, Equatable {
     /// The file and the line that chose the handler, for example `App.csproj:14`.
     public let source: String
 
+    /// Makes one from its parts, which the properties describe.
     public init(handler: String, source: String) {
         self.handler = handler
         atsApplies = handler != "managed"
@@ -96,7 +110,9 @@ public struct NetworkStack: Sendable, Equatable {
 
 /// What the linter says about one Info.plist.
 public struct LintResult: Sendable {
+    /// What was read.
     public let subject: LintSubject
+    /// In the order of the file.
     public let findings: [LintFinding]
     /// The keys for which App Review asks for a justification, in the order of the file, each once.
     public let reviewTriggers: [String]
@@ -104,6 +120,7 @@ public struct LintResult: Sendable {
 
 /// A finding with the mends that the linter can try.
 public struct LintFinding: Sendable {
+    /// What a report shows.
     public let finding: Finding
     /// The key for which App Review asks for a justification because of this finding.
     public let reviewTrigger: String?

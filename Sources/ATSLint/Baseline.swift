@@ -68,7 +68,7 @@ public struct Baseline: Sendable, Equatable {
 
     /// Reads the file form.
     ///
-    /// - Throws: ``MalformedInput`` with code `malformed.baseline`.
+    /// - Throws: `MalformedInput` with code `malformed.baseline`.
     public init(json bytes: [UInt8]) throws(MalformedInput) {
         let document: Document
         do {

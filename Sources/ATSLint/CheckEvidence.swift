@@ -35,7 +35,7 @@ public struct CheckEvidence: Sendable {
 
     /// Reads the report.
     ///
-    /// - Throws: ``MalformedInput`` with code `malformed.check-report`.
+    /// - Throws: `MalformedInput` with code `malformed.check-report`.
     public init(json bytes: [UInt8]) throws(MalformedInput) {
         let document: Document
         do {

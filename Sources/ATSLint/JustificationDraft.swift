@@ -13,6 +13,7 @@ public struct JustificationDraft: Sendable {
     private let results: [LintResult]
     private let evidence: CheckEvidence?
 
+    /// A draft for these results; `evidence` is what `ats check` reported about the hosts.
     public init(_ results: [LintResult], evidence: CheckEvidence?) {
         self.results = results
         self.evidence = evidence

@@ -7,11 +7,17 @@ public import AppTransportSecurity
 public struct MinimumSystem: Sendable, Equatable {
     /// The two lines of systems that ATS distinguishes; the others follow iOS.
     public enum Line: String, Sendable {
-        case ios, macos
+        /// iOS, and its siblings by the iOS of their year.
+        case ios
+        /// macOS.
+        case macos
     }
 
+    /// Which line of systems.
     public let line: Line
+    /// The first number of the version.
     public let major: Int
+    /// The second number of the version; 0 where absent.
     public let minor: Int
     /// The version as it was stated, for example `15.0`.
     public let text: String

@@ -8,6 +8,7 @@ public import Findings
 public struct PlistMender {
     /// What was done about one finding.
     public struct Step: Sendable {
+        /// What the step mends.
         public let finding: Finding
         /// In words: `removed`, `renamed`, `rewritten`.
         public let action: String
@@ -15,6 +16,7 @@ public struct PlistMender {
 
     /// The mended text; equal to the source where nothing was mended.
     public let text: [UInt8]
+    /// What was done, in order.
     public let steps: [Step]
     /// Findings that have a mend which would loosen the policy or add another finding.
     public let declined: [Finding]

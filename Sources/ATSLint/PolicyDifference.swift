@@ -9,7 +9,7 @@ import TLSFacts
 ///
 /// Both are asked about the same URLs: every host that either names, names below those that include subdomains, and stand-ins
 /// for all others (a public name, a public address, local hosts), each over http and https, by the app, by web views and for media.
-public struct PolicyDifference: Sendable {
+package struct PolicyDifference: Sendable {
     /// One way in which a host is worse off.
     struct Weakening: Sendable, Hashable {
         let rule: String
@@ -23,7 +23,7 @@ public struct PolicyDifference: Sendable {
     let weakenings: [Weakening]
 
     /// Compares the dictionaries of two lists on the system of today, and on iOS 9 where the app still runs there.
-    public init(old: LintSubject, new: LintSubject) {
+    package init(old: LintSubject, new: LintSubject) {
         var profiles: [OSProfile] = [.standard]
         // The newest system also reads the keys of the NIAP package.
         if let newest = OSProfile.named("macos27") { profiles.append(newest) }

@@ -13,6 +13,7 @@ public struct Rule: Sendable {
     public let summary: String
     /// Why it matters, with the behaviour that an app would see.
     public let reason: String
+    /// Where the rule is written.
     public let citation: Citation
     /// The first system where it matters, where that is not every one.
     public let firstOS: String?

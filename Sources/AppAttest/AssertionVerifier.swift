@@ -21,7 +21,9 @@ public struct VerifiedAssertion: Sendable {
 
 /// The judgement of an assertion.
 public enum AssertionVerdict: Sendable {
+    /// Every step passed; the counter is for a store to commit.
     case accepted(VerifiedAssertion)
+    /// The first step that failed.
     case refused(Refusal)
 }
 

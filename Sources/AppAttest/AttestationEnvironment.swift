@@ -3,7 +3,9 @@
 
 /// The two worlds of App Attest keys. A key of one is worthless in the other.
 public enum AttestationEnvironment: String, Hashable, Sendable, CaseIterable {
+    /// `appattestdevelop`: keys made by development builds.
     case development
+    /// `appattest`: TestFlight, App Store, enterprise and Developer ID.
     case production
 
     /// The environment's name in field 7 of a receipt.

@@ -16,6 +16,7 @@ public struct AttestationExtensions: Hashable, Sendable {
 
     /// A key that this version does not know.
     public struct UnknownEntry: Hashable, Sendable {
+        /// The key, as it stands.
         public let key: String
         /// The value as CBOR.
         public let encodedValue: [UInt8]

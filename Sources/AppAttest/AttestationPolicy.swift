@@ -12,14 +12,17 @@ public struct AttestationPolicy: Sendable {
     /// The access control that a Mac's key must have, as DER; absence is a refusal. Leave it nil for devices that are not Macs.
     public var requiredAccessControl: [UInt8]?
 
+    /// The defaults, as each property states them.
     public init() {}
 
     /// A set of accepted values, and what it means that the device says nothing.
     public struct Requirement<Value: Hashable & Sendable>: Sendable {
+        /// The values that are accepted.
         public var accepted: Set<Value>
         /// Whether an object without the value is accepted. Systems before iOS 27 never have one.
         public var acceptsAbsence: Bool
 
+        /// Accepts these values, and absence only where `acceptsAbsence` says so.
         public init(_ accepted: Set<Value>, acceptsAbsence: Bool) {
             self.accepted = accepted
             self.acceptsAbsence = acceptsAbsence

@@ -7,9 +7,13 @@ public import FoundationEssentials
 
 /// A device key that an attestation proved to be the real app's. Only ``AttestationVerifier`` can make one.
 public struct AttestedKey: Sendable {
+    /// The key that the device holds.
     public let publicKey: AttestationPublicKey
+    /// SHA-256 of the key's point, 32 bytes.
     public let keyID: KeyIdentifier
+    /// The app that the device named.
     public let app: AppIdentity
+    /// Where the attestation was made.
     public let environment: AttestationEnvironment
     /// The receipt that came with the key, as the device sent it.
     public let receipt: [UInt8]
@@ -17,6 +21,7 @@ public struct AttestedKey: Sendable {
     public let receiptVerdict: ReceiptVerdict?
     /// What the device said about the app; nil before iOS 27.
     public let extensions: AttestationExtensions?
+    /// What the leaf certificate tells beside the key.
     public let leaf: LeafFacts
     /// The time of judgement.
     public let verifiedAt: Date
@@ -46,7 +51,9 @@ public struct AttestedKey: Sendable {
 
 /// The judgement of an attestation.
 public enum AttestationVerdict: Sendable {
+    /// Every step passed.
     case accepted(AttestedKey)
+    /// The first step that failed.
     case refused(Refusal)
 }
 

@@ -7,6 +7,7 @@ public import FoundationEssentials
 public struct LeafFacts: Hashable, Sendable {
     /// The first and the last moment of the certificate's validity.
     public let notBefore: Date
+    /// The last instant of the leaf's validity.
     public let notAfter: Date
     /// The version of the device's system, for example `27.0.1`, where the certificate says so.
     public let osVersion: String?

@@ -13,8 +13,11 @@ public struct Receipt: Sendable {
 
     /// One field. The same number may occur twice in a receipt that was tampered with; the verifier refuses that.
     public struct Field: Hashable, Sendable {
+        /// The number of the field; Apple's meanings are in ``Receipt``.
         public let number: Int
+        /// The version that stands with the field.
         public let version: Int
+        /// The content as it stands.
         public let value: [UInt8]
 
         /// The value as text where it is UTF-8.

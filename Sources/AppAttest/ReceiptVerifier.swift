@@ -7,13 +7,17 @@ public import FoundationEssentials
 
 /// A receipt that Apple signed and that is what was expected. Only ``ReceiptVerifier`` can make one.
 public struct VerifiedReceipt: Sendable {
+    /// Every field, known or not.
     public let receipt: Receipt
+    /// ATTEST or RECEIPT (field 6).
     public let type: ReceiptType
+    /// Team prefix and bundle id (field 2).
     public let applicationID: String
     /// The attested key.
     public let publicKey: AttestationPublicKey
     /// nil where the receipt does not say.
     public let environment: AttestationEnvironment?
+    /// When Apple made the receipt (field 12).
     public let creationTime: Date
     /// When a newer receipt may be asked for; nil in a first receipt.
     public let refreshNotBefore: Date?
@@ -25,7 +29,9 @@ public struct VerifiedReceipt: Sendable {
 
 /// The judgement of a receipt.
 public enum ReceiptVerdict: Sendable {
+    /// Every check passed.
     case accepted(VerifiedReceipt)
+    /// The first check that failed.
     case refused(Refusal)
 
     /// The code of a refusal; nil for an accepted receipt.
@@ -49,6 +55,7 @@ public struct ReceiptExpectations: Sendable {
     /// The oldest age since field 12, in seconds; Apple asks for five minutes when a receipt arrives. A stored receipt has no limit.
     public var maximumAge: TimeInterval?
 
+    /// Makes one from its parts, which the properties describe.
     public init(
         app: AppIdentity,
         publicKey: AttestationPublicKey? = nil,

@@ -33,7 +33,7 @@ enum CodeSignature {
 
     /// The entitlements as a dictionary, those of the first architecture that has some.
     ///
-    /// - Throws: ``MalformedInput`` where the file is cut off.
+    /// - Throws: `MalformedInput` where the file is cut off.
     static func entitlements(_ source: some ByteSource) throws(MalformedInput) -> PlistNode? {
         let head = try Bytes(source, 0, 8)
         let fat = head.big(0, 4)

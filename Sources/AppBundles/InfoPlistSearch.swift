@@ -18,7 +18,7 @@ package struct InfoPlistSearch {
 
     /// Searches one path.
     ///
-    /// - Throws: ``MalformedInput`` where the path itself cannot be read. What cannot be read inside of a folder is listed in the result.
+    /// - Throws: `MalformedInput` where the path itself cannot be read. What cannot be read inside of a folder is listed in the result.
     package static func search(_ path: String) throws(MalformedInput) -> FoundPlists {
         var search = InfoPlistSearch()
         let kind = FileKind(path)

@@ -8,7 +8,7 @@ public import Findings
 public enum PlistReader {
     /// Reads the bytes of a file.
     ///
-    /// - Throws: ``MalformedInput`` with code `malformed.plist`, the place and the mend.
+    /// - Throws: `MalformedInput` with code `malformed.plist`, the place and the mend.
     public static func read(_ bytes: [UInt8]) throws(MalformedInput) -> PlistDocument {
         guard bytes.count <= ReadingLimits.plistBytes else {
             throw .plist("", "is larger than \(ReadingLimits.plistBytes >> 20) MiB, which no Info.plist is")

@@ -10,7 +10,9 @@ public import Findings
 public struct ATSDictionary: Sendable {
     /// A boolean key as the evaluator sees it.
     public enum Flag: Sendable, Equatable {
+        /// The key is not there.
         case absent
+        /// The key is there with a value that Apple reads as a boolean.
         case value(Bool)
         /// Something that is no number stands there, which counts as absent.
         case wrongType(String)
@@ -24,14 +26,19 @@ public struct ATSDictionary: Sendable {
         public var isPresent: Bool { value != nil }
     }
 
+    /// `NSAllowsArbitraryLoads`: ATS off for everything that has no entry of its own.
     public let arbitraryLoads: Flag
+    /// `NSAllowsArbitraryLoadsForMedia`: ATS off for what AVFoundation loads.
     public let arbitraryLoadsForMedia: Flag
+    /// `NSAllowsArbitraryLoadsInWebContent`: ATS off inside web views.
     public let arbitraryLoadsInWebContent: Flag
+    /// `NSAllowsLocalNetworking`: cleartext to local hosts.
     public let localNetworking: Flag
     /// NSRequiresNIAPTLSPackageVersion; nil where it is absent or no known version.
     public let hardening: HardeningLevel?
     /// By exact key. Entries that are no dictionaries are not here.
     public let exceptions: [String: ExceptionEntry]
+    /// `NSPinnedDomains`, in the order of the dictionary's keys sorted.
     public let pinnedDomains: [PinnedDomain]
     /// What was found and has no effect, or another one than it seems: wrong types, unknown keys.
     public let remarks: [Cause]
@@ -94,8 +101,11 @@ public struct ATSDictionary: Sendable {
 
 /// The two NIAP keys of the 26.4 systems.
 public enum HardeningLevel: String, Sendable {
+    /// No hardening, said explicitly.
     case none
+    /// The FCP_V2.1 profile.
     case fcpV21 = "FCP_v2.1"
+    /// The level that Apple recommends.
     case recommended
 
     /// Whether connections are hardened; `recommended` is FCP_v2.1 today.
@@ -104,15 +114,20 @@ public enum HardeningLevel: String, Sendable {
 
 /// One entry of NSExceptionDomains.
 public struct ExceptionEntry: Sendable, Equatable {
+    /// `NSIncludesSubdomains`; NO where absent.
     public let includesSubdomains: Bool
+    /// `NSExceptionAllowsInsecureHTTPLoads`; NO where absent.
     public let allowsInsecureHTTPLoads: Bool
     /// Nil where the key is absent or not one of the four exact names: then 1.2 stays.
     public let minimumTLSVersion: TLSVersionName?
+    /// `NSExceptionRequiresForwardSecrecy`; YES where absent.
     public let requiresForwardSecrecy: Bool
     /// Obsolete; read by systems before the ones whose evaluator is published.
     public let requiresCertificateTransparency: Bool
+    /// The entry's own hardening level; nil leaves the dictionary's.
     public let hardening: HardeningLevel?
 
+    /// Makes one from its parts, which the properties describe.
     public init(
         includesSubdomains: Bool = false,
         allowsInsecureHTTPLoads: Bool = false,
@@ -152,8 +167,12 @@ public struct ExceptionEntry: Sendable, Equatable {
 
 /// The values that NSExceptionMinimumTLSVersion may have; the match is exact and case-sensitive.
 public enum TLSVersionName: String, Sendable, CaseIterable {
+    /// The string `TLSv1.0`.
     case tls10 = "TLSv1.0"
+    /// The string `TLSv1.1`.
     case tls11 = "TLSv1.1"
+    /// The string `TLSv1.2`.
     case tls12 = "TLSv1.2"
+    /// The string `TLSv1.3`.
     case tls13 = "TLSv1.3"
 }

@@ -14,10 +14,13 @@ import TLSFacts
 /// The order of the rules is that of Apple's published evaluator: Security 61901, SecProtocolConfiguration.m (`tls_required`,
 /// `transformed_options`).
 public struct ATSPolicy: Sendable {
+    /// What the app declares.
     public let dictionary: ATSDictionary
+    /// The system that reads it.
     public let profile: OSProfile
     private let lookup: ExceptionLookup
 
+    /// The policy of an app with this dictionary on this system.
     public init(dictionary: ATSDictionary, profile: OSProfile) {
         self.dictionary = dictionary
         self.profile = profile

@@ -20,17 +20,23 @@ public struct CertificateRules: Sendable {
 
     /// When a leaf must have the serverAuth purpose.
     public struct PurposeRule: Sendable {
+        /// The anchors for which it holds.
         public let anchors: Set<AnchorKind>
+        /// Leaves whose notBefore is at or after this instant.
         public let issuedFrom: Date
     }
 
     /// Nil where the size is not judged.
     public let minimumRSABits: Int?
+    /// The least size of an elliptic curve key, in bits; nil where it is not judged.
     public let minimumCurveBits: Int?
+    /// Hashes that no signature below the anchor may use.
     public let forbiddenHashes: Set<SignatureFacts.Hash>
     /// Whether the name must stand in subjectAltName; otherwise a common name will do where there is none.
     public let requiresAlternativeName: Bool
+    /// When the leaf must be for serverAuth.
     public let purposeRules: [PurposeRule]
+    /// The most that a leaf may be valid, for each kind of anchor and date of issue.
     public let ceilings: [Ceiling]
 }
 

@@ -6,11 +6,11 @@ import Foundation
 import TLSFacts
 
 /// One signed certificate timestamp, RFC 6962 3.2: the log that gave it, and when.
-public struct SignedTimestamp: Sendable, Hashable {
+package struct SignedTimestamp: Sendable, Hashable {
     /// SHA-256 of the log's key, 32 bytes.
-    public let logID: [UInt8]
+    package let logID: [UInt8]
     /// Milliseconds since 1970.
-    public let milliseconds: UInt64
+    package let milliseconds: UInt64
 }
 
 extension SignedTimestamp {
@@ -49,11 +49,12 @@ public struct CTLogList: Sendable {
 
     let logs: [[UInt8]: Log]
 
+    /// How many logs the list holds.
     public var count: Int { logs.count }
 
     /// Reads a log list.
     ///
-    /// - Throws: ``MalformedInput`` with code `malformed.ct-log-list` where there are no operators with logs in it.
+    /// - Throws: `MalformedInput` with code `malformed.ct-log-list` where there are no operators with logs in it.
     public init(json bytes: [UInt8]) throws(MalformedInput) {
         let document = try PropertyListValue(json: bytes)
         guard case .array(let operators)? = document.members?["operators"] else {

@@ -8,10 +8,12 @@ public import TLSFacts
 public struct FailedHandshakeVerdict: Sendable {
     /// False where nothing of TLS was learned: the result is then undetermined, not a failure.
     public let isDetermined: Bool
+    /// Why, first cause first.
     public let causes: [Cause]
+    /// What the app would see.
     public let error: URLLoadError
 
-    public init(isDetermined: Bool, causes: [Cause], error: URLLoadError) {
+    package init(isDetermined: Bool, causes: [Cause], error: URLLoadError) {
         self.isDetermined = isDetermined
         self.causes = causes
         self.error = error

@@ -22,6 +22,7 @@ public struct IPAddress: Hashable, Sendable {
         self.bytes = bytes
     }
 
+    /// Whether the address has four bytes.
     public var isIPv4: Bool { bytes.count == 4 }
 
     /// Reads one to four decimal fields; missing ones are zero, as in `10/8`.
@@ -82,6 +83,7 @@ extension UInt8 {
 public struct AddressRange: Hashable, Sendable {
     /// The first address with the bits behind the prefix cleared.
     public let base: IPAddress
+    /// How many leading bits count: 0 to 32 for IPv4, 0 to 128 for IPv6.
     public let prefixLength: Int
     /// Whether the text had bits set behind the prefix.
     public let hadHostBits: Bool
@@ -102,6 +104,7 @@ public struct AddressRange: Hashable, Sendable {
         hadHostBits = masked != bytes
     }
 
+    /// Whether the address is of the same family and shares the leading bits.
     public func contains(_ address: IPAddress) -> Bool {
         address.bytes.count == base.bytes.count && AddressRange.masked(address.bytes, prefixLength) == base.bytes
     }

@@ -21,7 +21,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
 
     /// Takes a URL apart. A text without a scheme is read as `https`.
     ///
-    /// - Throws: ``MalformedInput`` with code `malformed.url` for other schemes, for a missing or impossible host, a port
+    /// - Throws: `MalformedInput` with code `malformed.url` for other schemes, for a missing or impossible host, a port
     ///   outside 1 to 65535, control characters, and texts over 8,192 bytes.
     public init(_ text: String) throws(MalformedInput) {
         func malformed(_ reason: String) -> MalformedInput {

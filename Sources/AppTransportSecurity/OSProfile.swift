@@ -6,9 +6,12 @@ public import TLSFacts
 
 /// A value with the source that it was read from.
 public struct Cited<Value: Sendable>: Sendable {
+    /// What holds.
     public let value: Value
+    /// Where that is written.
     public let citation: Citation
 
+    /// A value with its source.
     public init(_ value: Value, _ citation: Citation) {
         self.value = value
         self.citation = citation
@@ -33,9 +36,11 @@ public struct OSProfile: Sendable, Identifiable {
     public var name: String
     /// Whether NSAllowsArbitraryLoads is the only global key that is obeyed.
     public var obeysOnlyArbitraryLoads: Cited<Bool>
+    /// Which hosts count as local.
     public var localRule: Cited<LocalRule>
     /// Whether exception keys may be addresses and CIDR ranges.
     public var readsAddressKeys: Cited<Bool>
+    /// Whether the system's client offers TLS 1.3.
     public var supportsTLS13: Cited<Bool>
     /// TLS 1.2 suites of ATS, most wanted first.
     public var forwardSecretSuites: Cited<[CipherSuite]>
@@ -43,11 +48,15 @@ public struct OSProfile: Sendable, Identifiable {
     public var rsaSuites: Cited<[CipherSuite]>
     /// What the system offers where ATS restricts nothing, TLS 1.3 apart.
     public var unrestrictedSuites: Cited<[CipherSuite]>
+    /// What ATS asks of certificates.
     public var transportSecurityRules: Cited<CertificateRules>
+    /// What plain trust evaluation asks of certificates.
     public var plainRules: Cited<CertificateRules>
     /// Whether switching forward secrecy off also drops the key-size check.
     public var forwardSecrecyOffDropsKeySize: Cited<Bool>
+    /// Whether `NSPinnedDomains` has an effect.
     public var readsPins: Cited<Bool>
+    /// Whether the hardening key has an effect.
     public var readsHardening: Cited<Bool>
     /// Whether NSRequiresCertificateTransparency of an entry is obeyed.
     public var readsTransparencyKey: Cited<Bool>
@@ -72,6 +81,7 @@ public struct OSProfile: Sendable, Identifiable {
     /// Groups for the key exchange, in the order of the client's preference.
     public var groups: [NamedGroup] { [.x25519, .secp256r1, .secp384r1, .secp521r1] }
 
+    /// What the system's client puts into signature_algorithms, in its order.
     public var signatureSchemes: [SignatureScheme] {
         [
             .ecdsaSECP256R1SHA256, .rsaPSSSHA256, .rsaPKCS1SHA256, .ecdsaSECP384R1SHA384, .rsaPSSSHA384,

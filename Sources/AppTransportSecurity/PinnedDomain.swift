@@ -8,9 +8,11 @@ import Foundation
 public struct PinnedDomain: Sendable, Equatable {
     /// Lower case, without a trailing dot: pins match whatever the case.
     public let domain: String
+    /// `NSIncludesSubdomains`; one label more, and no deeper.
     public let includesSubdomains: Bool
     /// Nil where the key is absent. An empty list fails every chain.
     public let authorities: [[UInt8]]?
+    /// `NSPinnedLeafIdentities` as SHA-256 of SubjectPublicKeyInfo, 32 bytes each; nil where the key is absent, empty fails closed.
     public let leaves: [[UInt8]]?
 
     /// Whether this entry speaks for a host: the same name, or exactly one label below it where subdomains are included.
@@ -101,6 +103,7 @@ public struct PinnedDomain: Sendable, Equatable {
 public struct PinSet: Sendable, Equatable {
     /// SHA-256 of SubjectPublicKeyInfo, 32 bytes each; nil where nothing is pinned there.
     public let authorities: Set<[UInt8]>?
+    /// SHA-256 of the SubjectPublicKeyInfo of accepted leaves; nil where none are named.
     public let leaves: Set<[UInt8]>?
 
     /// Nil where no entry with identities covers the host.

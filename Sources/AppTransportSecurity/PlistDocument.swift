@@ -1,17 +1,21 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
+package import Findings
 
 /// A property list that was read, with everything that Apple's parser would accept silently.
 public struct PlistDocument: Sendable {
     /// The two forms that are read.
     public enum Format: String, Sendable {
-        case xml, binary
+        /// Property list XML.
+        case xml
+        /// `bplist00`.
+        case binary
     }
 
     /// Something that the parser of the system accepts without a word.
     public struct Oddity: Sendable, Equatable {
+        /// What is odd.
         public enum Kind: Sendable, Equatable {
             /// A key that the same dictionary already has; the last one counts.
             case duplicateKey
@@ -19,12 +23,14 @@ public struct PlistDocument: Sendable {
             case trailingContent
         }
 
+        /// What is odd.
         public let kind: Kind
         /// The keys that lead to the place.
         public let keyPath: [String]
         /// The offset in ``PlistDocument/source``, in bytes.
         public let offset: Int
 
+        /// Makes one from its parts, which the properties describe.
         public init(_ kind: Kind, keyPath: [String], offset: Int) {
             self.kind = kind
             self.keyPath = keyPath
@@ -32,14 +38,18 @@ public struct PlistDocument: Sendable {
         }
     }
 
+    /// The outermost value.
     public let root: PlistNode
+    /// How the document was written.
     public let format: Format
     /// The text as UTF-8, without a byte order mark; empty for the binary form.
     public let source: [UInt8]
     /// Whether ``source`` is the file byte for byte, so that it can be mended in place.
     public let isVerbatim: Bool
+    /// What the reader took although it is not as it should be.
     public let oddities: [Oddity]
 
+    /// Makes one from its parts, which the properties describe.
     public init(
         root: PlistNode,
         format: Format,
@@ -56,11 +66,11 @@ public struct PlistDocument: Sendable {
 }
 
 /// Turns byte offsets into lines and columns, in logarithmic time for each question.
-public struct LineIndex: Sendable {
+package struct LineIndex: Sendable {
     private let source: [UInt8]
     private let starts: [Int]
 
-    public init(_ source: [UInt8]) {
+    package init(_ source: [UInt8]) {
         self.source = source
         var starts = [0]
         for (index, byte) in source.enumerated() where byte == 0x0A { starts.append(index + 1) }
@@ -68,7 +78,7 @@ public struct LineIndex: Sendable {
     }
 
     /// The line and the column (in characters, from 1) of a byte offset. Nil where there is no text.
-    public func location(_ offset: Int) -> SourceLocation? {
+    package func location(_ offset: Int) -> SourceLocation? {
         guard !source.isEmpty, offset >= 0 else { return nil }
         var low = 0
         var high = starts.count

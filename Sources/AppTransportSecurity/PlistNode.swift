@@ -10,6 +10,7 @@ public struct PlistNode: Sendable {
     /// The bytes of the whole element in ``PlistDocument/source``; empty where the document is binary.
     public let range: Range<Int>
 
+    /// A value with the place that it was read from.
     public init(_ value: Value, range: Range<Int> = 0..<0) {
         self.value = value
         self.range = range
@@ -17,24 +18,35 @@ public struct PlistNode: Sendable {
 
     /// The types that a property list has.
     public indirect enum Value: Sendable {
+        /// `<string>`.
         case string(String)
+        /// `<integer>`, 64 bits.
         case integer(Int)
+        /// `<real>`.
         case real(Double)
+        /// `<true/>` or `<false/>`.
         case boolean(Bool)
+        /// `<date>`.
         case date(Date)
+        /// `<data>`, decoded.
         case data([UInt8])
+        /// `<array>`.
         case array([PlistNode])
+        /// `<dict>`, in the order of the file.
         case dictionary([PlistMember])
     }
 }
 
 /// A key with its value. A dictionary keeps its members in the order of the file, duplicates included.
 public struct PlistMember: Sendable {
+    /// The text of the key.
     public let key: String
     /// The bytes of the whole `<key>` element; empty where the document is binary.
     public let keyRange: Range<Int>
+    /// The key's value.
     public let node: PlistNode
 
+    /// A key with its value.
     public init(_ key: String, keyRange: Range<Int> = 0..<0, _ node: PlistNode) {
         self.key = key
         self.keyRange = keyRange

@@ -7,7 +7,7 @@ import Foundation
 extension PropertyListValue {
     /// Reads an XML or binary property list by Foundation, without positions.
     ///
-    /// - Throws: ``MalformedInput`` with code `malformed.plist` where it is none, or is nested deeper than 64 levels.
+    /// - Throws: `MalformedInput` with code `malformed.plist` where it is none, or is nested deeper than 64 levels.
     public init(propertyList bytes: [UInt8]) throws(MalformedInput) {
         guard !bytes.isEmpty else { throw MalformedInput(code: "malformed.plist", reason: "the file is empty") }
         let object: Any

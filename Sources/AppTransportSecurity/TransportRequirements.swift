@@ -5,6 +5,7 @@ public import TLSFacts
 
 /// What one connection to one host must meet: the output of the policy and the input of ``evaluate(_:_:host:at:logs:)``.
 public struct TransportRequirements: Sendable {
+    /// Which suites are offered.
     public enum SuitePolicy: String, Sendable {
         /// The forward-secret suites of ATS.
         case ats
@@ -14,6 +15,7 @@ public struct TransportRequirements: Sendable {
         case system
     }
 
+    /// Which rules certificates are judged by.
     public enum ServerTrust: String, Sendable {
         /// Trust evaluation with the additional rules of ATS.
         case ats
@@ -23,19 +25,24 @@ public struct TransportRequirements: Sendable {
 
     /// The minimum that ATS sets; nil where it sets none.
     public let minimumTLS: TLSVersion?
+    /// Which suites are offered.
     public let suitePolicy: SuitePolicy
+    /// Which rules certificates are judged by.
     public let serverTrust: ServerTrust
     /// Whether app code may accept a certificate that trust evaluation refused.
     public let delegateMayAccept: Bool
     /// Whether key sizes are judged even if the rules name sizes: off where forward secrecy is off on old systems.
     public let judgesKeySize: Bool
+    /// What `NSPinnedDomains` asks of this host; nil where no entry covers it.
     public let pins: PinSet?
     /// NIAP hardening: fewer suites, no SHA-1 signatures, extended master secret required.
     public let isHardened: Bool
     /// Whether signed certificate timestamps are required of this host by an entry of the dictionary.
     public let entryRequiresTransparency: Bool
+    /// The system whose client loads.
     public let profile: OSProfile
 
+    /// Makes one from its parts, which the properties describe.
     public init(
         minimumTLS: TLSVersion?,
         suitePolicy: SuitePolicy,
@@ -61,6 +68,7 @@ public struct TransportRequirements: Sendable {
     /// The oldest version that may be negotiated: ATS's minimum, or the system's own, TLS 1.0.
     public var effectiveMinimum: TLSVersion { minimumTLS ?? .tls10 }
 
+    /// The highest version that the system's client offers.
     public var maximum: TLSVersion { profile.maximumVersion }
 
     /// What a hello offers, TLS 1.3 suites first; suites that no allowed version can use are left out.
@@ -75,8 +83,10 @@ public struct TransportRequirements: Sendable {
         return profile.tls13Suites + (effectiveMinimum < .tls13 ? kept : [])
     }
 
+    /// What the system's client offers as supported_groups.
     public var groups: [NamedGroup] { profile.groups }
 
+    /// What the system's client offers as signature_algorithms.
     public var signatureSchemes: [SignatureScheme] {
         isHardened
             ? profile.signatureSchemes.filter { $0 != .rsaPKCS1SHA1 && $0 != .ecdsaSHA1 } : profile.signatureSchemes

@@ -5,6 +5,7 @@ public import Findings
 
 /// The judgement about one connection.
 public struct TransportVerdict: Sendable {
+    /// Whether an app could load.
     public let passed: Bool
     /// Every failed requirement, first cause first; empty where all are met.
     public let causes: [Cause]
@@ -15,7 +16,7 @@ public struct TransportVerdict: Sendable {
     /// Whether only trust evaluation failed, so that app code may accept the certificate where the dictionary permits it.
     public let onlyTrustFailed: Bool
 
-    public init(passed: Bool, causes: [Cause], notes: [Cause], error: URLLoadError?, onlyTrustFailed: Bool) {
+    package init(passed: Bool, causes: [Cause], notes: [Cause], error: URLLoadError?, onlyTrustFailed: Bool) {
         self.passed = passed
         self.causes = causes
         self.notes = notes

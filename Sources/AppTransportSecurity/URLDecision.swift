@@ -5,6 +5,7 @@ public import Findings
 
 /// Which API loads a URL. ATS covers CFNetwork and what is built on it, and nothing below.
 public enum Loader: String, Sendable, CaseIterable {
+    /// URLSession and everything built on it.
     case urlsession
     /// WKWebView and the older web views.
     case web
@@ -12,8 +13,11 @@ public enum Loader: String, Sendable, CaseIterable {
     case media
     /// Network.framework, sockets, and libraries with TLS of their own.
     case lowLevel = "low-level"
+    /// .NET's managed SocketsHttpHandler, which ATS does not see.
     case dotnetManaged = "dotnet-managed"
+    /// .NET's CFNetworkHandler.
     case dotnetCFNetwork = "dotnet-cfnetwork"
+    /// .NET's NSUrlSessionHandler.
     case dotnetNSURLSession = "dotnet-nsurlsession"
 
     /// Whether ATS applies to loads by this API.
@@ -22,6 +26,7 @@ public enum Loader: String, Sendable, CaseIterable {
 
 /// The rule of the dictionary that decided about a host.
 public struct DecidingRule: Sendable, Equatable {
+    /// Where the rule stands.
     public enum Source: String, Sendable {
         /// The defaults of the system.
         case `default`
@@ -37,10 +42,12 @@ public struct DecidingRule: Sendable, Equatable {
         case notCovered = "not-covered"
     }
 
+    /// Where the rule stands.
     public let source: Source
     /// The key path below NSAppTransportSecurity, where a key decided.
     public let key: String?
 
+    /// Makes one from its parts, which the properties describe.
     public init(_ source: Source, key: String? = nil) {
         self.source = source
         self.key = key
@@ -49,22 +56,29 @@ public struct DecidingRule: Sendable, Equatable {
 
 /// What a dictionary says about one URL on one system.
 public struct URLDecision: Sendable {
+    /// What is known before any connection.
     public enum Verdict: String, Sendable {
+        /// The load may go ahead, whatever the server does.
         case allowed
+        /// The load is refused before any connection.
         case blocked
         /// TLS is used, and whether it is good enough is for the server to show.
         case dependsOnServer = "depends-on-server"
     }
 
+    /// What was asked for.
     public let url: LoadURL
     /// Whether the host counts as local on this system.
     public let isLocal: Bool
     /// Whether ATS applies at all.
     public let applies: Bool
+    /// Which rule decided.
     public let rule: DecidingRule
     /// Whether plain `http://` is refused for this host.
     public let tlsRequired: Bool
+    /// What the connection has to meet.
     public let requirements: TransportRequirements
+    /// What is known before any connection.
     public let verdict: Verdict
     /// Set where the load is blocked.
     public let error: URLLoadError?

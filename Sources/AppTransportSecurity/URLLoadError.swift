@@ -14,6 +14,7 @@ public struct URLLoadError: Error, Sendable, Equatable {
     /// The localized description.
     public let message: String
 
+    /// Makes one from its parts, which the properties describe.
     public init(code: Int, streamCode: Int? = nil, message: String) {
         domain = "NSURLErrorDomain"
         self.code = code

@@ -9,6 +9,7 @@ public struct AppleAuthorizationFault: Error, Sendable, Equatable, CustomStringC
     /// One sentence without a full stop; never any part of the key.
     public let reason: String
 
+    /// A fault with its sentence.
     public init(reason: String) { self.reason = reason }
 
     public var description: String { reason }
@@ -24,10 +25,13 @@ public actor AppleAuthorization {
         /// 40 minutes by default; Apple's notification service, whose tokens these are like, asks for 20 to 60.
         public var lifetime: Duration
 
+        /// Makes one from its parts, which the properties describe.
         public init(lifetime: Duration = .seconds(2400)) { self.lifetime = lifetime }
     }
 
+    /// The team, ten characters: `iss`.
     public nonisolated let teamId: String
+    /// The key's id, ten characters: `kid`.
     public nonisolated let keyId: String
     private let keys: JWTKeyCollection
     private let configuration: Configuration

@@ -7,20 +7,26 @@ public struct AppleRequest: Sendable, Equatable {
     public var method: String
     /// The whole address.
     public var url: String
+    /// In the order in which they are sent.
     public var headers: [Header]
+    /// The content; empty for none.
     public var body: [UInt8]
 
     /// A header field of a request.
     public struct Header: Sendable, Equatable {
+        /// The field's name.
         public let name: String
+        /// The field's value.
         public let value: String
 
+        /// A header field.
         public init(_ name: String, _ value: String) {
             self.name = name
             self.value = value
         }
     }
 
+    /// Makes one from its parts, which the properties describe.
     public init(method: String, url: String, headers: [Header], body: [UInt8]) {
         self.method = method
         self.url = url
@@ -31,11 +37,14 @@ public struct AppleRequest: Sendable, Equatable {
 
 /// Apple's whole answer.
 public struct AppleAnswer: Sendable, Equatable, CustomStringConvertible {
+    /// The HTTP status.
     public let status: Int
     /// The fields by lower-case name; of a repeated field the first value.
     public let headers: [String: String]
+    /// The content.
     public let body: [UInt8]
 
+    /// Makes one from its parts, which the properties describe.
     public init(status: Int, headers: [String: String] = [:], body: [UInt8] = []) {
         self.status = status
         self.headers = headers
@@ -61,10 +70,12 @@ public protocol AppleTransport: Sendable {
 ///
 /// Codes: `apple.unreachable`, `apple.untrusted`, `apple.answer.too-large`, `apple.timeout`.
 public struct AppleTransportFault: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The stable code, as in `docs/codes.md`.
     public let code: String
     /// One sentence without a full stop.
     public let reason: String
 
+    /// Makes one from its parts, which the properties describe.
     public init(code: String, reason: String) {
         self.code = code
         self.reason = reason

@@ -13,6 +13,7 @@ public struct DeviceCheckClient: Sendable {
     private let authorization: AppleAuthorization
     private let endpoint: AppleEndpoint
 
+    /// A client for one team and one environment.
     public init(transport: any AppleTransport, authorization: AppleAuthorization, endpoint: AppleEndpoint) {
         self.transport = transport
         self.authorization = authorization

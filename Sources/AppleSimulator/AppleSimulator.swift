@@ -22,6 +22,7 @@ public actor AppleSimulator {
     var plan = FaultPlan()
     var answered: [String: Int] = [:]
 
+    /// A new Apple with no devices yet.
     public init(configuration: AppleSimulatorConfiguration = AppleSimulatorConfiguration()) throws {
         self.configuration = configuration
         seed = Seed(value: configuration.seed)

@@ -8,11 +8,14 @@ import Foundation
 public struct AppleSimulatorConfiguration: Sendable {
     /// A team whose servers may ask.
     public struct Team: Sendable {
+        /// Ten characters, the prefix of its apps.
         public let id: String
+        /// Ten characters: `kid` of its authorization.
         public let keyId: String
         /// The public half of the key with DeviceCheck enabled.
         public let key: P256.Signing.PublicKey
 
+        /// Makes one from its parts, which the properties describe.
         public init(id: String, keyId: String, key: P256.Signing.PublicKey) {
             self.id = id
             self.keyId = keyId
@@ -22,6 +25,7 @@ public struct AppleSimulatorConfiguration: Sendable {
 
     /// The number that all keys, ids, tokens and chosen faults are derived from.
     public var seed: UInt64 = 1
+    /// The teams whose authorization is accepted.
     public var teams: [Team] = []
     /// How long after a refresh the next one is answered with 304 (field 19 of a receipt): 24 hours, as seen in real ones.
     public var refreshAfter: Duration = .seconds(86_400)
@@ -34,6 +38,7 @@ public struct AppleSimulatorConfiguration: Sendable {
     /// The most virtual devices, keys and receipts that are kept.
     public var deviceLimit = 100_000
 
+    /// The defaults, as each property states them.
     public init() {}
 
     /// The private key that a seed gives to a team: what `sealward simulate apple` hands out as a `.p8` file.

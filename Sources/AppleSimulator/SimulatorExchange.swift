@@ -9,9 +9,12 @@ public struct SimulatorRequest: Sendable {
     public let method: String
     /// Without a query.
     public let path: String
+    /// The Authorization header, whole.
     public let authorization: String?
+    /// The content.
     public let body: [UInt8]
 
+    /// Makes one from its parts, which the properties describe.
     public init(method: String, path: String, authorization: String? = nil, body: [UInt8] = []) {
         self.method = method
         self.path = path
@@ -22,9 +25,13 @@ public struct SimulatorRequest: Sendable {
 
 /// The simulator's answer, apart from how it goes.
 public struct SimulatorAnswer: Sendable, Equatable {
+    /// The HTTP status.
     public var status: Int
+    /// The Content-Type header.
     public var contentType: String
+    /// Further header fields.
     public var headers: [String: String]
+    /// The content.
     public var body: [UInt8]
     /// How long the answer is to be held back.
     public var delay: Duration

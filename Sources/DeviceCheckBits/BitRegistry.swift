@@ -3,6 +3,7 @@
 
 /// What one bit means to the team, and when it stops meaning it.
 public struct BitMeaning: Hashable, Sendable {
+    /// Which of the two bits.
     public let bit: DeviceBit
     /// The name that requests use, for example `trialUsed`.
     public let name: String
@@ -11,6 +12,7 @@ public struct BitMeaning: Hashable, Sendable {
     /// A device may change hands: Apple advises to use the month of the last write and to reset by a policy of one's own.
     public let resetAfterMonths: Int?
 
+    /// Makes one from its parts, which the properties describe.
     public init(bit: DeviceBit, name: String, resetAfterMonths: Int? = nil) {
         self.bit = bit
         self.name = name
@@ -24,8 +26,10 @@ public struct BitRegistryFault: Error, Sendable, Equatable, CustomStringConverti
     public let index: Int
     /// The member that is wrong: `bit`, `name` or `resetAfterMonths`.
     public let member: String
+    /// What is wrong with it.
     public let reason: String
 
+    /// Makes one from its parts, which the properties describe.
     public init(index: Int, member: String, reason: String) {
         self.index = index
         self.member = member
@@ -39,6 +43,7 @@ public struct BitRegistryFault: Error, Sendable, Equatable, CustomStringConverti
 ///
 /// Both bits belong to the whole team and share one month, so a registry is made once for all of its apps.
 public struct BitRegistry: Sendable, Equatable {
+    /// At most one for each bit.
     public let meanings: [BitMeaning]
 
     /// - Throws: ``BitRegistryFault`` for a bit or a name that is used twice, a name that is not 1 to 64 letters, digits, `-`,

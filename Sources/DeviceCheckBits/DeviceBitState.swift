@@ -3,15 +3,20 @@
 
 /// One of the two bits that Apple keeps for each device and team.
 public enum DeviceBit: Int, Hashable, Sendable, CaseIterable {
+    /// `bit0`.
     case zero = 0
+    /// `bit1`.
     case one = 1
 }
 
 /// The values of both bits.
 public struct BitPair: Hashable, Sendable {
+    /// The first bit.
     public var bit0: Bool
+    /// The second bit.
     public var bit1: Bool
 
+    /// Makes one from both bits.
     public init(bit0: Bool, bit1: Bool) {
         self.bit0 = bit0
         self.bit1 = bit1

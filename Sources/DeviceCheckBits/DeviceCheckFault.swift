@@ -19,13 +19,16 @@ public struct DeviceCheckFault: Error, Sendable, Equatable, CustomStringConverti
         case later(seconds: Int?)
     }
 
+    /// The stable code, as in `docs/codes.md`.
     public let code: String
     /// One sentence without a full stop.
     public let reason: String
     /// The HTTP status of Apple's answer; nil where no answer was involved.
     public let status: Int?
+    /// What to do about it.
     public let advice: Advice
 
+    /// Makes one from its parts, which the properties describe.
     public init(code: String, reason: String, status: Int? = nil, advice: Advice = .never) {
         self.code = code
         self.reason = reason

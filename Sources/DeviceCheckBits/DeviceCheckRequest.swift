@@ -9,12 +9,15 @@ public import FoundationEssentials
 public struct DeviceCheckRequest: Sendable, Equatable {
     /// What is asked.
     public enum Operation: Sendable, Equatable {
+        /// Reads both bits.
         case query
         /// Both bits are always sent: what Apple does with an absent one is not documented.
         case update(BitPair)
+        /// Asks only whether the token is genuine.
         case validate
     }
 
+    /// What is asked.
     public let operation: Operation
     /// The token as the device gave it: base64 text.
     public let deviceToken: String
@@ -23,7 +26,7 @@ public struct DeviceCheckRequest: Sendable, Equatable {
     /// The server's time; sent in whole milliseconds since 1970.
     public let timestamp: Date
 
-    /// - Throws: ``DeviceCheckFault`` `deviceToken.invalid` where the token is empty, longer than ``tokenLimit``, or not
+    /// - Throws: ``DeviceCheckFault`` with code `deviceToken.invalid` where the token is empty, longer than ``tokenLimit``, or not
     ///   base64; `devicecheck.transaction.invalid` where the transaction id is empty or longer than 128 bytes.
     public init(
         _ operation: Operation,

@@ -7,7 +7,9 @@
 /// the team, so none of them lets a device claim again. Two claims that read before either has written both see a clear bit: Apple
 /// offers no compare-and-set, so the caller must let only one claim of a device run at a time as far as it can tell devices apart.
 public struct PromotionRule: Sendable, Equatable {
+    /// What the bits mean.
     public let registry: BitRegistry
+    /// The bit that remembers the promotion.
     public let meaning: BitMeaning
 
     /// - Returns: nil where the registry has no bit of this name.

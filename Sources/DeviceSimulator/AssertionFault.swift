@@ -6,19 +6,33 @@ import FoundationEssentials
 
 /// Named faults of assertions.
 public enum AssertionFault: String, Sendable, CaseIterable {
+    /// The counter is lower than the last.
     case counterGoesBack = "counter-goes-back"
+    /// The counter is 0.
     case counterIsZero = "counter-is-zero"
+    /// The signature is over the data itself instead of its nonce.
     case singleHashing = "single-hashing"
+    /// Made for another app.
     case otherApp = "other-app"
+    /// Signed by another key.
     case otherKey = "other-key"
+    /// Made over other client data.
     case otherClientData = "other-client-data"
+    /// One bit of the signature is changed.
     case corruptedSignature = "corrupted-signature"
+    /// The signature is r and s side by side instead of DER.
     case rawSignature = "raw-signature"
+    /// The signature has the high s, which is as valid as the low one.
     case highSignature = "high-signature"
+    /// The authenticator data ends early.
     case truncatedData = "truncated-data"
+    /// Bytes follow the authenticator data.
     case junkAfterData = "junk-after-data"
+    /// The extensions are a text instead of a map.
     case extensionsAreText = "extensions-are-text"
+    /// The extension map is there and its flag is clear, as Apple's systems send it.
     case mapWithoutExtensionFlag = "map-without-extension-flag"
+    /// A byte follows the object.
     case trailingByte = "trailing-byte"
 
     /// The code with which a right verifier refuses; nil where the assertion is accepted.

@@ -8,11 +8,14 @@ public import FoundationEssentials
 public struct SimulatedAttestationRequest: Sendable {
     /// `0x04`, x, y: 65 bytes.
     public var publicKey: [UInt8]
+    /// The app that asks.
     public var app: SimulatedApp
+    /// The device's system.
     public var system: SimulatedSystem
     /// What the app handed to `attestKey`, 16 bytes or more.
     public var clientDataHash: [UInt8]
 
+    /// Makes one from its parts, which the properties describe.
     public init(publicKey: [UInt8], app: SimulatedApp, system: SimulatedSystem, clientDataHash: [UInt8]) {
         self.publicKey = publicKey
         self.app = app

@@ -5,28 +5,51 @@ import FoundationEssentials
 
 /// Named faults of receipts.
 public enum ReceiptFault: String, Sendable, CaseIterable {
+    /// One bit of the signature is changed.
     case corruptedSignature = "corrupted-signature"
+    /// A field is changed after signing.
     case changedField = "changed-field"
+    /// The signer lacks Apple's marker extension.
     case unmarkedSigner = "unmarked-signer"
+    /// The chain ends at another root, which is embedded.
     case foreignRoot = "foreign-root"
+    /// No signer at all.
     case noSigner = "no-signer"
+    /// Two signers.
     case twoSigners = "two-signers"
+    /// Signed over SHA-1.
     case sha1Signer = "sha1-signer"
+    /// The signed attributes hold another digest.
     case otherDigestInAttributes = "other-digest-in-attributes"
+    /// A thousand certificates are embedded.
     case thousandCertificates = "thousand-certificates"
+    /// Made for another app.
     case otherApp = "other-app"
+    /// Made for another key.
     case otherKey = "other-key"
+    /// A field stands twice.
     case duplicateField = "duplicate-field"
+    /// The type is absent.
     case missingType = "missing-type"
+    /// The risk metric is no number.
     case metricIsText = "metric-is-text"
+    /// The risk metric is below zero.
     case metricIsNegative = "metric-is-negative"
+    /// The risk metric does not fit 64 bits.
     case metricIsHuge = "metric-is-huge"
+    /// The receipt's time is over.
     case expired = "expired"
+    /// The receipt was made in the future.
     case fromTheFuture = "from-the-future"
+    /// The last byte is missing.
     case truncated = "truncated"
+    /// Constructed strings inside one another, a thousand deep.
     case nestingBomb = "nesting-bomb"
+    /// DER instead of the BER that Apple sends: valid.
     case distinguishedEncoding = "distinguished-encoding"
+    /// With signed attributes, which Apple's lack: valid.
     case signedAttributes = "signed-attributes"
+    /// A field more than Apple's: valid.
     case unknownField = "unknown-field"
 
     /// The code with which a right verifier refuses; nil where the receipt is accepted.

@@ -5,10 +5,15 @@
 public struct SimulatedApp: Hashable, Sendable {
     /// How the app came to the device; the number is the validation category of iOS 27.
     public enum Distribution: Int, Sendable, CaseIterable {
+        /// By TestFlight.
         case testFlight = 2
+        /// By a development profile: the only one that attests in the development environment.
         case development = 3
+        /// By the App Store.
         case appStore = 4
+        /// By an enterprise profile.
         case enterprise = 5
+        /// On macOS with a Developer ID.
         case developerID = 6
     }
 
@@ -16,10 +21,12 @@ public struct SimulatedApp: Hashable, Sendable {
     public var applicationID: String
     /// `CFBundleVersion`.
     public var bundleVersion: String
+    /// How it reached the device.
     public var distribution: Distribution
     /// An App Clip: its keys go when it is deleted while the full app is not there.
     public var isAppClip: Bool
 
+    /// Makes one from its parts, which the properties describe.
     public init(
         _ applicationID: String,
         bundleVersion: String = "1",

@@ -25,12 +25,14 @@ public actor SimulatedDevice {
 
     /// Whether the device has App Attest at all; a simulator of Apple's, or an old Mac, has not.
     public let isSupported: Bool
+    /// The system that runs on it.
     public private(set) var system: SimulatedSystem
     private let service: any SimulatedAttestationService
     private var random: SimulatorRandom
     private var installed: [String: Set<Bool>] = [:]
     private var keys: [String: Key] = [:]
 
+    /// A new device without apps and keys.
     public init(
         system: SimulatedSystem,
         isSupported: Bool = true,

@@ -5,6 +5,7 @@ public import FoundationEssentials
 
 /// What a receipt says. The authority signs it with ``SimulatedAuthority/receipt(_:fault:)``.
 public struct SimulatedReceipt: Sendable {
+    /// Field 6.
     public enum ReceiptType: String, Sendable {
         /// The receipt inside an attestation.
         case attest = "ATTEST"
@@ -16,6 +17,7 @@ public struct SimulatedReceipt: Sendable {
     public enum Encoding: Sendable, CaseIterable {
         /// As Apple sends it: indefinite lengths, content in chunks of 1000 bytes.
         case ber
+        /// Definite lengths throughout.
         case der
     }
 
@@ -27,7 +29,7 @@ public struct SimulatedReceipt: Sendable {
     public var certificate: [UInt8]
     /// Field 4.
     public var clientHash: [UInt8]
-    /// Field 5; see ``SimulatedAuthority/token(for:)``.
+    /// Field 5: a text that Apple does not explain.
     public var token: String
     /// Field 7: `production` or `sandbox`.
     public var isProduction: Bool
@@ -43,10 +45,12 @@ public struct SimulatedReceipt: Sendable {
     public var otherFields: [Int: [UInt8]] = [:]
     /// Fields that are left out.
     public var omittedFields: Set<Int> = []
+    /// How the CMS is written.
     public var encoding = Encoding.ber
     /// Signs attributes that hold the content's digest, as some receipts of 2020 have, instead of the content itself.
     public var signsAttributes = false
 
+    /// Makes one from its parts, which the properties describe.
     public init(
         type: ReceiptType,
         applicationID: String,

@@ -5,7 +5,9 @@ public import FoundationEssentials
 
 /// What the device's App Attest service throws: the cases of `DCError`, with its numbers.
 public struct SimulatedServiceError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The number of DCError.
     public let code: Int
+    /// The case of DCError.
     public let name: String
 
     private init(_ code: Int, _ name: String) {

@@ -3,11 +3,14 @@
 
 /// One reason for a decision or a verdict: a code for programs, a sentence for people, and the source of the rule.
 public struct Cause: Sendable, CustomStringConvertible {
+    /// The stable code, as in `docs/codes.md`.
     public let code: Code
     /// One sentence: what was found, and against which requirement.
     public let message: String
+    /// Where the rule is written; nil for what is plain.
     public let citation: Citation?
 
+    /// A cause with its sentence.
     public init(_ code: Code, _ message: String, citation: Citation? = nil) {
         self.code = code
         self.message = message

@@ -10,6 +10,7 @@ public struct Citation: Hashable, Sendable, CustomStringConvertible {
     /// The day on which the source was read, as `YYYY-MM-DD`.
     public let read: String
 
+    /// Makes one from its parts, which the properties describe.
     public init(source: String, url: String? = nil, read: String) {
         self.source = source
         self.url = url

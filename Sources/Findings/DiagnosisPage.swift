@@ -8,35 +8,35 @@
 ///     var target = DiagnosisPage.Target(name: "https://api.example.com/")
 ///     target.verdicts = [.init(system: "macOS 26", result: .fail)]
 ///     let html = DiagnosisPage(version: "0.1.0", targets: [target]).html()
-public struct DiagnosisPage: Sendable {
-    public enum Result: String, Sendable {
+package struct DiagnosisPage: Sendable {
+    package enum Result: String, Sendable {
         case pass = "PASS"
         case fail = "FAIL"
         case undetermined = "UNDETERMINED"
     }
 
     /// The verdict for one system, for the strip of hosts by systems.
-    public struct Verdict: Sendable {
-        public let system: String
-        public let result: Result
+    package struct Verdict: Sendable {
+        package let system: String
+        package let result: Result
 
-        public init(system: String, result: Result) {
+        package init(system: String, result: Result) {
             self.system = system
             self.result = result
         }
     }
 
     /// One tested configuration.
-    public struct Configuration: Sendable {
-        public let section: String
-        public let name: String
-        public let result: Result
+    package struct Configuration: Sendable {
+        package let section: String
+        package let name: String
+        package let result: Result
         /// Whether it is the smallest exception that works.
-        public let isSmallest: Bool
+        package let isSmallest: Bool
         /// The dictionary as text, shown on demand.
-        public let dictionary: String?
+        package let dictionary: String?
 
-        public init(section: String, name: String, result: Result, isSmallest: Bool = false, dictionary: String? = nil)
+        package init(section: String, name: String, result: Result, isSmallest: Bool = false, dictionary: String? = nil)
         {
             self.section = section
             self.name = name
@@ -47,12 +47,12 @@ public struct DiagnosisPage: Sendable {
     }
 
     /// One certificate of the chain; times in seconds since 1970.
-    public struct Certificate: Sendable {
-        public let name: String
-        public let notBefore: Int
-        public let notAfter: Int
+    package struct Certificate: Sendable {
+        package let name: String
+        package let notBefore: Int
+        package let notAfter: Int
 
-        public init(name: String, notBefore: Int, notAfter: Int) {
+        package init(name: String, notBefore: Int, notAfter: Int) {
             self.name = name
             self.notBefore = notBefore
             self.notAfter = notAfter
@@ -60,38 +60,38 @@ public struct DiagnosisPage: Sendable {
     }
 
     /// Everything about one server. Parts that stay empty are left out of the page.
-    public struct Target: Sendable {
-        public var name: String
-        public var verdicts: [Verdict] = []
-        public var configurations: [Configuration] = []
+    package struct Target: Sendable {
+        package var name: String
+        package var verdicts: [Verdict] = []
+        package var configurations: [Configuration] = []
         /// First cause first.
-        public var causes: [Cause] = []
+        package var causes: [Cause] = []
         /// Leaf first.
-        public var certificates: [Certificate] = []
+        package var certificates: [Certificate] = []
         /// The plist before and after the smallest exception.
-        public var before: String?
-        public var after: String?
+        package var before: String?
+        package var after: String?
         /// Whether no exception of an Info.plist helps.
-        public var noExceptionHelps = false
+        package var noExceptionHelps = false
         /// A server configuration that mends it; see ``NginxSnippet``.
-        public var serverConfiguration: String?
+        package var serverConfiguration: String?
 
-        public init(name: String) { self.name = name }
+        package init(name: String) { self.name = name }
     }
 
-    public let version: String
-    public let targets: [Target]
+    package let version: String
+    package let targets: [Target]
     /// The moment of judgement in seconds since 1970, for the timeline.
-    public let judgedAt: Int?
+    package let judgedAt: Int?
 
-    public init(version: String, targets: [Target], judgedAt: Int? = nil) {
+    package init(version: String, targets: [Target], judgedAt: Int? = nil) {
         self.version = version
         self.targets = targets
         self.judgedAt = judgedAt
     }
 
     /// The page as text.
-    public func html() -> String {
+    package func html() -> String {
         let failing = targets.count { $0.configurations.first?.result == .fail }
         let moment = judgedAt.map { ", judged on \(CivilDate.text($0))" } ?? ""
         var page = HTMLPage(

@@ -3,7 +3,12 @@
 
 /// How much a finding matters. The order is `note < warning < error`.
 public enum Severity: String, Sendable, Comparable, CaseIterable {
-    case note, warning, error
+    /// Worth knowing.
+    case note
+    /// A reviewer should see it.
+    case warning
+    /// It keeps an app from working, or its users from being safe.
+    case error
 
     public static func < (left: Severity, right: Severity) -> Bool { left.rank < right.rank }
 
@@ -18,9 +23,12 @@ public enum Severity: String, Sendable, Comparable, CaseIterable {
 
 /// A place in a text file. Lines and columns count from 1; columns count characters.
 public struct SourceLocation: Hashable, Sendable {
+    /// From 1.
     public let line: Int
+    /// From 1, in bytes.
     public let column: Int
 
+    /// Makes one from its parts, which the properties describe.
     public init(line: Int, column: Int) {
         self.line = line
         self.column = column
@@ -31,16 +39,20 @@ public struct SourceLocation: Hashable, Sendable {
 public struct Finding: Sendable, Equatable {
     /// The id of the rule, for example `ATS001`.
     public let rule: String
+    /// How much it matters.
     public let severity: Severity
     /// Where in the file, when the file is text.
     public let location: SourceLocation?
     /// The keys that lead to the place; array elements as `[0]`.
     public let keyPath: [String]
+    /// What the key does now and what was probably meant.
     public let message: String
     /// What to do, in one sentence.
     public let fix: String?
+    /// Where the rule is written.
     public let citation: Citation?
 
+    /// Makes one from its parts, which the properties describe.
     public init(
         rule: String,
         severity: Severity,

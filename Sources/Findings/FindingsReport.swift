@@ -5,12 +5,18 @@
 public struct FindingsReport: Sendable {
     /// What a format says about a rule beside its findings.
     public struct RuleDescription: Sendable {
+        /// For example `ATS011`.
         public let id: String
+        /// The severity of its findings where nothing raises it.
         public let severity: Severity
+        /// One line.
         public let summary: String
+        /// Why the rule exists.
         public let reason: String
+        /// Where it is written.
         public let citation: Citation
 
+        /// Makes one from its parts, which the properties describe.
         public init(id: String, severity: Severity, summary: String, reason: String, citation: Citation) {
             self.id = id
             self.severity = severity
@@ -22,9 +28,12 @@ public struct FindingsReport: Sendable {
 
     /// The findings of one file.
     public struct File: Sendable {
+        /// Relative to where the program was started.
         public let path: String
+        /// In the order of the file.
         public let findings: [Finding]
 
+        /// Makes one from its parts, which the properties describe.
         public init(path: String, findings: [Finding]) {
             self.path = path
             self.findings = findings
@@ -35,12 +44,14 @@ public struct FindingsReport: Sendable {
     public let version: String
     /// Every rule that was run, not only those that found something.
     public let rules: [RuleDescription]
+    /// Every file that was read, with and without findings.
     public let files: [File]
     /// From this severity on a finding fails the run.
     public let failOn: Severity
     /// Files that could not be read, with the reason.
     public let unreadable: [(path: String, reason: String)]
 
+    /// Makes one from its parts, which the properties describe.
     public init(
         version: String,
         rules: [RuleDescription],

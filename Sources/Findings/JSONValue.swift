@@ -3,19 +3,29 @@
 
 /// A JSON document that keeps the order of its members, so that every report is byte-for-byte repeatable.
 public enum JSONValue: Sendable, Equatable {
+    /// `null`.
     case null
+    /// `true` or `false`.
     case bool(Bool)
+    /// A number without fraction.
     case integer(Int)
+    /// A number with a fraction.
     case number(Double)
+    /// A string.
     case string(String)
+    /// Values in order.
     case array([JSONValue])
+    /// Members in the order in which they are written.
     case object([Member])
 
     /// One member of an object.
     public struct Member: Sendable, Equatable {
+        /// The member's name.
         public let name: String
+        /// The member's value.
         public let value: JSONValue
 
+        /// A member of an object.
         public init(_ name: String, _ value: JSONValue) {
             self.name = name
             self.value = value

@@ -12,6 +12,7 @@ public struct MalformedInput: Error, Sendable, CustomStringConvertible {
     /// One sentence without a full stop: what was expected and what was found.
     public let reason: String
 
+    /// Makes one from its parts, which the properties describe.
     public init(code: Code, place: String = "", reason: String) {
         self.code = code
         self.place = place

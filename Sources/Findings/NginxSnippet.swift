@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An nginx configuration that mends what a check found.
-public enum NginxSnippet {
+package enum NginxSnippet {
     /// The lines for these causes, or nil where no configuration of the server mends them.
     ///
     /// - Parameter host: goes into `server_name`; anything that is no host name is left out.
-    public static func text(for codes: [Code], host: String) -> String? {
+    package static func text(for codes: [Code], host: String) -> String? {
         var lines: [String] = []
         var notes: [String] = []
         for code in codes {

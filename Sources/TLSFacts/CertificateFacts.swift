@@ -9,15 +9,21 @@ public struct CertificateFacts: Sendable, Equatable {
     public let der: [UInt8]
     /// The subject and issuer as RFC 4514 text, for people.
     public let subject: String
+    /// The issuer's name as text.
     public let issuer: String
     /// The DER of both names, for comparing.
     public let subjectDER: [UInt8]
+    /// The issuer's name as it stands, DER.
     public let issuerDER: [UInt8]
     /// The serial number, upper-case hexadecimal.
     public let serialNumber: String
+    /// The first instant of validity.
     public let notBefore: Date
+    /// The last instant of validity.
     public let notAfter: Date
+    /// The subject's key.
     public let publicKey: PublicKeyFacts
+    /// How the issuer signed.
     public let signature: SignatureFacts
     /// Common names of the subject, in order.
     public let commonNames: [String]
@@ -29,11 +35,15 @@ public struct CertificateFacts: Sendable, Equatable {
     public let keyUsage: Set<Int>?
     /// basicConstraints cA; nil where the extension is absent.
     public let isAuthority: Bool?
+    /// pathLenConstraint of basicConstraints; nil where absent.
     public let pathLengthConstraint: Int?
     /// `http` addresses of the issuer's certificate (authority information access).
     public let issuerAddresses: [String]
+    /// OCSP addresses of authorityInfoAccess.
     public let responderAddresses: [String]
+    /// The subjectKeyIdentifier extension; nil where absent.
     public let subjectKeyIdentifier: [UInt8]?
+    /// keyIdentifier of the authorityKeyIdentifier extension; nil where absent.
     public let authorityKeyIdentifier: [UInt8]?
     /// The serialized SignedCertificateTimestampList of the certificate, TLS encoding; nil where absent.
     public let embeddedTimestamps: [UInt8]?
@@ -44,6 +54,7 @@ public struct CertificateFacts: Sendable, Equatable {
     /// Whether the certificate limits the names below it.
     public let hasNameConstraints: Bool
 
+    /// Makes one from its parts, which the properties describe.
     public init(
         der: [UInt8],
         subject: String,
@@ -102,10 +113,12 @@ public struct CertificateFacts: Sendable, Equatable {
 
 /// The names of a subjectAltName extension.
 public struct AlternativeNames: Sendable, Equatable {
+    /// dNSName entries, as they stand.
     public let dnsNames: [String]
     /// 4 or 16 bytes each.
     public let addresses: [[UInt8]]
 
+    /// Makes one from its parts, which the properties describe.
     public init(dnsNames: [String], addresses: [[UInt8]]) {
         self.dnsNames = dnsNames
         self.addresses = addresses
@@ -116,6 +129,7 @@ public struct AlternativeNames: Sendable, Equatable {
 public struct PublicKeyFacts: Sendable, Equatable {
     /// The family of the key and its size in bits.
     public enum Kind: Sendable, Equatable {
+        /// RSA with a modulus of so many bits.
         case rsa(bits: Int)
         /// `curve` is a name such as `P-256`, or the dotted object identifier of an unknown curve.
         case ellipticCurve(curve: String, bits: Int)
@@ -123,12 +137,14 @@ public struct PublicKeyFacts: Sendable, Equatable {
         case other(objectIdentifier: String)
     }
 
+    /// Algorithm and size.
     public let kind: Kind
     /// SHA-256 of the DER SubjectPublicKeyInfo, 32 bytes: what pins compare.
     public let sha256: [UInt8]
     /// The DER SubjectPublicKeyInfo.
     public let der: [UInt8]
 
+    /// Makes one from its parts, which the properties describe.
     public init(kind: Kind, sha256: [UInt8], der: [UInt8]) {
         self.kind = kind
         self.sha256 = sha256
@@ -139,12 +155,33 @@ public struct PublicKeyFacts: Sendable, Equatable {
 /// How a certificate was signed.
 public struct SignatureFacts: Sendable, Equatable {
     /// The hash under the signature.
-    public enum Hash: String, Sendable { case md2, md4, md5, sha1, sha224, sha256, sha384, sha512, other }
+    public enum Hash: String, Sendable {
+        /// MD2.
+        case md2
+        /// MD4.
+        case md4
+        /// MD5.
+        case md5
+        /// SHA-1.
+        case sha1
+        /// SHA-224.
+        case sha224
+        /// SHA-256.
+        case sha256
+        /// SHA-384.
+        case sha384
+        /// SHA-512.
+        case sha512
+        /// Any other, and schemes that have their hash inside (Ed25519).
+        case other
+    }
 
     /// The dotted object identifier of the signature algorithm.
     public let algorithm: String
+    /// The hash of the signature.
     public let hash: Hash
 
+    /// Makes one from its parts, which the properties describe.
     public init(algorithm: String, hash: Hash) {
         self.algorithm = algorithm
         self.hash = hash

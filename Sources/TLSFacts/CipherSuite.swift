@@ -8,8 +8,22 @@ public struct CipherSuite: RawRepresentable, Hashable, Sendable, CustomStringCon
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// How the suite agrees on a key.
-    public enum KeyExchange: Sendable { case tls13, ecdheECDSA, ecdheRSA, rsa, dheRSA, other }
+    public enum KeyExchange: Sendable {
+        /// By the key_share extension of TLS 1.3; the suite does not say.
+        case tls13
+        /// ECDHE, signed with ECDSA.
+        case ecdheECDSA
+        /// ECDHE, signed with RSA.
+        case ecdheRSA
+        /// The secret is encrypted to the server's RSA key: no forward secrecy.
+        case rsa
+        /// Finite-field DHE, signed with RSA.
+        case dheRSA
+        /// A suite without an entry in the table.
+        case other
+    }
 
+    /// How the suite agrees on a key.
     public var keyExchange: KeyExchange { CipherSuite.registry[self]?.keyExchange ?? .other }
 
     /// Whether the key exchange is ephemeral, so that a stolen server key opens no recorded traffic.
@@ -36,37 +50,69 @@ public struct CipherSuite: RawRepresentable, Hashable, Sendable, CustomStringCon
 }
 
 extension CipherSuite {
+    /// 0x1301 of the IANA registry.
     public static let aes128GCMSHA256 = CipherSuite(rawValue: 0x1301)
+    /// 0x1302 of the IANA registry.
     public static let aes256GCMSHA384 = CipherSuite(rawValue: 0x1302)
+    /// 0x1303 of the IANA registry.
     public static let chacha20Poly1305SHA256 = CipherSuite(rawValue: 0x1303)
+    /// 0xC02C of the IANA registry.
     public static let ecdheECDSAWithAES256GCMSHA384 = CipherSuite(rawValue: 0xC02C)
+    /// 0xC02B of the IANA registry.
     public static let ecdheECDSAWithAES128GCMSHA256 = CipherSuite(rawValue: 0xC02B)
+    /// 0xCCA9 of the IANA registry.
     public static let ecdheECDSAWithChaCha20Poly1305 = CipherSuite(rawValue: 0xCCA9)
+    /// 0xC024 of the IANA registry.
     public static let ecdheECDSAWithAES256CBCSHA384 = CipherSuite(rawValue: 0xC024)
+    /// 0xC023 of the IANA registry.
     public static let ecdheECDSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0xC023)
+    /// 0xC00A of the IANA registry.
     public static let ecdheECDSAWithAES256CBCSHA = CipherSuite(rawValue: 0xC00A)
+    /// 0xC009 of the IANA registry.
     public static let ecdheECDSAWithAES128CBCSHA = CipherSuite(rawValue: 0xC009)
+    /// 0xC030 of the IANA registry.
     public static let ecdheRSAWithAES256GCMSHA384 = CipherSuite(rawValue: 0xC030)
+    /// 0xC02F of the IANA registry.
     public static let ecdheRSAWithAES128GCMSHA256 = CipherSuite(rawValue: 0xC02F)
+    /// 0xCCA8 of the IANA registry.
     public static let ecdheRSAWithChaCha20Poly1305 = CipherSuite(rawValue: 0xCCA8)
+    /// 0xC028 of the IANA registry.
     public static let ecdheRSAWithAES256CBCSHA384 = CipherSuite(rawValue: 0xC028)
+    /// 0xC027 of the IANA registry.
     public static let ecdheRSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0xC027)
+    /// 0xC014 of the IANA registry.
     public static let ecdheRSAWithAES256CBCSHA = CipherSuite(rawValue: 0xC014)
+    /// 0xC013 of the IANA registry.
     public static let ecdheRSAWithAES128CBCSHA = CipherSuite(rawValue: 0xC013)
+    /// 0x009D of the IANA registry.
     public static let rsaWithAES256GCMSHA384 = CipherSuite(rawValue: 0x009D)
+    /// 0x009C of the IANA registry.
     public static let rsaWithAES128GCMSHA256 = CipherSuite(rawValue: 0x009C)
+    /// 0x003D of the IANA registry.
     public static let rsaWithAES256CBCSHA256 = CipherSuite(rawValue: 0x003D)
+    /// 0x003C of the IANA registry.
     public static let rsaWithAES128CBCSHA256 = CipherSuite(rawValue: 0x003C)
+    /// 0x0035 of the IANA registry.
     public static let rsaWithAES256CBCSHA = CipherSuite(rawValue: 0x0035)
+    /// 0x002F of the IANA registry.
     public static let rsaWithAES128CBCSHA = CipherSuite(rawValue: 0x002F)
+    /// 0xC008 of the IANA registry.
     public static let ecdheECDSAWith3DESCBCSHA = CipherSuite(rawValue: 0xC008)
+    /// 0xC012 of the IANA registry.
     public static let ecdheRSAWith3DESCBCSHA = CipherSuite(rawValue: 0xC012)
+    /// 0x000A of the IANA registry.
     public static let rsaWith3DESCBCSHA = CipherSuite(rawValue: 0x000A)
+    /// 0x009F of the IANA registry.
     public static let dheRSAWithAES256GCMSHA384 = CipherSuite(rawValue: 0x009F)
+    /// 0x009E of the IANA registry.
     public static let dheRSAWithAES128GCMSHA256 = CipherSuite(rawValue: 0x009E)
+    /// 0x006B of the IANA registry.
     public static let dheRSAWithAES256CBCSHA256 = CipherSuite(rawValue: 0x006B)
+    /// 0x0067 of the IANA registry.
     public static let dheRSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0x0067)
+    /// 0x0039 of the IANA registry.
     public static let dheRSAWithAES256CBCSHA = CipherSuite(rawValue: 0x0039)
+    /// 0x0033 of the IANA registry.
     public static let dheRSAWithAES128CBCSHA = CipherSuite(rawValue: 0x0033)
 
     /// Every suite that this package can name. Source: the IANA registry "TLS Cipher Suites", and `openssl ciphers -stdname`.

@@ -8,14 +8,23 @@ public import struct Foundation.Date
 /// Only the envelope is read; whether the log is known and the signature holds is judged elsewhere.
 public struct SignedTimestamp: Sendable, Equatable {
     /// Where a timestamp was delivered (RFC 6962 section 3.3).
-    public enum Source: String, Sendable { case certificate, tlsExtension, stapledResponse }
+    public enum Source: String, Sendable {
+        /// In the certificate.
+        case certificate
+        /// In the signed_certificate_timestamp extension of the handshake.
+        case tlsExtension
+        /// In the stapled OCSP response.
+        case stapledResponse
+    }
 
     /// 0 is version 1.
     public let version: UInt8
     /// SHA-256 of the log's public key, 32 bytes.
     public let logIdentifier: [UInt8]
+    /// When the log saw the certificate.
     public let issued: Date
 
+    /// Makes one from its parts, which the properties describe.
     public init(version: UInt8, logIdentifier: [UInt8], issued: Date) {
         self.version = version
         self.logIdentifier = logIdentifier

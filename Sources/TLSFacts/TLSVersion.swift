@@ -7,9 +7,13 @@ public struct TLSVersion: RawRepresentable, Hashable, Comparable, Sendable, Cust
 
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// TLS 1.0, 0x0301.
     public static let tls10 = TLSVersion(rawValue: 0x0301)
+    /// TLS 1.1, 0x0302.
     public static let tls11 = TLSVersion(rawValue: 0x0302)
+    /// TLS 1.2, 0x0303.
     public static let tls12 = TLSVersion(rawValue: 0x0303)
+    /// TLS 1.3, 0x0304.
     public static let tls13 = TLSVersion(rawValue: 0x0304)
 
     public static func < (left: TLSVersion, right: TLSVersion) -> Bool { left.rawValue < right.rawValue }

@@ -11,11 +11,14 @@ public enum AnchorKind: String, Sendable {
 
 /// The trust anchor at the end of a path.
 public struct AnchorFacts: Sendable, Equatable {
+    /// The anchor itself.
     public let certificate: CertificateFacts
+    /// Whether it came with the system or was installed.
     public let kind: AnchorKind
     /// The store, for the report: `/etc/ssl/certs/ca-certificates.crt (Mozilla)` or the file that was named.
     public let store: String
 
+    /// Makes one from its parts, which the properties describe.
     public init(certificate: CertificateFacts, kind: AnchorKind, store: String) {
         self.certificate = certificate
         self.kind = kind
@@ -39,7 +42,9 @@ public struct ChainFacts: Sendable, Equatable {
 
     /// As presented by the server, leaf first; certificates that could not be parsed at all are left out and counted.
     public let presented: [CertificateFacts]
+    /// How many presented certificates could not be read.
     public let unparsed: Int
+    /// The path that was built.
     public let path: Path
     /// Intermediates that were fetched from caIssuers addresses, with their address.
     public let fetched: [FetchedCertificate]
@@ -47,6 +52,7 @@ public struct ChainFacts: Sendable, Equatable {
     /// name constraints, unknown critical extension).
     public let violations: [String]
 
+    /// Makes one from its parts, which the properties describe.
     public init(
         presented: [CertificateFacts],
         unparsed: Int = 0,
@@ -70,6 +76,7 @@ public struct ChainFacts: Sendable, Equatable {
         }
     }
 
+    /// Where the path ends; nil where it ends nowhere.
     public var anchor: AnchorFacts? {
         switch path {
         case .anchored(_, let anchor): anchor
@@ -81,9 +88,12 @@ public struct ChainFacts: Sendable, Equatable {
 
 /// An intermediate certificate that the server left out and that was fetched.
 public struct FetchedCertificate: Sendable, Equatable {
+    /// The caIssuers address that it came from.
     public let address: String
+    /// What came from there.
     public let certificate: CertificateFacts
 
+    /// Makes one from its parts, which the properties describe.
     public init(address: String, certificate: CertificateFacts) {
         self.address = address
         self.certificate = certificate
@@ -92,9 +102,12 @@ public struct FetchedCertificate: Sendable, Equatable {
 
 /// Everything that is judged about one connection: the handshake and the chain it presented.
 public struct ConnectionFacts: Sendable, Equatable {
+    /// What was seen of the handshake.
     public let handshake: HandshakeObservation
+    /// What became of the certificates.
     public let chain: ChainFacts
 
+    /// Makes one from its parts, which the properties describe.
     public init(handshake: HandshakeObservation, chain: ChainFacts) {
         self.handshake = handshake
         self.chain = chain

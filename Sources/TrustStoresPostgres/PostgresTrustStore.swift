@@ -39,12 +39,14 @@
         public var statementTimeout: Duration = .seconds(5)
         /// A server that says nothing for this long is given up, and asked again on a new connection.
         public var answerTimeout: Duration = .seconds(10)
+        /// How long a connection may take.
         public var connectTimeout: Duration = .seconds(5)
         /// After a connection failed, callers are refused at once for this long instead of waiting for another failure.
         public var pauseAfterFailure: Duration = .milliseconds(200)
         /// How many callers may wait; more are refused at once, so that memory stays bounded while the server is down.
         public var waitingLimit = 10_000
 
+        /// The defaults, as each property states them.
         public init() {}
     }
 #endif

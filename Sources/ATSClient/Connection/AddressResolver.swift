@@ -20,12 +20,14 @@ import TLSFacts
 public struct AddressOverride: Sendable, Hashable {
     /// Lower case, without brackets.
     public let host: String
+    /// The port for which it holds.
     public let port: Int
+    /// An IPv4 or IPv6 address.
     public let address: String
 
     /// Reads `HOST:PORT:ADDRESS`; brackets around IPv6 addresses are allowed in both places.
     ///
-    /// - Throws: ``MalformedInput`` with code `malformed.resolve`.
+    /// - Throws: `MalformedInput` with code `malformed.resolve`.
     public init(_ text: String) throws(MalformedInput) {
         let malformed = MalformedInput(
             code: "malformed.resolve",
@@ -51,6 +53,7 @@ public struct AddressOverride: Sendable, Hashable {
         self.init(host: String(host), port: port, address: String(address))
     }
 
+    /// Makes one from its parts, which the properties describe.
     public init(host: String, port: Int, address: String) {
         self.host = host.lowercased()
         self.port = port

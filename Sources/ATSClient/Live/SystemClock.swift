@@ -5,5 +5,6 @@ public import Foundation
 
 /// The clock of the machine: the only place where this target reads the time of day.
 public enum SystemClock {
+    /// The time of this machine.
     public static let now: @Sendable () -> Date = { Date() }
 }

@@ -17,8 +17,11 @@ public import TLSProbe
 public final class ATSProxy: Service {
     /// One decision about one request.
     public struct Event: Sendable {
+        /// What became of a request.
         public enum Result: String, Sendable {
+            /// It was passed on.
             case allowed
+            /// The policy refused it.
             case refused
             /// Monitor mode: let through, and would have been refused.
             case wouldRefuse = "would-refuse"
@@ -26,11 +29,13 @@ public final class ATSProxy: Service {
             case failed
         }
 
+        /// What became of the request.
         public let result: Result
         /// `CONNECT` or the method.
         public let method: String
         /// `host:port` or the URL.
         public let target: String
+        /// Why, first cause first.
         public let causes: [Cause]
     }
 
@@ -39,6 +44,7 @@ public final class ATSProxy: Service {
         public let description: String
     }
 
+    /// How the proxy was set up.
     public let configuration: Configuration
     let judge: ProxyJudge
     let client: ATSClient

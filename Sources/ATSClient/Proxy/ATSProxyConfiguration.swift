@@ -19,6 +19,7 @@ extension ATSProxy {
         public var connectionLimit = 512
         /// Bytes of all header fields of one request together.
         public var headerLimit = 32 * 1024
+        /// The most header fields of a request.
         public var headerCountLimit = 128
         /// How long the verdict about one host, port and address is remembered.
         public var probeLifetime: Duration = .seconds(60)
@@ -32,8 +33,10 @@ extension ATSProxy {
         public var requestTimeout: Duration = .seconds(30)
         /// As curl's `--resolve`.
         public var addressOverrides: [AddressOverride] = []
+        /// Where connections live.
         public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
 
+        /// The defaults, as each property states them.
         public init() {}
     }
 }

@@ -10,16 +10,23 @@ import TLSFacts
 public struct ProxySummary: Sendable {
     /// One host and port.
     public struct Host: Sendable {
+        /// Name or address, without brackets.
         public let host: String
+        /// Its port.
         public let port: Int
+        /// Whether it was asked by CONNECT and not in cleartext.
         public let isSecure: Bool
+        /// All requests to it.
         public let requests: Int
+        /// Requests that the policy refused.
         public let refused: Int
         /// Requests that failed for other reasons than the policy.
         public let failed: Int
+        /// Why, first cause first.
         public let causes: [Cause]
     }
 
+    /// Every host that was asked for.
     public let hosts: [Host]
     /// The value of NSAppTransportSecurity; empty where the defaults let everything through.
     public let dictionary: PropertyListValue

@@ -14,7 +14,7 @@ public struct DiagnosticConfiguration: Sendable, Equatable {
     /// Whether this is the app's own dictionary, which nscurl does not have.
     public let isAppDictionary: Bool
 
-    public init(section: String, name: String, ats: PropertyListValue, isAppDictionary: Bool = false) {
+    package init(section: String, name: String, ats: PropertyListValue, isAppDictionary: Bool = false) {
         self.section = section
         self.name = name
         self.ats = ats

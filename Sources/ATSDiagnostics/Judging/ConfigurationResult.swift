@@ -8,12 +8,17 @@ public import Findings
 public struct ConfigurationResult: Sendable {
     /// PASS and FAIL are nscurl's words; UNDETERMINED says that no TLS conversation was completed or no HTTP answer came.
     public enum Result: String, Sendable {
+        /// The load succeeds.
         case pass = "PASS"
+        /// The load fails.
         case fail = "FAIL"
+        /// The server could not be asked.
         case undetermined = "UNDETERMINED"
     }
 
+    /// What was judged.
     public let configuration: DiagnosticConfiguration
+    /// How it went.
     public let result: Result
     /// What an app would get; nil where the load completed.
     public let error: URLLoadError?
@@ -22,7 +27,7 @@ public struct ConfigurationResult: Sendable {
     /// What else was noticed; never a verdict.
     public let notes: [Cause]
 
-    public init(
+    package init(
         configuration: DiagnosticConfiguration,
         result: Result,
         error: URLLoadError?,

@@ -11,27 +11,36 @@ import TLSProbe
 public struct CheckSession: Sendable {
     /// What a run needs to know; every default is that of the command line.
     public struct Configuration: Sendable {
+        /// The system whose client is meant.
         public var profile: OSProfile = .standard
         /// The app's NSAppTransportSecurity dictionary, as one more configuration.
         public var appDictionary: PropertyListValue?
         /// All ten hellos instead of the adaptive plan.
         public var isExhaustive = false
+        /// Whether a real GET follows the handshakes.
         public var loadsHTTP = true
+        /// Whether missing intermediates are fetched from caIssuers addresses.
         public var fetchesIntermediates = true
         /// PEM files of roots as if a user had installed them.
         public var installedRoots: [String] = []
         /// A PEM file instead of the system's roots.
         public var systemRoots: String?
+        /// Names that are not looked up.
         public var overrides: [ResolveEntry] = []
+        /// How long one connection may take.
         public var connectTimeout: Duration = .seconds(10)
+        /// How long one target may take in all.
         public var targetTimeout: Duration = .seconds(30)
+        /// How many connections may be open at once.
         public var concurrency = 64
         /// Whether redirects and fetched intermediates of public targets may lead to private addresses.
         public var allowsPrivateRedirects = false
         /// The time of judgement; nil is now.
         public var instant: Date?
+        /// The CT logs by which timestamps are judged; nil only counts them.
         public var logs: CTLogList?
 
+        /// The defaults, as each property states them.
         public init() {}
     }
 

@@ -7,6 +7,7 @@ import AppTransportSecurity
 public struct ResolveEntry: Sendable, Equatable {
     /// Lower case; `*` stands for every host.
     public let host: String
+    /// The port for which it holds.
     public let port: Int
     /// IPv4 or IPv6 literals without brackets.
     public let addresses: [String]

@@ -10,6 +10,7 @@ public struct MinimalDictionary: Sendable {
     public struct Need: Sendable, Equatable {
         /// Components joined by `.`.
         public let keyPath: String
+        /// The target that fails without it.
         public let target: String
         /// The first cause of that target's failure without the key.
         public let without: Code
@@ -17,14 +18,19 @@ public struct MinimalDictionary: Sendable {
 
     /// A key of the app's dictionary that no target needs.
     public struct DeadKey: Sendable, Equatable {
+        /// Components joined by `.`.
         public let keyPath: String
+        /// Why nothing needs it, as a sentence.
         public let why: String
     }
 
     /// A target that no dictionary lets load.
     public struct Impossible: Sendable, Equatable {
+        /// The target as it was given.
         public let target: String
+        /// The first cause.
         public let because: Code
+        /// The cause as a sentence.
         public let message: String
         /// Whether the target could not be reached, so that nothing is known.
         public let isUndetermined: Bool
@@ -32,8 +38,11 @@ public struct MinimalDictionary: Sendable {
 
     /// The value of NSAppTransportSecurity.
     public let dictionary: PropertyListValue
+    /// Each key of the dictionary, with its proof.
     public let needed: [Need]
+    /// Keys of the app's own dictionary that can go.
     public let dead: [DeadKey]
+    /// Targets that no dictionary helps.
     public let impossible: [Impossible]
 }
 

@@ -14,12 +14,14 @@ public struct CheckText: Sendable {
     /// The columns that targets are padded to.
     public let width: Int
 
+    /// Makes one from its parts, which the properties describe.
     public init(colored: Bool, verbose: Bool, width: Int = 0) {
         self.colored = colored
         self.verbose = verbose
         self.width = width
     }
 
+    /// The lines of one target.
     public func render(_ report: TargetReport) -> String {
         guard let decisive = report.decisive else { return "" }
         let name = CheckText.shortName(report)
@@ -64,6 +66,7 @@ public struct CheckText: Sendable {
     /// `host:port`, the port left out where it is 443.
     public static func shortName(_ report: TargetReport) -> String { shortName(host: report.host, port: report.port) }
 
+    /// `host`, or `host:port` where the port is not 443.
     public static func shortName(host: String, port: Int) -> String {
         let host = host.contains(":") ? "[\(host)]" : host
         return port == 443 ? host : "\(host):\(port)"

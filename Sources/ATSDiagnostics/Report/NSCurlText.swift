@@ -7,6 +7,7 @@ import AppTransportSecurity
 ///
 /// What could not be determined is FAIL here: nscurl has no third word.
 public enum NSCurlText {
+    /// What `nscurl --ats-diagnostics` prints for one target.
     public static func render(_ report: TargetReport, url: String, verbose: Bool) -> String {
         var text = """
             Starting ATS Diagnostics

@@ -10,11 +10,13 @@ public struct TargetReport: Sendable {
     public let target: String
     /// Without a port and without brackets.
     public let host: String
+    /// The port that was connected to.
     public let port: Int
     /// The address that answered; nil where none was reached.
     public let address: String?
     /// nscurl's configurations in its order, and the app's dictionary at the end where one was given.
     public let results: [ConfigurationResult]
+    /// The least exposing dictionary that lets the target load.
     public let smallestException: SmallestException
     /// What was negotiated and presented: of the default configuration where it got that far, else of the widest hello.
     public let facts: ConnectionFacts?
@@ -24,10 +26,12 @@ public struct TargetReport: Sendable {
     public let status: Int?
     /// Hellos of the plan.
     public let handshakes: Int
+    /// From the first lookup to the verdict.
     public let elapsed: Duration
+    /// What is worth knowing and changes no verdict.
     public let notes: [Cause]
 
-    public init(
+    package init(
         target: String,
         host: String,
         port: Int,

@@ -6,7 +6,7 @@ package import SwiftASN1
 
 /// Reads the members of one constructed DER value in order.
 ///
-/// Everything that goes wrong is a ``MalformedInput`` with the code `malformed.certificate`; nothing traps.
+/// Everything that goes wrong is a `MalformedInput` with the code `malformed.certificate`; nothing traps.
 package struct DERReader {
     private var rest: ASN1NodeCollection.Iterator
     private var peeked: ASN1Node?

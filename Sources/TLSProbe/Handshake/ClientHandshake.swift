@@ -44,6 +44,7 @@ public struct ClientHandshake: Sendable {
     var messages = MessageReader()
     private var quietRecords = 0
 
+    /// A handshake that will send this offer.
     public init(offer: HelloOffer, secrets: HandshakeSecrets) {
         self.offer = offer
         self.secrets = secrets

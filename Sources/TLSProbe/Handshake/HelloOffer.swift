@@ -5,11 +5,15 @@ public import TLSFacts
 
 /// What a client hello offers.
 public struct HelloOffer: Sendable, Hashable {
+    /// The least version that the client would take.
     public var minimumVersion: TLSVersion
+    /// The highest version that is offered.
     public var maximumVersion: TLSVersion
     /// In the order of preference; suites of TLS 1.3 are sent only where TLS 1.3 is offered.
     public var suites: [CipherSuite]
+    /// supported_groups, in this order.
     public var groups: [NamedGroup]
+    /// signature_algorithms, in this order.
     public var signatureSchemes: [SignatureScheme]
     /// ALPN names, for example `h2` and `http/1.1`; none sends no extension.
     public var applicationProtocols: [String]
@@ -18,6 +22,7 @@ public struct HelloOffer: Sendable, Hashable {
     /// The groups that TLS 1.3 sends a key share for at once; others cost a HelloRetryRequest.
     public var keyShareGroups: [NamedGroup]
 
+    /// Makes one from its parts, which the properties describe.
     public init(
         minimumVersion: TLSVersion = .tls12,
         maximumVersion: TLSVersion = .tls13,

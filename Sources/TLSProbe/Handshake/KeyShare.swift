@@ -6,11 +6,16 @@ public import TLSFacts
 
 /// A private key for the key agreement of TLS 1.3, and the agreement itself.
 public enum KeyShare: Sendable {
+    /// Curve25519.
     case x25519(Curve25519.KeyAgreement.PrivateKey)
+    /// P-256.
     case secp256r1(P256.KeyAgreement.PrivateKey)
+    /// P-384.
     case secp384r1(P384.KeyAgreement.PrivateKey)
+    /// P-521.
     case secp521r1(P521.KeyAgreement.PrivateKey)
 
+    /// The group of the key.
     public var group: NamedGroup {
         switch self {
         case .x25519: .x25519
@@ -57,6 +62,7 @@ public struct HandshakeSecrets: Sendable {
     /// A fresh key for a group; nil for a group that is not supported.
     public let keyShare: @Sendable (NamedGroup) -> KeyShare?
 
+    /// Makes one from its parts, which the properties describe.
     public init(
         random: [UInt8],
         sessionIdentifier: [UInt8],

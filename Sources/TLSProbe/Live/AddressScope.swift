@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-public import NIOCore
+package import NIOCore
 
 /// How far an address reaches.
-public enum AddressScope: Sendable, Equatable {
+package enum AddressScope: Sendable, Equatable {
     case global
     /// Loopback, link-local, private, shared, unspecified, multicast or reserved.
     case local
 
     /// From the IANA special-purpose address registries (RFC 6890, RFC 1918, RFC 6598, RFC 4193, RFC 4291).
-    public init(_ address: SocketAddress) {
+    package init(_ address: SocketAddress) {
         switch address {
         case .v4(let value):
             let bytes = withUnsafeBytes(of: value.address.sin_addr) { Array($0) }

@@ -15,6 +15,7 @@ public struct HTTPIntermediateFetcher: IntermediateFetcher {
     private let resolver: NameResolver
     private let timeout: Duration
 
+    /// A fetcher that gives up on an address after `timeout`.
     public init(group: any EventLoopGroup, resolver: NameResolver = NameResolver(), timeout: Duration = .seconds(5)) {
         self.group = group
         self.resolver = resolver

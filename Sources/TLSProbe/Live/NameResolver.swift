@@ -10,12 +10,14 @@ public import TLSFacts
 public struct NameResolver: Sendable {
     /// An answer that replaces DNS (`--resolve HOST:PORT:ADDRESS`).
     public struct Override: Sendable, Hashable {
+        /// The name that is not looked up.
         public let host: String
         /// Nil stands for every port.
         public let port: Int?
         /// An IPv4 or IPv6 literal without brackets.
         public let address: String
 
+        /// Makes one from its parts, which the properties describe.
         public init(host: String, port: Int?, address: String) {
             self.host = host.lowercased()
             self.port = port
@@ -38,17 +40,21 @@ public struct NameResolver: Sendable {
 
     /// Either at least one address, or why there is none.
     public enum Resolution: Sendable, Equatable {
+        /// What the name resolved to, in the resolver's order.
         case addresses([SocketAddress])
+        /// Why there is no address.
         case failed(ConnectionFailure)
     }
 
+    /// Names that are not looked up.
     public var overrides: [Override]
 
+    /// The system's resolver, apart from these names.
     public init(overrides: [Override] = []) { self.overrides = overrides }
 
     /// - Parameters:
     ///   - host: a name, or an address literal with or without brackets.
-    ///   - timeout: after it the answer is ``ConnectionFailure/timeout``; the system's own look-up ends later by itself.
+    ///   - timeout: after it the answer is `ConnectionFailure.timeout`; the system's own look-up ends later by itself.
     public func resolve(host: String, port: Int, timeout: Duration = .seconds(10)) async -> Resolution {
         let name = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
         let replaced = overrides.filter { $0.host == name.lowercased() && ($0.port == nil || $0.port == port) }

@@ -13,6 +13,7 @@ public import TLSFacts
 public struct Prober: Sendable {
     private let group: any EventLoopGroup
     private let secrets: @Sendable () -> HandshakeSecrets
+    /// How names become addresses.
     public let resolver: NameResolver
 
     /// - Parameter secrets: what makes each handshake unique; tests replace it.

@@ -25,6 +25,7 @@ public struct AdaptivePlan: Sendable {
 
     /// How an answer is known.
     public enum Reason: Sendable, Equatable {
+        /// This very hello was sent.
         case asked
         /// A hello that accepts more was refused.
         case widerFailed
@@ -47,6 +48,7 @@ public struct AdaptivePlan: Sendable {
     private var asked: [Int: HandshakeOutcome] = [:]
     private var order: [Int] = []
 
+    /// A plan that answers these questions, widest first; `exhaustive` asks each.
     public init(questions: [HelloQuestion], maximumVersion: TLSVersion = .tls13, exhaustive: Bool = false) {
         self.questions = questions
         self.maximumVersion = maximumVersion

@@ -5,14 +5,18 @@ public import TLSFacts
 
 /// One thing to learn of a server: does it agree with a client that accepts these suites from this version on?
 public struct HelloQuestion: Sendable, Hashable {
+    /// The least version that the hello would take.
     public let minimumVersion: TLSVersion
+    /// The suites that the hello offers.
     public let suites: Set<CipherSuite>
 
+    /// Makes one from its parts, which the properties describe.
     public init(minimumVersion: TLSVersion, suites: Set<CipherSuite>) {
         self.minimumVersion = minimumVersion
         self.suites = suites
     }
 
+    /// Makes one from its parts, which the properties describe.
     public init(minimumVersion: TLSVersion, suites: [CipherSuite]) {
         self.init(minimumVersion: minimumVersion, suites: Set(suites))
     }

@@ -21,13 +21,18 @@ public struct ChainBuilder: Sendable {
         /// Intermediates fetched for one chain.
         public var fetches = 3
 
+        /// The defaults, as each property states them.
         public init() {}
     }
 
+    /// The anchors.
     public let store: TrustStore
+    /// Fetches missing intermediates; nil fetches none.
     public let fetcher: (any IntermediateFetcher)?
+    /// The bounds of one chain.
     public var limits: Limits
 
+    /// Makes one from its parts, which the properties describe.
     public init(store: TrustStore, fetcher: (any IntermediateFetcher)? = nil, limits: Limits = Limits()) {
         self.store = store
         self.fetcher = fetcher

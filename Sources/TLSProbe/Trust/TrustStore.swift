@@ -11,8 +11,11 @@ public import TLSFacts
 public struct TrustStore: Sendable {
     /// One root as it stands in its store.
     public struct Anchor: Sendable, Equatable {
+        /// The certificate.
         public let der: [UInt8]
+        /// Whether it came with the system or was installed.
         public let kind: AnchorKind
+        /// The file that it was read from.
         public let store: String
     }
 

@@ -19,9 +19,11 @@ public enum AdvisedPace {
         Double(max(dailyUsers, 1)) / (days2021(dailyUsers: dailyUsers) * 86_400)
     }
 
+    /// Apple's advice of 2021 on the pace of a ramp.
     public static let advice2021 = Citation.apple(
         "WWDC21-10244: Mitigate fraud with App Attest and DeviceCheck",
         read: "2026-11-21"
     )
+    /// Apple's limits on attestations a second and a day.
     public static let advisedLimits = Citation.apple("Preparing to use the app attest service", read: "2026-11-21")
 }

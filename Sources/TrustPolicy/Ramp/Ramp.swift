@@ -13,12 +13,14 @@ public struct Ramp: Sendable, Equatable {
         case percent(Double)
     }
 
+    /// How the share grows.
     public var rule: Rule
     /// Whether no further installation is let in now. Those whose turn it was already are not asked to attest either.
     public var isPaused: Bool
     /// Pauses that are over: the plan goes on where it stood, instead of letting in at once who would have been let in meanwhile.
     public var pauses: [DateInterval]
 
+    /// Makes one from its parts, which the properties describe.
     public init(_ rule: Rule, isPaused: Bool = false, pauses: [DateInterval] = []) {
         self.rule = rule
         self.isPaused = isPaused
@@ -79,6 +81,7 @@ public struct RampDecision: Sendable, Equatable {
     /// When the turn is not known (paused, fixed share): ask again in an hour.
     static let recheck = 3600
 
+    /// Makes one from its parts, which the properties describe.
     public init(attest: Bool, notBeforeSeconds: Int) {
         self.attest = attest
         self.notBeforeSeconds = notBeforeSeconds

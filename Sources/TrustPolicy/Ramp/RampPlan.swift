@@ -29,6 +29,7 @@ public struct RampLimits: Sendable, Equatable {
 public struct RampPlan: Sendable, Equatable {
     /// The installations that are expected to attest.
     public let dailyUsers: Int
+    /// What Apple advises not to exceed.
     public let limits: RampLimits
     /// Attestations an hour once the climb is over.
     public let fullPace: Double

@@ -9,14 +9,17 @@ public enum EnforcementMode: String, Sendable, CaseIterable {
     case off
     /// Everything is verified, nothing is refused; a would-be refusal is reported.
     case monitor
+    /// Refusals refuse.
     case enforce
 }
 
 /// What becomes of one request.
 public enum EnforcementDecision: Sendable, Equatable {
+    /// The request goes ahead.
     case allow
     /// Allowed, although the code says that it would have been refused.
     case allowAndReport(Code)
+    /// The request is refused with this code.
     case refuse(Code)
 }
 

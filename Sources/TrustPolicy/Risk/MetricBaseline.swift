@@ -57,7 +57,9 @@ public struct MetricBaseline: Sendable, Equatable {
 
 /// Devices that attest far more keys than the app's devices usually do.
 public struct BrokerAlert: Sendable, Equatable {
+    /// The highest risk metric of any key.
     public let highestMetric: Int
+    /// The metric from which on a device counts as a broker.
     public let threshold: Int
     /// The keys of this app on such devices.
     public let keys: Int

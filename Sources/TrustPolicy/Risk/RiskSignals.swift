@@ -28,6 +28,7 @@ public struct RiskSignals: Sendable, Equatable {
     /// Names of DeviceCheck bits that the app set to mark this device as a bad one.
     public var deviceMarks: [String] = []
 
+    /// The defaults, as each property states them.
     public init() {}
 
     /// What kind of failure a refusal was; some happen to everybody.
@@ -50,6 +51,7 @@ public struct RiskContribution: Sendable, Equatable {
     /// One sentence for the operator.
     public let message: String
 
+    /// Makes one from its parts, which the properties describe.
     public init(code: Code, points: Int, message: String) {
         self.code = code
         self.points = points
@@ -59,7 +61,12 @@ public struct RiskContribution: Sendable, Equatable {
 
 /// How far a key is trusted. The raw value is the `tier` of answers and tokens.
 public enum TrustTier: String, Sendable, CaseIterable, Comparable {
-    case low, standard, high
+    /// Good for what costs nothing.
+    case low
+    /// What an ordinary device has.
+    case standard
+    /// Nothing speaks against the device.
+    case high
 
     public static func < (left: TrustTier, right: TrustTier) -> Bool { left.rank < right.rank }
 

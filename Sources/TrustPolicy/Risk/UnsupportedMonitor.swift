@@ -5,11 +5,14 @@ public import Foundation
 
 /// One hour of an app: how many clients said that they are not supported, among how many that came at all.
 public struct SupportCount: Sendable, Equatable {
+    /// The first instant of the hour.
     public var hour: Date
+    /// Installations that reported App Attest as unsupported.
     public var unsupported: Int
     /// Attested and unsupported together.
     public var total: Int
 
+    /// Makes one from its parts, which the properties describe.
     public init(hour: Date, unsupported: Int, total: Int) {
         self.hour = hour
         self.unsupported = max(0, unsupported)
@@ -30,6 +33,7 @@ public struct UnsupportedMonitor: Sendable {
     /// What is assumed before a hundred clients came: two in a hundred.
     public static let priorShare = 0.02
 
+    /// A monitor with the thresholds that its constants state.
     public init() {}
 
     /// Judges the hours, in any order.

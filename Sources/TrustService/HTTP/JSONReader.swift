@@ -16,7 +16,7 @@ package struct JSONReader {
 
     /// Reads the document.
     ///
-    /// - Throws: ``MalformedInput`` with the code `request.malformed` and the byte offset.
+    /// - Throws: `MalformedInput` with the code `request.malformed` and the byte offset.
     package static func read(_ bytes: [UInt8]) throws(MalformedInput) -> JSONValue {
         var reader = JSONReader(bytes: bytes)
         reader.skipSpace()

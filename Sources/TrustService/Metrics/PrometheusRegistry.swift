@@ -24,6 +24,7 @@ public final class PrometheusRegistry: MetricsFactory, Sendable {
     public static let seriesLimit = 4096
     private let state = NIOLockedValueBox(State())
 
+    /// An empty registry.
     public init() {}
 
     /// The text of all series, sorted, for a scrape.

@@ -4,16 +4,25 @@
 package import AppleServices
 import Findings
 import Hummingbird
-package import Logging
+public import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 public import ServiceLifecycle
-package import TrustStores
+public import TrustStores
 
 /// The trust service: everything that runs between a configuration and a port.
 ///
 /// Run it in a `ServiceGroup`: a graceful stop lets the requests that are being answered finish, then closes the store.
 public struct TrustServer: Service {
+    /// A configuration that cannot be, with every reason at once.
+    public struct InvalidConfiguration: Error, Sendable, CustomStringConvertible {
+        /// One sentence each, with the place in the document first.
+        public let issues: [String]
+
+        /// The issues, a line each.
+        public var description: String { issues.joined(separator: "\n") }
+    }
+
     let core: ServiceCore
     private let announce: @Sendable (String) -> Void
 
@@ -23,7 +32,7 @@ public struct TrustServer: Service {
     ///   - store: The store; the server closes it when it ends.
     ///   - transport: How Apple is reached; nil where no Apple account is configured.
     ///   - announce: Is told each line about the listeners once they accept connections.
-    /// - Throws: ``StoreFault`` where the store does not answer, ``MalformedInput`` for an app identity or a root that cannot be.
+    /// - Throws: ``StoreFault`` where the store does not answer, `MalformedInput` for an app identity or a root that cannot be.
     package init(
         configuration: Configuration,
         store: any TrustStore,
@@ -56,6 +65,38 @@ public struct TrustServer: Service {
             log: log
         )
         self.announce = announce
+    }
+
+    /// Builds the service over an open store, from the document that `sealward serve --config` reads.
+    ///
+    /// - Parameters:
+    ///   - json: The configuration, as `docs/operations.md` describes it. Its `store` is not opened: `store` is what serves.
+    ///   - environment: Variables such as `SEALWARD_LISTEN` that override the document.
+    ///   - store: The store; the server closes it when it ends.
+    ///   - log: Where refusals and faults are told in full.
+    ///   - readFile: Reads a file that the document names (tokens, keys, roots); nil where it cannot be read.
+    ///   - announce: Is told each line about the listeners once they accept connections.
+    /// - Throws: ``InvalidConfiguration`` with everything that is wrong with the document, `StoreFault` where the store does not answer,
+    ///   `AppleAuthorizationFault` for a key of Apple's that cannot be.
+    public init(
+        json: [UInt8],
+        environment: [String: String] = [:],
+        store: any TrustStore,
+        log: Logger,
+        readFile: @escaping (String) -> [UInt8]? = { _ in nil },
+        announce: @escaping @Sendable (String) -> Void = { _ in }
+    ) async throws {
+        switch ConfigurationReader.read(file: json, environment: environment, readFile: readFile) {
+        case .issues(let issues): throw InvalidConfiguration(issues: issues.map(\.description))
+        case .configuration(let configuration):
+            try await self.init(
+                configuration: configuration,
+                store: store,
+                transport: LiveAppleTransport(),
+                log: log,
+                announce: announce
+            )
+        }
     }
 
     /// Serves until it is stopped.

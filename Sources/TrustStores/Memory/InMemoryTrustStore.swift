@@ -11,6 +11,7 @@ import Synchronization
 public final class InMemoryTrustStore: TrustStore {
     private let state = Mutex(MemoryState())
 
+    /// An empty store.
     public init() {}
 
     private func locked<T>(_ body: (inout sending MemoryState) throws -> sending T) throws -> sending T {

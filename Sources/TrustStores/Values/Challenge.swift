@@ -6,7 +6,9 @@ public import Foundation
 
 /// What a challenge may be used for.
 public enum ChallengePurpose: UInt8, Sendable, CaseIterable {
+    /// For an attestation.
     case attest = 1
+    /// For an assertion.
     case assert = 2
 }
 
@@ -14,12 +16,16 @@ public enum ChallengePurpose: UInt8, Sendable, CaseIterable {
 ///
 /// Where `keyId` or `user` is nil at issue, the challenge is not tied to a key or a user.
 public struct ChallengeBinding: Hashable, Sendable {
+    /// What it may be spent on.
     public var purpose: ChallengePurpose
     /// The configured id of the app.
     public var app: String
+    /// The key that has to spend it; nil for any.
     public var keyId: KeyIdentifier?
+    /// The user that has to spend it; nil for any.
     public var user: String?
 
+    /// Makes one from its parts, which the properties describe.
     public init(purpose: ChallengePurpose, app: String, keyId: KeyIdentifier? = nil, user: String? = nil) {
         self.purpose = purpose
         self.app = app
@@ -47,14 +53,18 @@ public struct SpendableChallenge: Hashable, Sendable {
 public enum ChallengeRefusal: String, Sendable, CaseIterable {
     /// Not issued by this store: random bytes, another store's challenge, or a damaged one.
     case unknown = "challenge.unknown"
+    /// Its time is over.
     case expired = "challenge.expired"
     /// Issued for another app, purpose, key or user.
     case binding = "challenge.binding"
+    /// It was spent before.
     case used = "challenge.used"
 }
 
 /// What the codec says about bytes that claim to be a challenge.
 public enum ChallengeReading: Sendable, Equatable {
+    /// Genuine, in time, and bound to what was presented: it may be spent.
     case valid(SpendableChallenge)
+    /// Not to be spent.
     case refused(ChallengeRefusal)
 }

@@ -14,12 +14,16 @@ public enum CounterMode: String, Sendable, CaseIterable {
 
 /// One verified assertion that asks to be accepted.
 public struct CounterAdvance: Sendable, Equatable {
+    /// The key that signed.
     public var keyId: KeyIdentifier
     /// The counter that the device signed, 1 or more.
     public var counter: UInt32
+    /// How strictly the order is taken.
     public var mode: CounterMode
+    /// The challenge that is spent in the same transaction.
     public var challenge: SpendableChallenge
 
+    /// Makes one from its parts, which the properties describe.
     public init(keyId: KeyIdentifier, counter: UInt32, mode: CounterMode, challenge: SpendableChallenge) {
         self.keyId = keyId
         self.counter = counter
@@ -32,15 +36,21 @@ public struct CounterAdvance: Sendable, Equatable {
 public enum AdvanceOutcome: Sendable, Equatable {
     /// Accepted; `previous` is the highest counter before it, from which a caller sees gaps and late arrivals.
     case advanced(previous: UInt32)
+    /// Nothing was changed.
     case refused(AdvanceRefusal)
 }
 
 /// Why an assertion is not accepted. The raw value is the code of the HTTP contract.
 public enum AdvanceRefusal: String, Sendable, CaseIterable {
+    /// No such key.
     case keyUnknown = "key.unknown"
+    /// The key was revoked.
     case revoked = "key.revoked"
+    /// The counter was accepted before, or is too low.
     case replayed = "assert.counter.replayed"
+    /// The challenge was spent before.
     case challengeUsed = "challenge.used"
+    /// The challenge's time is over.
     case challengeExpired = "challenge.expired"
 }
 

@@ -125,9 +125,11 @@ public struct KeyRegistration: Sendable, Equatable {
 
 /// What came of storing a key.
 public enum InsertOutcome: Sendable, Equatable {
+    /// The key is new.
     case inserted(StoredKey)
     /// The byte-equal object of the same user was stored before: nothing changed, whatever became of the challenge.
     case existing(StoredKey)
+    /// Nothing was changed.
     case refused(InsertRefusal)
 }
 
@@ -137,6 +139,8 @@ public enum InsertRefusal: String, Sendable, CaseIterable {
     case otherUser = "key.other-user"
     /// Another attestation object of the same key is stored.
     case exists = "key.exists"
+    /// The challenge was spent before.
     case challengeUsed = "challenge.used"
+    /// The challenge's time is over.
     case challengeExpired = "challenge.expired"
 }

@@ -7,11 +7,16 @@ public import Foundation
 ///
 /// `subject` keeps one caller's transaction ids apart from another's: the key id of an app, or the name of a backend.
 public struct PromotionClaim: Hashable, Sendable {
+    /// The promotion's name.
     public var promotion: String
+    /// The app's id in the configuration.
     public var app: String
+    /// Who claims, for example a hash of the device token.
     public var subject: String
+    /// What makes a repeat of the same claim recognisable.
     public var transactionId: String
 
+    /// Makes one from its parts, which the properties describe.
     public init(promotion: String, app: String, subject: String, transactionId: String) {
         self.promotion = promotion
         self.app = app
@@ -22,6 +27,7 @@ public struct PromotionClaim: Hashable, Sendable {
 
 /// The right to decide one claim until an instant.
 public struct PromotionReservation: Sendable, Equatable {
+    /// What was reserved.
     public let claim: PromotionClaim
     /// What an earlier holder noted before it vanished, for example that it was about to set the bit at Apple.
     public let note: String?

@@ -3,27 +3,37 @@
 
 /// How long a store keeps what it does not need for its promises.
 public struct Retention: Sendable, Equatable {
+    /// How long events are kept.
     public var events: Duration = .seconds(90 * 86_400)
+    /// How long hourly counts are kept.
     public var tallies: Duration = .seconds(90 * 86_400)
     /// The newest receipt of a key is always kept.
     public var receipts: Duration = .seconds(400 * 86_400)
+    /// How long the answers to promotion claims are kept.
     public var promotionAnswers: Duration = .seconds(800 * 86_400)
     /// At most this many rows of each kind go in one sweep, so that a sweep never holds up a commit for long.
     public var rowsAtOnce = 5_000
 
+    /// The defaults, as each property states them.
     public init() {}
 }
 
 /// How many rows a sweep removed.
 public struct SweepReport: Sendable, Equatable {
+    /// Rows of spent challenges and tokens whose time was over.
     public var spent = 0
+    /// Rows of events.
     public var events = 0
+    /// Rows of hourly counts.
     public var tallies = 0
+    /// Rows of superseded receipts.
     public var receipts = 0
+    /// Rows of answers to promotion claims.
     public var promotionAnswers = 0
     /// Whether more is waiting: sweep again.
     public var more = false
 
+    /// The defaults, as each property states them.
     public init() {}
 
     /// All rows together.

@@ -5,8 +5,11 @@ public import Foundation
 
 /// What came of spending a challenge.
 public enum SpendOutcome: Sendable, Equatable {
+    /// This caller is the one winner.
     case spent
+    /// Another caller was first.
     case alreadyUsed
+    /// Its time is over.
     case expired
 }
 
@@ -14,8 +17,10 @@ public enum SpendOutcome: Sendable, Equatable {
 public struct SingleUseToken: Sendable, Equatable {
     /// The `jti` of the token, at most 128 bytes are looked at.
     public var id: String
+    /// When it need not be remembered any longer.
     public var expiresAt: Date
 
+    /// Makes one from its parts, which the properties describe.
     public init(id: String, expiresAt: Date) {
         self.id = id
         self.expiresAt = expiresAt
@@ -24,7 +29,10 @@ public struct SingleUseToken: Sendable, Equatable {
 
 /// What came of revoking a key.
 public enum RevokeOutcome: Sendable, Equatable {
+    /// From now on nothing of this key is accepted.
     case revoked
+    /// It was revoked before, at this instant.
     case alreadyRevoked(Date)
+    /// No such key.
     case unknown
 }

@@ -6,9 +6,11 @@ public import Foundation
 
 /// One thing that happened to a key or an app, for operators.
 public struct StoreEvent: Sendable, Equatable {
+    /// When it happened.
     public var at: Date
     /// The configured id of the app.
     public var app: String
+    /// The key that it is about; nil where it is about none.
     public var keyId: KeyIdentifier?
     /// What happened, one word: `attested`, `refused`, `revoked`, `receipt`, `signal`, ...
     public var kind: String
@@ -17,6 +19,7 @@ public struct StoreEvent: Sendable, Equatable {
     /// Evidence for the operator; at most 1024 characters are kept. Never a token, challenge, assertion or receipt.
     public var detail: String?
 
+    /// Makes one from its parts, which the properties describe.
     public init(
         at: Date,
         app: String,
@@ -36,6 +39,7 @@ public struct StoreEvent: Sendable, Equatable {
 
 /// How often something was seen for an app within one hour, over all nodes.
 public struct SignalTally: Sendable, Equatable {
+    /// The app's id in the configuration.
     public var app: String
     /// The start of the hour; any instant within it may be given.
     public var hour: Date
@@ -43,8 +47,10 @@ public struct SignalTally: Sendable, Equatable {
     public var kind: String
     /// A code from a fixed list; empty where there is none.
     public var code: String
+    /// How many in that hour.
     public var count: Int
 
+    /// Makes one from its parts, which the properties describe.
     public init(app: String, hour: Date, kind: String, code: String = "", count: Int = 1) {
         self.app = app
         self.hour = hour
@@ -56,9 +62,12 @@ public struct SignalTally: Sendable, Equatable {
 
 /// How many keys of an app have one risk metric.
 public struct RiskMetricCount: Sendable, Equatable {
+    /// Apple's risk metric.
     public let metric: Int
+    /// How many keys have it in their newest receipt.
     public let keys: Int
 
+    /// Makes one from its parts, which the properties describe.
     public init(metric: Int, keys: Int) {
         self.metric = metric
         self.keys = keys

@@ -12,6 +12,7 @@ public struct StoreFault: Error, Sendable, Equatable, CustomStringConvertible {
     /// How long to wait before asking again, where asking again may help.
     public let retryAfter: Duration?
 
+    /// Makes one from its parts, which the properties describe.
     public init(code: String, reason: String, retryAfter: Duration? = nil) {
         self.code = code
         self.reason = reason

@@ -6,8 +6,11 @@ import Foundation
 
 /// The words that stores themselves write into a key's history.
 public enum EventKind {
+    /// A key was attested.
     public static let attested = "attested"
+    /// A key was revoked.
     public static let revoked = "revoked"
+    /// A receipt was renewed or refused.
     public static let receipt = "receipt"
 }
 

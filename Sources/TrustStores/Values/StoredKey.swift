@@ -6,6 +6,7 @@ public import Foundation
 
 /// A verified key as a store gives it back.
 public struct StoredKey: Sendable, Equatable {
+    /// SHA-256 of the key's point, 32 bytes.
     public let id: KeyIdentifier
     /// The public key as X9.63 uncompressed point, 65 bytes.
     public let publicKeyBytes: [UInt8]
@@ -25,7 +26,9 @@ public struct StoredKey: Sendable, Equatable {
     public let validationCategory: Int?
     /// Absent up to iOS 26.
     public let bundleVersion: String?
+    /// The system's version at attestation; nil where the leaf does not tell.
     public let osVersion: String?
+    /// When the key was accepted.
     public let attestedAt: Date
     /// The highest counter that was accepted; 0 before the first assertion.
     public let counter: UInt32
@@ -33,6 +36,7 @@ public struct StoredKey: Sendable, Equatable {
     public let largestGap: UInt32
     /// The last accepted assertion.
     public let lastUsedAt: Date?
+    /// When the key was revoked; nil while it is good.
     public let revokedAt: Date?
     /// The metric of the newest receipt that had one.
     public let riskMetric: Int?

@@ -17,6 +17,7 @@ public struct ReceiptRecord: Sendable, Equatable {
     /// Field 17: about how many keys this device attested for this app in the last 30 days.
     public var riskMetric: Int?
 
+    /// Makes one from its parts, which the properties describe.
     public init(bytes: [UInt8], createdAt: Date, notBefore: Date? = nil, expiresAt: Date?, riskMetric: Int? = nil) {
         self.bytes = bytes
         self.createdAt = createdAt
@@ -41,11 +42,14 @@ extension ReceiptRecord {
 
 /// One receipt of a key's history.
 public struct StoredReceipt: Sendable, Equatable {
+    /// The key that it is about.
     public let keyId: KeyIdentifier
+    /// The receipt itself.
     public let receipt: ReceiptRecord
     /// When the store took it.
     public let storedAt: Date
 
+    /// Makes one from its parts, which the properties describe.
     public init(keyId: KeyIdentifier, receipt: ReceiptRecord, storedAt: Date) {
         self.keyId = keyId
         self.receipt = receipt
@@ -55,6 +59,7 @@ public struct StoredReceipt: Sendable, Equatable {
 
 /// The right to refresh one receipt until an instant: while it lasts, no other node is given the same one.
 public struct ReceiptLease: Sendable, Equatable {
+    /// The key whose receipt is due.
     public let keyId: KeyIdentifier
     /// The configured id of the app.
     public let app: String

@@ -1,0 +1,28 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import AppTransportSecurity
+import Findings
+import Testing
+
+@Test func `ATSDiagnostics: one target under the configurations of nscurl`() async throws {
+    let server = try FlawedServer(["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"])
+    let port = server.port
+    let roots = server.certificate
+
+    // walkthrough: ATSDiagnostics check
+    var configuration = CheckSession.Configuration()
+    configuration.profile = OSProfile.named("macos26") ?? .standard
+    configuration.installedRoots = [roots]
+    let session = try CheckSession(configuration)
+    let report = await session.check(try CheckTarget("https://localhost:\(port)/"))
+    await session.close()
+
+    for result in report.results { print(result.configuration.name, result.result, result.because.first ?? "") }
+    print(report.smallestException)
+    // end
+    #expect(report.results.count == 16)
+    #expect(report.smallestException == SmallestException.none)
+    #expect(report.results.first?.result == .pass, "\(report.results.first?.because ?? [])")
+}
