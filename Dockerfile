@@ -5,15 +5,13 @@ RUN apt-get update && apt-get install -y --no-install-recommends libpq-dev libsq
 WORKDIR /source
 COPY . .
 RUN swift build -c release --static-swift-stdlib --traits Postgres --product sealward \
-    && mkdir /out && cp -r "$(swift build -c release --static-swift-stdlib --traits Postgres --show-bin-path)"/sealward /out/ \
-    && cp -r "$(swift build -c release --static-swift-stdlib --traits Postgres --show-bin-path)"/sealward_*.resources /out/ \
+    && mkdir /out && cp "$(swift build -c release --static-swift-stdlib --traits Postgres --show-bin-path)"/sealward /out/ \
     && strip /out/sealward
 
 FROM debian:bookworm-slim
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates curl libpq5 libsqlite3-0 zlib1g && rm -rf /var/lib/apt/lists/* \
     && useradd --system --home-dir /var/lib/sealward --create-home --shell /usr/sbin/nologin sealward
-COPY --from=build /out/ /usr/lib/sealward/
-RUN ln -s ../lib/sealward/sealward /usr/bin/sealward
+COPY --from=build /out/sealward /usr/bin/sealward
 USER sealward
 WORKDIR /var/lib/sealward
 VOLUME /var/lib/sealward

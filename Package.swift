@@ -113,7 +113,11 @@ let package = Package(
             ]
         ),
         library("TrustStores", ["AppAttest", .crypto, .nioConcurrency]),
-        library("TrustStoresSQLite", ["TrustStores", "AppAttest", .grdb, .logging], resources: [.copy("Migrations")]),
+        library(
+            "TrustStoresSQLite",
+            ["TrustStores", "AppAttest", .grdb, .logging],
+            resources: [.embedInCode("Migrations/0001-first.sql")]
+        ),
         .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         library(
             "TrustStoresPostgres",
@@ -121,7 +125,7 @@ let package = Package(
                 "TrustStores", "AppAttest", .nioConcurrency, .logging,
                 .target(name: "CLibpq", condition: .when(traits: ["Postgres"])),
             ],
-            resources: [.copy("Migrations")]
+            resources: [.embedInCode("Migrations/0001-first.sql")]
         ),
         library(
             "AppleServices",
@@ -141,7 +145,8 @@ let package = Package(
             [
                 "TrustPolicy", "AppAttest", "DeviceCheckBits", "TrustStores", "AppleServices", "Findings", .hummingbird,
                 .jwt, .lifecycle, .logging, .metrics, .crypto, .nioConcurrency, .nioCore, .nioHTTP1, .httpTypes,
-            ]
+            ],
+            resources: [.embedInCode("Service/openapi.yaml")]
         ),
         library("DeviceSimulator", [.asn1, .x509, .crypto]),
         library(

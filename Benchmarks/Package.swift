@@ -13,9 +13,12 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     ],
     targets: [
+        // How every bench prints its figures.
+        .target(name: "BenchReport"),
         .executableTarget(
             name: "probe-bench",
             dependencies: [
+                "BenchReport",
                 .product(name: "TLSProbe", package: "sealward"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -26,13 +29,14 @@ let package = Package(
         .executableTarget(
             name: "attest-bench",
             dependencies: [
+                "BenchReport",
                 .product(name: "AppAttest", package: "sealward"),
                 .product(name: "DeviceSimulator", package: "sealward"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "Crypto", package: "swift-crypto"),
             ]
         ),
-        .executableTarget(name: "lint-bench"),
+        .executableTarget(name: "lint-bench", dependencies: ["BenchReport"]),
         // Keys and challenges that a store takes, because simulated devices attested them.
         .target(
             name: "TrustMaterial",
@@ -45,12 +49,14 @@ let package = Package(
         ),
         .executableTarget(
             name: "store-bench",
-            dependencies: ["TrustMaterial", .product(name: "TrustStoresPostgres", package: "sealward")]
+            dependencies: [
+                "BenchReport", "TrustMaterial", .product(name: "TrustStoresPostgres", package: "sealward"),
+            ]
         ),
         .executableTarget(
             name: "service-bench",
             dependencies: [
-                "TrustMaterial", .product(name: "TrustStoresPostgres", package: "sealward"),
+                "BenchReport", "TrustMaterial", .product(name: "TrustStoresPostgres", package: "sealward"),
                 // The program itself, built beside the bench.
                 .product(name: "sealward", package: "sealward"),
             ]

@@ -56,6 +56,12 @@ public struct JustificationDraft: Sendable {
     private func effect(_ key: String, _ host: String?, _ facts: PlistFacts) -> String {
         let entry = host.flatMap { host in facts.exceptions.last { $0.key == host } }
         let covered = (host ?? "") + (entry?.includesSubdomains == true ? " and its subdomains" : "")
+        if let host, entry?.host.isDead == true {
+            return "none: '\(host)' matches no host, so the key is never read."
+        }
+        if key.hasPrefix("NSThirdParty") || key.hasPrefix("NSTemporary") {
+            return "none by Apple's published evaluator, which does not read this key of 2015."
+        }
         switch key {
         case "NSAllowsArbitraryLoads":
             let kept = facts.exceptions.filter { !$0.allowsInsecureLoads && !$0.host.isDead }.map(\.key)

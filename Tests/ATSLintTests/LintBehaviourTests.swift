@@ -147,4 +147,20 @@ import Testing
         #expect(draft.contains(JustificationDraft.blank))
         #expect(JustificationDraft([try LintFixtures.lint(ats: "")], evidence: nil).text().contains("No key"))
     }
+
+    @Test("the justification claims no effect for keys that are never read")
+    func justificationOfDeadKeys() throws {
+        let ats = """
+            <key>NSExceptionDomains</key>
+            <dict>
+                <key>*.example.com</key><dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>
+                <key>old.example.com</key><dict><key>NSTemporaryExceptionAllowsInsecureHTTPLoads</key><true/></dict>
+                <key>new.example.com</key><dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>
+            </dict>
+            """
+        let draft = JustificationDraft([try LintFixtures.lint(ats: ats)], evidence: nil).text()
+        #expect(draft.components(separatedBy: "- Effect: none").count == 3, "\(draft)")
+        #expect(draft.contains("plain HTTP to new.example.com is allowed"))
+        #expect(!draft.contains("plain HTTP to old.example.com") && !draft.contains("plain HTTP to *"))
+    }
 }

@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test("the SQLite migrations in the program are those in the files")
+    @Test("the SQLite migrations in the program are all the files, in their order")
     func sqliteFiles() throws { try Self.compare(SQLiteMigrations.all, with: "TrustStoresSQLite") }
 
     /// The fixture of one released schema for one database.

@@ -67,7 +67,9 @@ struct Material: Sendable {
 
     /// The byte string after `marker`, which stands at its end.
     private static func bytes(after marker: [UInt8], in object: [UInt8]) throws -> (content: [UInt8], end: Int) {
-        guard let start = object.indices.first(where: { object[$0...].starts(with: marker) }) else { throw Unreadable() }
+        guard let start = object.indices.first(where: { object[$0...].starts(with: marker) }) else {
+            throw Unreadable()
+        }
         let head = start + marker.count
         let (length, size) =
             switch object[head] {

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import BenchReport
 import Foundation
 
 /// Times `sealward ats lint FOLDER` over 1,000 XML property lists of 2 KB, process start included, against a bare
@@ -65,20 +66,16 @@ let bare = try best(of: 5) {
 let lint = try best(of: 5) { try run(sealward, ["ats", "lint", folder.path, "--format", "json"]) }
 print("files: 1000 of \(size) bytes")
 print("bare PropertyListSerialization parse: \(Int(bare)) ms")
-print(
-    "sealward ats lint, process included: \(Int(lint)) ms, \(Double(Int(lint / bare * 100)) / 100) times the bare parse (target: at most 3)"
-)
-var missed = lint > bare * 3
+print("sealward ats lint, process included: \(Int(lint)) ms")
+var holds = figure("ats lint against a bare parse", lint / bare, .atMost(3))
 if FileManager.default.isExecutableFile(atPath: mobsfscan) {
     let other = try best(of: 1) { try run(mobsfscan, ["--json", folder.path]) }
-    print(
-        "mobsfscan, process included: \(Int(other)) ms, \(Double(Int(other / lint * 10)) / 10) times as long as sealward (target: at least 3)"
-    )
-    missed = missed || other < lint * 3
+    print("mobsfscan, process included: \(Int(other)) ms")
+    holds = figure("mobsfscan's time against ats lint", other / lint, .atLeast(3)) && holds
 } else {
     print("mobsfscan: not installed, not compared")
 }
-exit(missed ? 1 : 0)
+exit(holds ? 0 : 1)
 
 /// An Info.plist of about 2 KB, as apps have them, each with other hosts.
 func infoPlist(_ index: Int) -> String {

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import BenchReport
 import DeviceSimulator
 import Foundation
 import TrustMaterial
@@ -44,17 +45,10 @@ struct ServiceBench {
         let ratio = try await measure("SQLite FULL", sqlite, path, program, wrk, folder, connections, seconds, each)
         if let url = value("--postgres") {
             let postgres = try await SQLTrustStore.postgres(url)
-            _ = try await measure("PostgreSQL", postgres, url, program, wrk, folder, connections, seconds, each)
+            let ratio = try await measure("PostgreSQL", postgres, url, program, wrk, folder, connections, seconds, each)
+            figure("assertions against empty POST, PostgreSQL", ratio, .none)
         }
-        print(
-            String(
-                format: "assertions against empty POST  %8.3f  at least %.1f  %@",
-                ratio,
-                required,
-                (ratio >= required ? "ok" : "MISSED") as NSString
-            )
-        )
-        if ratio < required { exit(1) }
+        if !figure("assertions against empty POST, SQLite FULL", ratio, .atLeast(required)) { exit(1) }
     }
 
     static func measure(

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import BenchReport
 import Foundation
 import TrustMaterial
 import TrustStores
@@ -36,18 +37,11 @@ struct StoreBench {
         await sqlite.close()
         if let url = value("--postgres") {
             let postgres = try await SQLTrustStore.postgres(url)
-            _ = try await measure("PostgreSQL, synchronous_commit=on", postgres, seconds)
+            let ratio = try await measure("PostgreSQL, synchronous_commit=on", postgres, seconds)
+            figure("commits with 64 waiting against one, PostgreSQL", ratio, .none)
             await postgres.close()
         }
-        print(
-            String(
-                format: "64 waiting against one, on SQLite  %10.2f  at least %.1f  %@",
-                ratio,
-                required,
-                (ratio >= required ? "ok" : "MISSED") as NSString
-            )
-        )
-        if ratio < required { exit(1) }
+        if !figure("commits with 64 waiting against one, SQLite FULL", ratio, .atLeast(required)) { exit(1) }
     }
 
     /// Seconds that the disk takes to make one appended page durable: the reference beside which the rates are read.

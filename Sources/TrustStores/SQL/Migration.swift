@@ -3,8 +3,7 @@
 
 /// One step from one schema to the next; steps only go forward, and a released one is never edited.
 ///
-/// Each is a file `Migrations/NNNN-title.sql`. The text is in the program as well, so that the program runs from anywhere; a
-/// test compares both.
+/// Each is a file `Migrations/NNNN-title.sql`, which the build puts into the program, so that it runs from anywhere.
 package struct Migration: Sendable {
     /// Counts from 1.
     package let version: Int
