@@ -99,9 +99,12 @@ enum TransparencyEvaluation {
                 && leaf.notBefore >= october2018 && instant <= leaf.notAfter)
         guard isRequired else { return ([], []) }
         let embedded = leaf.embeddedTimestamps.flatMap(SignedTimestamp.list) ?? []
-        let delivered = facts.handshake.timestamps.flatMap(SignedTimestamp.list) ?? []
+        let extended = facts.handshake.timestamps.flatMap(SignedTimestamp.list) ?? []
+        let stapled = facts.handshake.stapledTimestamps.flatMap(SignedTimestamp.list) ?? []
+        let delivered = extended + stapled
         let counted =
-            "\(embedded.count) signed certificate timestamps in the certificate, \(delivered.count) in the handshake"
+            "\(embedded.count) signed certificate timestamps in the certificate, \(extended.count) in the handshake, "
+            + "\(stapled.count) in the OCSP response"
         let citation = requirements.profile.requiresTransparency.citation
         guard let logs else {
             let sentence =

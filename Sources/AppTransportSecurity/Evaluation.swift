@@ -20,17 +20,24 @@ public func evaluate(
     at instant: Date,
     logs: CTLogList? = nil
 ) -> TransportVerdict {
-    var protocolCauses = HandshakeEvaluation.causes(requirements, facts.handshake)
-    let trust = TrustEvaluation(requirements: requirements, facts: facts, host: host, instant: instant)
-    var trustCauses = trust.causes()
-    let transparency = TransparencyEvaluation.judge(requirements, facts, at: instant, logs: logs)
-    trustCauses += transparency.causes
+    evaluate(
+        requirements,
+        facts.handshake,
+        trust: TrustFindings(requirements, facts, host: host, at: instant, logs: logs)
+    )
+}
+
+/// The same from what was found about trust before.
+package func evaluate(
+    _ requirements: TransportRequirements,
+    _ handshake: HandshakeObservation,
+    trust: TrustFindings
+) -> TransportVerdict {
+    let protocolCauses = HandshakeEvaluation.causes(requirements, handshake)
+    var trustCauses = trust.causes
     // A pin is part of trust evaluation, but no delegate can accept what pinning refused.
-    let pinCauses = trust.pinCauses()
-    let onlyTrustFailed = protocolCauses.isEmpty && pinCauses.isEmpty && !trustCauses.isEmpty
-    let error =
-        HandshakeEvaluation.error(requirements, protocolCauses)
-        ?? trust.error(for: (trustCauses + pinCauses).first)
+    let onlyTrustFailed = protocolCauses.isEmpty && trust.pinCauses.isEmpty && !trustCauses.isEmpty
+    let error = HandshakeEvaluation.error(requirements, protocolCauses) ?? trust.error
     if onlyTrustFailed, requirements.delegateMayAccept {
         trustCauses.append(
             Cause(
@@ -40,12 +47,52 @@ public func evaluate(
             )
         )
     }
-    protocolCauses += trustCauses + pinCauses
+    let causes = protocolCauses + trustCauses + trust.pinCauses
     return TransportVerdict(
-        passed: protocolCauses.isEmpty,
-        causes: protocolCauses,
-        notes: transparency.notes + HandshakeEvaluation.notes(requirements, facts.handshake) + trust.notes(),
-        error: protocolCauses.isEmpty ? nil : error,
+        passed: causes.isEmpty,
+        causes: causes,
+        notes: trust.transparencyNotes + HandshakeEvaluation.notes(requirements, handshake) + trust.notes,
+        error: causes.isEmpty ? nil : error,
         onlyTrustFailed: onlyTrustFailed
     )
+}
+
+/// What requirements on trust find in one connection, whatever they say of version and suite.
+package struct TrustFindings: Sendable {
+    /// What the findings depend on apart from the connection; requirements without pins that agree on it find the same.
+    package struct Aspect: Hashable, Sendable {
+        private let serverTrust: TransportRequirements.ServerTrust
+        private let judgesKeySize: Bool
+        private let entryRequiresTransparency: Bool
+
+        /// Nil where there are pins.
+        package init?(_ requirements: TransportRequirements) {
+            guard requirements.pins == nil else { return nil }
+            serverTrust = requirements.serverTrust
+            judgesKeySize = requirements.judgesKeySize
+            entryRequiresTransparency = requirements.entryRequiresTransparency
+        }
+    }
+
+    let causes: [Cause]
+    let pinCauses: [Cause]
+    let transparencyNotes: [Cause]
+    let notes: [Cause]
+    let error: URLLoadError?
+
+    package init(
+        _ requirements: TransportRequirements,
+        _ facts: ConnectionFacts,
+        host: String,
+        at instant: Date,
+        logs: CTLogList?
+    ) {
+        let trust = TrustEvaluation(requirements: requirements, facts: facts, host: host, instant: instant)
+        let transparency = TransparencyEvaluation.judge(requirements, facts, at: instant, logs: logs)
+        causes = trust.causes() + transparency.causes
+        pinCauses = trust.pinCauses()
+        transparencyNotes = transparency.notes
+        notes = trust.notes()
+        error = trust.error(for: (causes + pinCauses).first)
+    }
 }

@@ -16,7 +16,7 @@ struct TrustEvaluation {
     private var citation: Citation { requirements.certificateRules.citation }
     private var judged: [CertificateFacts] { facts.chain.judged }
 
-    /// Every failed requirement in a fixed order: path, dates, name, key size, hash, validity, purpose.
+    /// Every failed requirement in a fixed order: path, revocation, dates, name, key size, hash, validity, purpose.
     func causes() -> [Cause] {
         guard let leaf = judged.first else {
             return [
@@ -27,7 +27,8 @@ struct TrustEvaluation {
                 )
             ]
         }
-        return pathCauses(leaf) + dateCauses() + nameCauses(leaf) + keyCauses() + hashCauses() + validityCauses(leaf)
+        return pathCauses(leaf) + revocationCauses(leaf) + dateCauses() + nameCauses(leaf) + keyCauses() + hashCauses()
+            + validityCauses(leaf)
             + purposeCauses(leaf)
     }
 
@@ -70,7 +71,17 @@ struct TrustEvaluation {
                 "The server left out the intermediate \(fetched.certificate.subject); it was fetched from \(fetched.address), as Apple's "
                     + "trust evaluation does."
             )
-        }
+        } + stapleNotes()
+    }
+
+    private func stapleNotes() -> [Cause] {
+        guard case .unusable(let reason) = facts.staple, case .anchored = facts.chain.path else { return [] }
+        return [
+            Cause(
+                "ats.note.staple-unusable",
+                "The OCSP response that the server staples says nothing: \(reason)."
+            )
+        ]
     }
 
     // MARK: - Path
@@ -129,6 +140,27 @@ struct TrustEvaluation {
         // A certificate that says where its issuer can be fetched has an intermediate that belongs into the server's chain.
         return leaf.issuerAddresses.isEmpty ? [unknown, missing] : [missing, unknown]
     }
+
+    // MARK: - Revocation
+
+    /// A stapled response that can be believed and says revoked. Any other one fails nothing: a client without a staple goes on too.
+    private func revocationCauses(_ leaf: CertificateFacts) -> [Cause] {
+        guard case .revoked(let since, let reason) = facts.staple else { return [] }
+        let why = reason.flatMap { TrustEvaluation.revocationReasons[$0] }.map { " (\($0))" } ?? ""
+        return [
+            Cause(
+                "ats.trust.revoked",
+                "\(leaf.subject) was revoked on \(day(since))\(why), says the OCSP response that the server staples.",
+                citation: citation
+            )
+        ]
+    }
+
+    /// RFC 5280 section 5.3.1.
+    private static let revocationReasons: [Int: String] = [
+        1: "the key is compromised", 2: "the authority is compromised", 3: "the affiliation changed", 4: "superseded",
+        5: "out of use", 6: "on hold", 9: "a privilege was withdrawn", 10: "the attribute authority is compromised",
+    ]
 
     // MARK: - Dates and name
 

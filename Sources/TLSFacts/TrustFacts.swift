@@ -106,10 +106,13 @@ public struct ConnectionFacts: Sendable, Equatable {
     public let handshake: HandshakeObservation
     /// What became of the certificates.
     public let chain: ChainFacts
+    /// What the stapled OCSP response says of the leaf; nil where none was stapled.
+    public let staple: StapleStatus?
 
     /// Makes one from its parts, which the properties describe.
-    public init(handshake: HandshakeObservation, chain: ChainFacts) {
+    public init(handshake: HandshakeObservation, chain: ChainFacts, staple: StapleStatus? = nil) {
         self.handshake = handshake
         self.chain = chain
+        self.staple = staple
     }
 }

@@ -25,6 +25,8 @@ struct Scene {
     var possession: KeyPossession = .proven
     var extendedMasterSecret = true
     var timestamps: [UInt8]?
+    var stapledTimestamps: [UInt8]?
+    var staple: StapleStatus?
 
     static func date(_ day: String) -> Date { ISO8601DateFormatter().date(from: day + "T00:00:00Z") ?? .distantPast }
 
@@ -64,9 +66,11 @@ struct Scene {
                 version: version,
                 suite: suite,
                 keyPossession: possession,
+                stapledTimestamps: stapledTimestamps,
                 usesExtendedMasterSecret: extendedMasterSecret
             ),
-            chain: ChainFacts(presented: [leaf], path: path)
+            chain: ChainFacts(presented: [leaf], path: path),
+            staple: staple
         )
     }
 
@@ -92,6 +96,28 @@ struct EvaluationTests {
     /// The first cause under three systems; nil passes.
     static let cases: [Case] = [
         Case(name: "all is well", change: { _ in }, macos26: nil, published: nil, ios9: nil),
+        Case(
+            name: "revoked",
+            change: { $0.staple = .revoked(Scene.date("2026-05-01"), reason: 1) },
+            macos26: "ats.trust.revoked",
+            published: "ats.trust.revoked",
+            ios9: "ats.trust.revoked"
+        ),
+        Case(name: "stapled as good", change: { $0.staple = .good }, macos26: nil, published: nil, ios9: nil),
+        Case(
+            name: "a staple that cannot be believed",
+            change: { $0.staple = .unusable("it is out of date") },
+            macos26: nil,
+            published: nil,
+            ios9: nil
+        ),
+        Case(
+            name: "unknown to the responder",
+            change: { $0.staple = .unknown },
+            macos26: nil,
+            published: nil,
+            ios9: nil
+        ),
         Case(
             name: "TLS 1.1",
             change: { $0.version = .tls11 },
@@ -407,6 +433,13 @@ struct EvaluationTests {
         #expect(try scene.verdict(logs: try logs("usable")).passed)
         #expect(try !scene.verdict(logs: try logs("retired")).passed)
         scene.timestamps = list([1, 1, 1])
+        #expect(try !scene.verdict(logs: try logs("usable")).passed)
+        // Two logs in the stapled response are enough beside nothing else.
+        scene.timestamps = nil
+        scene.stapledTimestamps = list([1, 2])
+        #expect(try scene.verdict(logs: try logs("usable")).passed)
+        #expect(try !scene.verdict(logs: try logs("retired")).passed)
+        scene.stapledTimestamps = list([1])
         #expect(try !scene.verdict(logs: try logs("usable")).passed)
         scene.anchor = .installed
         #expect(try scene.verdict(logs: try logs("usable")).passed)
