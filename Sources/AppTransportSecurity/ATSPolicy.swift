@@ -36,13 +36,30 @@ public struct ATSPolicy: Sendable {
         let ruling = match.map(exception) ?? general(isLocal: isLocal, loader: loader)
         let requirements = requirements(for: url, entry: match?.entry, tlsRequired: ruling.tlsRequired)
         var because: [Cause] = []
-        let blocked = !url.isSecure && ruling.tlsRequired
-        if blocked {
+        // iOS 9 and OS X 10.11 let nothing reach addresses and local names, over TLS neither, but by an entry or the global key.
+        let isOutOfReach =
+            profile.obeysOnlyArbitraryLoads.value && match == nil && ruling.tlsRequired
+            && LocalHosts.contains(url, .namesAndAddresses)
+        let isCleartext = !url.isSecure && ruling.tlsRequired
+        let blocked = isCleartext || isOutOfReach
+        if isCleartext {
             because.append(
                 Cause(
                     "ats.cleartext.blocked",
                     "\(url.scheme)://\(url.bracketedHost) is cleartext, and the policy requires TLS for this host.",
                     citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21")
+                )
+            )
+        }
+        if isOutOfReach {
+            because.append(
+                Cause(
+                    "ats.local.blocked",
+                    url.literalAddress == nil
+                        ? "\(profile.name) lets no load reach local names; an entry for \(url.host) or NSAllowsArbitraryLoads frees it."
+                        : "\(profile.name) lets no load reach addresses, and entries cannot name them: only NSAllowsArbitraryLoads frees "
+                            + "\(url.host).",
+                    citation: .apple("NSAllowsLocalNetworking", read: "2026-11-21")
                 )
             )
         }

@@ -308,6 +308,33 @@ struct DecisionTableTests {
     @Test("local hosts", arguments: DecisionTableTests.local)
     func localHosts(row: Row) throws { try check(row) }
 
+    /// iOS 9 and OS X 10.11 let nothing reach addresses and local names, over TLS neither.
+    @Test(
+        "what the first systems keep out of reach",
+        arguments: [
+            ("https://127.0.0.1/", "{}", true), ("https://203.0.113.1/", "{}", true),
+            ("https://[2001:db8::1]/", "{}", true),
+            ("https://printer.local/", "{}", true), ("https://intranet/", "{}", true),
+            ("https://example.com/", "{}", false),
+            ("https://127.0.0.1/", #"{"NSAllowsArbitraryLoads":true}"#, false),
+            ("https://printer.local/", #"{"NSAllowsArbitraryLoads":true}"#, false),
+            ("https://printer.local/", #"{"NSExceptionDomains":{"printer.local":{}}}"#, false),
+            ("https://127.0.0.1/", #"{"NSExceptionDomains":{"127.0.0.1":{}}}"#, true),
+            ("https://127.0.0.1/", #"{"NSAllowsLocalNetworking":true}"#, true),
+        ]
+    )
+    func outOfReach(_ url: String, _ json: String, _ isBlocked: Bool) throws {
+        for os in ["ios9", "macos10.11"] {
+            let decision = try decide(url, json, os: os)
+            #expect(decision.verdict == (isBlocked ? .blocked : .dependsOnServer), "\(os)")
+            #expect((decision.error?.code == -1022) == isBlocked)
+            #expect((decision.because.first?.code == "ats.local.blocked") == isBlocked)
+        }
+        for os in ["ios10", "macos10.12", "macos26", "published"] {
+            #expect(try decide(url, json, os: os).verdict == .dependsOnServer, "\(os)")
+        }
+    }
+
     @Test("addresses and ranges", arguments: DecisionTableTests.addresses)
     func addressRanges(row: Row) throws { try check(row) }
 
