@@ -44,17 +44,27 @@ public final class ATSClient: Sendable {
         )
     }
 
-    package init(policy: ATSPolicy, chains: any ChainBuilding, configuration: Configuration = Configuration()) {
+    package convenience init(
+        policy: ATSPolicy,
+        chains: any ChainBuilding,
+        configuration: Configuration = Configuration()
+    ) {
+        let material = ConnectionMaterial(chains: RememberingChains(chains))
+        self.init(policy: policy, material: material, configuration: configuration)
+    }
+
+    package init(policy: ATSPolicy, material: ConnectionMaterial, configuration: Configuration) {
         self.policy = policy
         self.configuration = configuration
-        let connector = Connector(configuration: configuration, chains: chains)
+        let connector = Connector(configuration: configuration, material: material)
         self.connector = connector
         pool = ConnectionPool(
             limit: configuration.connectionsPerHost,
             streamLimit: configuration.streamsPerConnection,
-            keepAlive: TimeAmount(configuration.keepAlive)
-        ) { key in
-            try await ATSClient.open(key, policy, connector, configuration)
+            keepAlive: TimeAmount(configuration.keepAlive),
+            loop: configuration.eventLoopGroup.any()
+        ) { key, deadline in
+            try await ATSClient.open(key, policy, connector, configuration, deadline)
         }
     }
 
@@ -150,19 +160,7 @@ public final class ATSClient: Sendable {
 
     private func leased(_ key: PoolKey, deadline: NIODeadline?) async throws -> ConnectionPool.Lease {
         try Task.checkCancellation()
-        guard let deadline else { return try await pool.lease(key) }
-        if let ready = pool.leaseAtOnce(key) { return ready }
-        let left = deadline - .now()
-        return try await withThrowingTaskGroup(of: ConnectionPool.Lease?.self) { group in
-            group.addTask { try await self.pool.lease(key) }
-            group.addTask {
-                try await Task.sleep(for: .nanoseconds(max(0, left.nanoseconds)))
-                return nil
-            }
-            defer { group.cancelAll() }
-            guard let lease = try await group.next() ?? nil else { throw ExchangeFailure(reason: .timeout) }
-            return lease
-        }
+        return try await pool.lease(key, deadline: deadline)
     }
 
     // MARK: Connections
@@ -172,7 +170,8 @@ public final class ATSClient: Sendable {
         _ key: PoolKey,
         _ policy: ATSPolicy,
         _ connector: Connector,
-        _ configuration: Configuration
+        _ configuration: Configuration,
+        _ deadline: NIODeadline?
     ) async throws -> HTTPConnection {
         let keepAlive = TimeAmount(configuration.keepAlive)
         let link = ConnectionLink()
@@ -188,7 +187,8 @@ public final class ATSClient: Sendable {
             )
         }
         guard key.isSecure else {
-            return connection(try await connector.establish(Connector.Attempt(key: key, tls: nil, link: link)), nil)
+            let attempt = Connector.Attempt(key: key, tls: nil, link: link, deadline: deadline)
+            return connection(try await connector.establish(attempt), nil)
         }
         let host = key.host.contains(":") ? "[\(key.host)]" : key.host
         let url = try LoadURL("https://\(host):\(key.port)/")
@@ -206,14 +206,12 @@ public final class ATSClient: Sendable {
         )
         do {
             guard offer.isPossible else { throw LoadFaults.nothingToOffer(url: url) }
-            return connection(
-                try await connector.establish(Connector.Attempt(key: key, tls: (offer, judge), link: link)),
-                nil
-            )
+            let attempt = Connector.Attempt(key: key, tls: (offer, judge), link: link, deadline: deadline)
+            return connection(try await connector.establish(attempt), nil)
         } catch {
             let wide = TLSOffer(everythingWith: protocols)
             let refusal = await explained(error, url: url, decision: decision) {
-                await connector.glance(key, wide, judge)
+                await connector.glance(key, wide, judge, until: deadline)
             }
             guard configuration.isMonitoring, refusal.outcome == .refused else { throw refusal }
             judge = HandshakeJudge(
@@ -224,10 +222,8 @@ public final class ATSClient: Sendable {
                 configuration: configuration,
                 onlyReports: true
             )
-            return connection(
-                try await connector.establish(Connector.Attempt(key: key, tls: (wide, judge), link: link)),
-                refusal
-            )
+            let attempt = Connector.Attempt(key: key, tls: (wide, judge), link: link, deadline: deadline)
+            return connection(try await connector.establish(attempt), refusal)
         }
     }
 
@@ -251,12 +247,26 @@ public final class ATSClient: Sendable {
 }
 
 extension Connector {
+    /// The configured limit, or what is left until the deadline where that is less.
+    func timeLimit(until deadline: NIODeadline?) -> TimeAmount {
+        let limit = TimeAmount(configuration.connectTimeout)
+        guard let deadline else { return limit }
+        return max(.nanoseconds(1), min(limit, deadline - .now()))
+    }
+
     /// What the server negotiates when everything is offered; no request is ever sent on such a connection.
-    func glance(_ key: PoolKey, _ offer: TLSOffer, _ judge: HandshakeJudge) async -> HandshakeObservation? {
+    func glance(
+        _ key: PoolKey,
+        _ offer: TLSOffer,
+        _ judge: HandshakeJudge,
+        until deadline: NIODeadline?
+    ) async -> HandshakeObservation? {
         var glancing = judge
         glancing.onlyGlances = true
         do {
-            let made = try await establish(Attempt(key: key, tls: (offer, glancing), link: ConnectionLink()))
+            let made = try await establish(
+                Attempt(key: key, tls: (offer, glancing), link: ConnectionLink(), deadline: deadline)
+            )
             made.channel.close(promise: nil)
             return nil
         } catch {

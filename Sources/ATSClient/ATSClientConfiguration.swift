@@ -50,6 +50,8 @@ extension ATSClient {
         public var now: @Sendable () -> Date = SystemClock.now
         /// Where connections live.
         public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+        /// Before all other overrides: where one host and port is known to be.
+        package var pinnedAddress: AddressOverride?
         /// Which addresses may be connected to at all.
         package var mayConnect: @Sendable (SocketAddress) -> Bool = { _ in true }
         /// For Certificate Transparency; nil leaves that rule a note.

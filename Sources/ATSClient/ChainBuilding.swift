@@ -22,20 +22,26 @@ extension ChainBuilder: ChainBuilding {}
 ///
 /// Only chains that reached an anchor are kept, and only used while every certificate on them is valid: dates are still judged at every use. At
 /// most `capacity` chains; when it is full, everything is forgotten at once.
-final class RememberingChains: Sendable {
+package final class RememberingChains: Sendable {
     private let builder: any ChainBuilding
-    private let kept = NIOLockedValueBox<[[[UInt8]]: ChainFacts]>([:])
+    private let kept = NIOLockedValueBox<[PresentedChain: ChainFacts]>([:])
     static let capacity = 256
 
-    init(_ builder: any ChainBuilding) { self.builder = builder }
+    package init(_ builder: any ChainBuilding) { self.builder = builder }
 
     func known(_ presented: [[UInt8]], at instant: Date) -> ChainFacts? {
-        guard let facts = kept.withLockedValue({ $0[presented] }) else { return nil }
+        let chain = PresentedChain(presented)
+        guard let facts = kept.withLockedValue({ $0[chain] }) else { return nil }
         let isCurrent = facts.judged.allSatisfy { $0.notBefore <= instant && instant <= $0.notAfter }
         return isCurrent ? facts : nil
     }
 
-    func facts(of presented: [[UInt8]], at instant: Date, allowingPrivateAddresses: Bool) async -> ChainFacts {
+    /// The facts of a chain: remembered, or built.
+    package func facts(
+        of presented: [[UInt8]],
+        at instant: Date,
+        allowingPrivateAddresses: Bool
+    ) async -> ChainFacts {
         if let facts = known(presented, at: instant) { return facts }
         let facts = await builder.build(
             presented: presented,
@@ -45,7 +51,7 @@ final class RememberingChains: Sendable {
         if case .anchored = facts.path {
             kept.withLockedValue { kept in
                 if kept.count >= RememberingChains.capacity { kept.removeAll() }
-                kept[presented] = facts
+                kept[PresentedChain(presented)] = facts
             }
         }
         return facts

@@ -6,10 +6,17 @@
 /// Only reports in flight are held, so memory is bounded by the concurrency and not by the number of targets.
 package struct FleetRunner: Sendable {
     package let concurrency: Int
+    /// Where the targets are checked, by turns; empty leaves it to the system.
+    package let executors: [any TaskExecutor]
     package let diagnose: @Sendable (CheckTarget) async -> TargetReport
 
-    package init(concurrency: Int, diagnose: @escaping @Sendable (CheckTarget) async -> TargetReport) {
+    package init(
+        concurrency: Int,
+        executors: [any TaskExecutor] = [],
+        diagnose: @escaping @Sendable (CheckTarget) async -> TargetReport
+    ) {
         self.concurrency = max(1, concurrency)
+        self.executors = executors
         self.diagnose = diagnose
     }
 
@@ -26,7 +33,8 @@ package struct FleetRunner: Sendable {
                 guard next < targets.count else { return }
                 let index = next
                 next += 1
-                group.addTask { [diagnose] in
+                let executor = executors.isEmpty ? nil : executors[index % executors.count]
+                group.addTask(executorPreference: executor) { [diagnose] in
                     if Task.isCancelled { return nil }
                     let report = await diagnose(targets[index])
                     return Task.isCancelled ? nil : (index, report)
@@ -35,8 +43,9 @@ package struct FleetRunner: Sendable {
             for _ in 0..<concurrency { start() }
             while let finished = try await group.next() {
                 guard let (index, report) = finished else { continue }
-                try await each(index, report)
+                // The next target is asked while this one is written down.
                 if !Task.isCancelled { start() }
+                try await each(index, report)
             }
         }
     }

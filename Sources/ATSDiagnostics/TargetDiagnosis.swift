@@ -68,6 +68,7 @@ package struct TargetDiagnosis: Sendable {
     package let allowsPrivate: Bool
     package let instant: Date
     package let logs: CTLogList?
+    private let decisions: DecisionMemory
 
     package init(
         profile: OSProfile,
@@ -85,46 +86,55 @@ package struct TargetDiagnosis: Sendable {
         self.allowsPrivate = allowsPrivate
         self.instant = instant
         self.logs = logs
+        decisions = DecisionMemory(profile: profile)
     }
 
     /// - Parameter clock: measures how long the check took; it decides nothing.
     package func diagnose(_ target: CheckTarget, clock: ContinuousClock = ContinuousClock()) async -> TargetReport {
         let start = clock.now
-        let judge = await evidence(of: target)
-        return report(of: target, judge: judge, elapsed: clock.now - start)
+        let configurations = configurations(of: target)
+        let judge = await evidence(of: target, configurations)
+        return report(of: target, judge: judge, configurations, elapsed: clock.now - start)
     }
 
     /// Everything that the network tells about a target.
     package func evidence(of target: CheckTarget) async -> ConfigurationJudge {
-        let configurations = configurations(of: target)
+        await evidence(of: target, configurations(of: target))
+    }
+
+    private func evidence(
+        of target: CheckTarget,
+        _ configurations: [DiagnosticConfiguration]
+    ) async -> ConfigurationJudge {
         let endpoint = Endpoint(target.url)
-        let dictionaries = configurations.map(\.ats)
+        let dictionaries = configurations.filter { !$0.isAppDictionary }.map(\.ats)
         let known = await probing.evidence(
             of: endpoint,
-            offers: ConfigurationJudge.offers(
-                of: dictionaries + ExceptionCandidates.dictionaries(host: target.url.host),
-                url: target.url,
-                profile: profile
-            ),
+            offers: decisions.offers(for: target.url, configurations: dictionaries, app: appDictionary),
             address: target.address,
             allowsPrivate: true
         )
         var judge = ConfigurationJudge(
             target: target.url,
-            profile: profile,
+            decisions: decisions,
             evidence: [endpoint: known],
             instant: instant,
             logs: logs
         )
         guard let loading, let widest = widestPassing(configurations, judge) else { return judge }
-        let trace = await loading.load(target.url, dictionary: widest, profile: profile, address: target.address)
+        // The load goes to the address that the hellos reached.
+        let trace = await loading.load(
+            target.url,
+            dictionary: widest,
+            profile: profile,
+            address: target.address ?? known.address
+        )
         for place in trace.places.dropFirst() where place.isSecure && judge.evidence[Endpoint(place)] == nil {
             judge.evidence[Endpoint(place)] = await probing.evidence(
                 of: Endpoint(place),
-                offers: ConfigurationJudge.offers(
-                    of: dictionaries + ExceptionCandidates.dictionaries(host: place.host),
-                    url: place,
-                    profile: profile
+                offers: decisions.distinctOffers(
+                    configurations.map(\.ats) + ExceptionCandidates.dictionaries(host: place.host),
+                    place
                 ),
                 address: nil,
                 allowsPrivate: allowsPrivate || known.address.map(probing.isPrivate) == true
@@ -139,13 +149,18 @@ package struct TargetDiagnosis: Sendable {
         return all + (appDictionary.map { [.app($0)] } ?? [])
     }
 
-    package func report(of target: CheckTarget, judge: ConfigurationJudge, elapsed: Duration) -> TargetReport {
+    private func report(
+        of target: CheckTarget,
+        judge: ConfigurationJudge,
+        _ configurations: [DiagnosticConfiguration],
+        elapsed: Duration
+    ) -> TargetReport {
         let endpoint = Endpoint(target.url)
         let known = judge.evidence[endpoint] ?? HostEvidence()
-        let results = configurations(of: target).map(judge.judge)
-        let defaults = ATSPolicy(dictionary: ATSDictionary(nil), profile: profile).decide(target.url).requirements
+        let results = configurations.map(judge.judge)
+        let defaults = decisions.decision(.dictionary([:]), target.url).offer
         var facts: ConnectionFacts?
-        if case .negotiated(let observation)? = known.outcomes[Offer(defaults)] { facts = known.facts(of: observation) }
+        if case .negotiated(let observation)? = known.outcomes[defaults] { facts = known.facts(of: observation) }
         let isWider = facts == nil && known.widest != nil
         return TargetReport(
             target: target.url.text,

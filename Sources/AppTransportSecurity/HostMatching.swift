@@ -60,6 +60,22 @@ struct ExceptionLookup: Sendable {
 }
 
 /// Whether a host is local, by the rule of a system.
+extension OSProfile {
+    /// Whether a host is like any other: no address, no local name, and none that the system has an entry for. Policies whose only
+    /// entry is for exactly this host decide the same for all such hosts.
+    package func treatsAsAnyOther(_ url: LoadURL) -> Bool {
+        guard url.isSecure, url.literalAddress == nil, !LocalHosts.isLocalName(url.host) else { return false }
+        let builtIn = builtInExceptions.value
+        guard !builtIn.isEmpty else { return true }
+        var name = Substring(url.host)
+        while true {
+            if builtIn[String(name)] != nil { return false }
+            guard let dot = name.firstIndex(of: ".") else { return true }
+            name = name[name.index(after: dot)...]
+        }
+    }
+}
+
 enum LocalHosts {
     static func contains(_ url: LoadURL, _ rule: OSProfile.LocalRule) -> Bool {
         switch rule {

@@ -8,6 +8,7 @@ public import struct Foundation.Date
 /// Only a response that the issuer of the leaf, or a responder that it appointed, has signed for this leaf and for this time says
 /// anything; every other one is unusable and judges nothing.
 public enum StapleStatus: Sendable, Equatable {
+    /// The certificate is not revoked.
     case good
     /// Since when, and the CRLReason (RFC 5280 section 5.3.1) where one is given.
     case revoked(Date, reason: Int?)

@@ -27,7 +27,7 @@ import Testing
     @Test func tenDifferentHellosDecideSixteenConfigurations() throws {
         let target = try CheckTarget("h.example")
         let rows = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: true)
-        let offers = ConfigurationJudge.offers(of: rows.map(\.ats), url: target.url, profile: .standard)
+        let offers = DecisionMemory(profile: .standard).distinctOffers(rows.map(\.ats), target.url)
         #expect(offers.count == 10)
     }
 
@@ -36,12 +36,9 @@ import Testing
         let profile = try #require(OSProfile.named(os))
         let target = try CheckTarget("h.example")
         let rows = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: profile.supportsTLS13.value).map(\.ats)
-        let own = ConfigurationJudge.offers(of: rows, url: target.url, profile: profile)
-        let search = ConfigurationJudge.offers(
-            of: ExceptionCandidates.dictionaries(host: "h.example"),
-            url: target.url,
-            profile: profile
-        )
+        let memory = DecisionMemory(profile: profile)
+        let own = memory.distinctOffers(rows, target.url)
+        let search = memory.distinctOffers(ExceptionCandidates.dictionaries(host: "h.example"), target.url)
         #expect(search.allSatisfy(own.contains))
     }
 
@@ -69,8 +66,10 @@ import Testing
     ])
     func addressOverrides(_ text: String, _ addresses: [String]) throws {
         let override = try #require(ResolveEntry(text))
-        #expect([override].addresses(host: "a.example", port: 443) == addresses)
-        #expect([override].addresses(host: "a.example", port: 444) == nil)
+        #expect(override.host == "a.example" && override.port == 443)
+        #expect(override.addresses == addresses)
+        let later = try #require(ResolveEntry("a.example:443:192.0.2.9"))
+        #expect([override, later].effective == [later])
     }
 
     @Test(arguments: ["", "a", "a:443", "a:x:127.0.0.1", "a:443:nonsense", ":443:127.0.0.1", "a:0:127.0.0.1"])

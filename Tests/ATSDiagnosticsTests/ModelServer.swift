@@ -35,7 +35,7 @@ struct ModelServer: ServerProbing {
     func evidence(of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool) async -> HostEvidence {
         var evidence = HostEvidence(address: failure == nil ? "192.0.2.1" : nil)
         for offer in offers { evidence.outcomes[offer] = answer(offer) }
-        evidence.chains[chain.presented.map(\.der)] = chain
+        evidence.chains[PresentedChain(chain.presented.map(\.der))] = chain
         evidence.hellos = 1
         return evidence
     }

@@ -64,6 +64,7 @@ public struct AddressOverride: Sendable, Hashable {
 /// Turns a host into addresses: a literal is itself, an override wins, and the rest is asked of the system.
 struct AddressResolver: Sendable {
     let overrides: [AddressOverride]
+    var pinned: AddressOverride?
     let timeout: TimeAmount
     let loop: any EventLoop
 
@@ -73,17 +74,24 @@ struct AddressResolver: Sendable {
     /// Every address of the host, in the system's order of preference (RFC 6724).
     ///
     /// - Throws: ``ConnectFailure`` where there is none.
-    func addresses(of host: String, port: Int) async throws -> [SocketAddress] {
-        let chosen = overrides.filter { $0.host == host && $0.port == port }
+    /// - Parameter timeout: instead of the resolver's own.
+    func addresses(of host: String, port: Int, timeout: TimeAmount? = nil) async throws -> [SocketAddress] {
+        if let pinned, pinned.port == port, pinned.host == host,
+            let address = try? SocketAddress(ipAddress: pinned.address, port: port)
+        {
+            return [address]
+        }
+        var chosen = overrides.filter { $0.port == port && $0.host == host }
+        if chosen.isEmpty { chosen = overrides.filter { $0.port == port && $0.host == "*" } }
         if !chosen.isEmpty {
             return chosen.compactMap { try? SocketAddress(ipAddress: $0.address, port: port) }
         }
         if let literal = try? SocketAddress(ipAddress: host, port: port) { return [literal] }
-        return try await asked(host, port: port)
+        return try await asked(host, port: port, timeout ?? self.timeout)
     }
 
     /// Asks the system on a thread of its own kind, because the call blocks and cannot be stopped; nobody waits longer than `timeout`.
-    private func asked(_ host: String, port: Int) async throws -> [SocketAddress] {
+    private func asked(_ host: String, port: Int, _ timeout: TimeAmount) async throws -> [SocketAddress] {
         let answer = FirstResult<[SocketAddress]>()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in

@@ -18,7 +18,7 @@ struct PoolKey: Hashable, Sendable {
 /// Invariants: a connection of HTTP/1.1 is in `idle` or lent to exactly one exchange; the connections of a host (open and being opened) never
 /// exceed the limit; nobody waits while something idle is there.
 final class ConnectionPool: Sendable {
-    typealias Open = @Sendable (PoolKey) async throws -> HTTPConnection
+    typealias Open = @Sendable (PoolKey, NIODeadline?) async throws -> HTTPConnection
 
     private struct Waiter {
         let id: Int
@@ -63,9 +63,12 @@ final class ConnectionPool: Sendable {
     private let limit: Int
     private let streamLimit: Int
     private let keepAlive: TimeAmount
+    private let loop: any EventLoop
     private let open: Open
 
-    init(limit: Int, streamLimit: Int, keepAlive: TimeAmount, open: @escaping Open) {
+    /// - Parameter loop: for the timers of those who wait.
+    init(limit: Int, streamLimit: Int, keepAlive: TimeAmount, loop: any EventLoop, open: @escaping Open) {
+        self.loop = loop
         self.limit = max(1, limit)
         self.streamLimit = max(1, streamLimit)
         self.keepAlive = keepAlive
@@ -82,18 +85,16 @@ final class ConnectionPool: Sendable {
     }
 
     /// Lends a connection: an idle one, a share of an HTTP/2 one, a new one, or, at the limit, whichever is free first.
-    func lease(_ key: PoolKey) async throws -> Lease {
+    ///
+    /// - Throws: `ExchangeFailure` with reason `timeout` where the deadline is over before.
+    func lease(_ key: PoolKey, deadline: NIODeadline?) async throws -> Lease {
+        if let deadline, deadline <= .now() { throw ExchangeFailure(reason: .timeout) }
         switch state.withLockedValue({ next(for: key, &$0) }) {
         case .use(let lease): return lease
         case .shutDown: throw ExchangeFailure(reason: .shutDown)
-        case .open: return Lease(connection: try await openForCaller(key), isReused: false)
-        case .wait: return try await wait(for: key)
+        case .open: return Lease(connection: try await openForCaller(key, deadline), isReused: false)
+        case .wait: return try await wait(for: key, until: deadline)
         }
-    }
-
-    /// An idle or shared connection, where there is one now.
-    func leaseAtOnce(_ key: PoolKey) -> Lease? {
-        state.withLockedValue { state in state.isShutDown ? nil : take(key, &state) }
     }
 
     private func next(for key: PoolKey, _ state: inout State) -> Step {
@@ -118,9 +119,9 @@ final class ConnectionPool: Sendable {
         return nil
     }
 
-    private func openForCaller(_ key: PoolKey) async throws -> HTTPConnection {
+    private func openForCaller(_ key: PoolKey, _ deadline: NIODeadline?) async throws -> HTTPConnection {
         do {
-            let connection = try await open(key)
+            let connection = try await open(key, deadline)
             admit(connection, lent: true)
             return connection
         } catch {
@@ -140,11 +141,17 @@ final class ConnectionPool: Sendable {
         return state.hosts[key]?.waiters.popFirst()
     }
 
-    private func wait(for key: PoolKey) async throws -> Lease {
+    private func wait(for key: PoolKey, until deadline: NIODeadline?) async throws -> Lease {
         let id = state.withLockedValue { state in
             state.nextWaiter += 1
             return state.nextWaiter
         }
+        let timer = deadline.map { deadline in
+            loop.scheduleTask(deadline: deadline) {
+                self.takeWaiter(id, key)?.continuation.resume(throwing: ExchangeFailure(reason: .timeout))
+            }
+        }
+        defer { timer?.cancel() }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let ready: Result<Lease, any Error>? = state.withLockedValue { state in
@@ -161,11 +168,15 @@ final class ConnectionPool: Sendable {
                 }
             }
         } onCancel: {
-            let waiter = state.withLockedValue { state in
-                let index = state.hosts[key]?.waiters.firstIndex { $0.id == id }
-                return index.flatMap { state.hosts[key]?.waiters.remove(at: $0) }
-            }
-            waiter?.continuation.resume(throwing: CancellationError())
+            takeWaiter(id, key)?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Out of the line; nil where it has been served.
+    private func takeWaiter(_ id: Int, _ key: PoolKey) -> Waiter? {
+        state.withLockedValue { state in
+            let index = state.hosts[key]?.waiters.firstIndex { $0.id == id }
+            return index.flatMap { state.hosts[key]?.waiters.remove(at: $0) }
         }
     }
 
@@ -297,7 +308,7 @@ final class ConnectionPool: Sendable {
         guard mayOpen else { return }
         Task {
             do {
-                admit(try await open(key), lent: false)
+                admit(try await open(key, nil), lent: false)
             } catch {
                 let waiter = state.withLockedValue { state in
                     state.hosts[key]?.opening -= 1
@@ -339,6 +350,12 @@ final class ConnectionPool: Sendable {
         }
         for waiter in waiters { waiter.continuation.resume(throwing: ExchangeFailure(reason: .shutDown)) }
         for connection in idle { connection.channel.close(promise: nil) }
+        if grace > .zero { await letDrain(grace) }
+        let left = state.withLockedValue { $0.hosts.values.flatMap { Array($0.connections.values) } }
+        for connection in left { connection.channel.close(promise: nil) }
+    }
+
+    private func letDrain(_ grace: Duration) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.untilDrained() }
             group.addTask { try? await Task.sleep(for: grace) }
@@ -346,8 +363,6 @@ final class ConnectionPool: Sendable {
             self.releaseDrained()
             group.cancelAll()
         }
-        let left = state.withLockedValue { $0.hosts.values.flatMap { Array($0.connections.values) } }
-        for connection in left { connection.channel.close(promise: nil) }
     }
 
     private func untilDrained() async {

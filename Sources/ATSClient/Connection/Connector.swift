@@ -17,15 +17,16 @@ struct Connector: Sendable {
     let contexts: TLSOffer.Contexts
     let chains: RememberingChains
 
-    init(configuration: ATSClient.Configuration, chains: any ChainBuilding) {
+    init(configuration: ATSClient.Configuration, material: ConnectionMaterial) {
         self.configuration = configuration
-        self.chains = RememberingChains(chains)
+        chains = material.chains
+        contexts = material.contexts
         resolver = AddressResolver(
             overrides: configuration.addressOverrides,
+            pinned: configuration.pinnedAddress,
             timeout: TimeAmount(configuration.connectTimeout),
-            loop: configuration.eventLoopGroup.next()
+            loop: configuration.eventLoopGroup.any()
         )
-        contexts = TLSOffer.Contexts()
     }
 
     /// What one attempt asks for.
@@ -34,6 +35,8 @@ struct Connector: Sendable {
         /// Nil for plain HTTP.
         let tls: (offer: TLSOffer, judge: HandshakeJudge)?
         let link: ConnectionLink
+        /// When the whole load must be over.
+        let deadline: NIODeadline?
     }
 
     /// What came of it.
@@ -47,7 +50,11 @@ struct Connector: Sendable {
     ///
     /// - Throws: ``ConnectFailure``, ``RefusedHandshake``, `CancellationError`.
     func establish(_ attempt: Attempt) async throws -> Established {
-        var addresses = try await resolver.addresses(of: attempt.key.host, port: attempt.key.port)
+        var addresses = try await resolver.addresses(
+            of: attempt.key.host,
+            port: attempt.key.port,
+            timeout: timeLimit(until: attempt.deadline)
+        )
         if attempt.key.excludesPrivate {
             addresses = addresses.filter { address in
                 guard let ip = address.ipAddress.flatMap({ IPAddress($0) }) else { return false }
@@ -109,9 +116,9 @@ struct Connector: Sendable {
 
     /// Opens TCP to one address; the handshake goes on behind.
     private func open(_ address: SocketAddress, _ attempt: Attempt) async throws -> Opening {
-        let loop = configuration.eventLoopGroup.next()
+        let loop = configuration.eventLoopGroup.any()
         let promise = loop.makePromise(of: Established.self)
-        let connectTimeout = TimeAmount(configuration.connectTimeout)
+        let connectTimeout = timeLimit(until: attempt.deadline)
         let bootstrap = ClientBootstrap(group: loop)
             .connectTimeout(connectTimeout)
             .channelOption(.socketOption(.tcp_nodelay), value: 1)

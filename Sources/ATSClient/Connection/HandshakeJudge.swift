@@ -6,6 +6,7 @@ import Findings
 import Foundation
 import NIOConcurrencyHelpers
 import TLSFacts
+import TLSProbe
 
 /// Who decides inside the handshake whether it goes on: one for each connection.
 struct HandshakeJudge: Sendable {
@@ -78,7 +79,7 @@ struct HandshakeJudge: Sendable {
     }
 
     private func evaluate(_ handshake: HandshakeObservation, _ chain: ChainFacts, at instant: Date) -> Judgement {
-        let facts = ConnectionFacts(handshake: handshake, chain: chain)
+        let facts = ConnectionFacts(handshake: handshake, chain: chain, at: instant)
         let verdict = AppTransportSecurity.evaluate(
             requirements,
             facts,

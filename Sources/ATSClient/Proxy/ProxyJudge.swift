@@ -144,7 +144,7 @@ struct ProxyJudge: Sendable {
             at: now,
             allowingPrivateAddresses: isPrivate
         )
-        let facts = ConnectionFacts(handshake: handshake, chain: chain)
+        let facts = ConnectionFacts(handshake: handshake, chain: chain, at: now)
         let verdict = evaluate(requirements, facts, host: host, at: now)
         return verdict.passed
             ? .complies : .refused(verdict.causes, verdict.error, negotiated: handshake.version)

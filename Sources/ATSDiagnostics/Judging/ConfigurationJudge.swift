@@ -16,17 +16,20 @@ package struct ConfigurationJudge: Sendable {
     package var trace: LoadTrace?
     package let instant: Date
     package let logs: CTLogList?
+    let decisions: DecisionMemory
+    private let trust = TrustMemory()
 
     package init(
         target: LoadURL,
-        profile: OSProfile,
+        decisions: DecisionMemory,
         evidence: [Endpoint: HostEvidence],
         trace: LoadTrace? = nil,
         instant: Date,
         logs: CTLogList? = nil
     ) {
         self.target = target
-        self.profile = profile
+        self.decisions = decisions
+        profile = decisions.profile
         self.evidence = evidence
         self.trace = trace
         self.instant = instant
@@ -43,17 +46,6 @@ package struct ConfigurationJudge: Sendable {
         package static let passed = Judgement(result: .pass, error: nil, because: [], notes: [])
     }
 
-    /// The offers that the configurations need of one server.
-    package static func offers(of dictionaries: [PropertyListValue], url: LoadURL, profile: OSProfile) -> [Offer] {
-        var offers: [Offer] = []
-        for dictionary in dictionaries {
-            let policy = ATSPolicy(dictionary: ATSDictionary(dictionary), profile: profile)
-            let offer = Offer(policy.decide(url).requirements)
-            if !offers.contains(offer) { offers.append(offer) }
-        }
-        return offers
-    }
-
     /// The verdict for one configuration: the handshake with the target, then every place that the load came to.
     package func judge(_ configuration: DiagnosticConfiguration) -> ConfigurationResult {
         let judgement = judge(dictionary: configuration.ats)
@@ -67,12 +59,11 @@ package struct ConfigurationJudge: Sendable {
     }
 
     package func judge(dictionary: PropertyListValue) -> Judgement {
-        let policy = ATSPolicy(dictionary: ATSDictionary(dictionary), profile: profile)
-        let first = judge(place: target, policy: policy, isRedirect: false)
+        let first = judge(place: target, dictionary: dictionary, isRedirect: false)
         guard first.result == .pass, let trace else { return first }
         var notes = first.notes + trace.notes
         for place in trace.places.dropFirst() {
-            var judgement = judge(place: place, policy: policy, isRedirect: true)
+            var judgement = judge(place: place, dictionary: dictionary, isRedirect: true)
             notes += judgement.notes
             judgement.notes = notes
             if judgement.result != .pass { return judgement }
@@ -85,7 +76,7 @@ package struct ConfigurationJudge: Sendable {
             return Judgement(result: .undetermined, error: error, because: causes, notes: notes)
         case .handshakeRefused(let error, let causes):
             let last = trace.places.last ?? target
-            guard let suite = suite(at: last, policy: policy), !ConfigurationJudge.notLoadable.contains(suite),
+            guard let suite = suite(at: last, dictionary: dictionary), !ConfigurationJudge.notLoadable.contains(suite),
                 causes.first?.code.rawValue.hasPrefix("ats.tls.") == true
             else {
                 notes.append(
@@ -107,16 +98,16 @@ package struct ConfigurationJudge: Sendable {
     ]
 
     /// What the hello of a policy negotiated at one place.
-    private func suite(at place: LoadURL, policy: ATSPolicy) -> CipherSuite? {
-        let offer = Offer(policy.decide(place).requirements)
+    private func suite(at place: LoadURL, dictionary: PropertyListValue) -> CipherSuite? {
+        let offer = decisions.decision(dictionary, place).offer
         guard case .negotiated(let observation)? = evidence[Endpoint(place)]?.outcomes[offer] else { return nil }
         return observation.suite
     }
 
-    /// One place of the load under one policy.
-    package func judge(place: LoadURL, policy: ATSPolicy, isRedirect: Bool) -> Judgement {
-        let decision = policy.decide(place)
-        if decision.verdict == .blocked {
+    /// One place of the load under one dictionary.
+    package func judge(place: LoadURL, dictionary: PropertyListValue, isRedirect: Bool) -> Judgement {
+        let decision = decisions.decision(dictionary, place)
+        if decision.isBlocked {
             var because = decision.because
             if isRedirect {
                 because.insert(
@@ -127,11 +118,11 @@ package struct ConfigurationJudge: Sendable {
                     at: 0
                 )
             }
-            return Judgement(result: .fail, error: decision.error, because: because.onlyContract, notes: [])
+            return Judgement(result: .fail, error: decision.error, because: because, notes: [])
         }
         guard place.isSecure else { return .passed }
         let requirements = decision.requirements
-        guard let known = evidence[Endpoint(place)], let outcome = known.outcomes[Offer(requirements)] else {
+        guard let known = evidence[Endpoint(place)], let outcome = known.outcomes[decision.offer] else {
             return Judgement(
                 result: .undetermined,
                 error: nil,
@@ -141,15 +132,19 @@ package struct ConfigurationJudge: Sendable {
         }
         guard case .negotiated(let observation) = outcome, let facts = known.facts(of: observation) else {
             var judgement = judge(failed: outcome, requirements: requirements, host: place.host, known: known)
-            judgement.notes = decision.because.onlyNotes
+            judgement.notes = decision.notes
             return judgement
         }
-        let verdict = evaluate(requirements, facts, host: place.host, at: instant, logs: logs)
+        let verdict = evaluate(
+            requirements,
+            facts.handshake,
+            trust: trust.findings(requirements, facts, at: Endpoint(place), instant, logs)
+        )
         return Judgement(
             result: verdict.passed ? .pass : .fail,
             error: verdict.error,
             because: verdict.passed ? [] : verdict.causes,
-            notes: decision.because.onlyNotes + verdict.notes
+            notes: decision.notes + verdict.notes
         )
     }
 
@@ -170,6 +165,13 @@ package struct ConfigurationJudge: Sendable {
                 "ats.tls.no-common-group",
                 "The server agrees on a key with \(group) alone, which \(requirements.profile.name) does not offer."
             )
+        } else if let scheme = widest?.signatureScheme, !requirements.signatureSchemes.contains(scheme),
+            causes.first?.code == "ats.tls.handshake-failed"
+        {
+            causes[0] = Cause(
+                "ats.tls.no-common-suite",
+                "The server signs with \(scheme) alone, which \(requirements.profile.name) does not offer."
+            )
         } else if case .alert(_, 40) = outcome, causes.first?.code == "ats.tls.handshake-failed" {
             causes[0] = Cause(
                 "ats.tls.no-common-suite",
@@ -184,14 +186,4 @@ package struct ConfigurationJudge: Sendable {
             notes: []
         )
     }
-}
-
-extension [Cause] {
-    /// Without the causes that only name the rule which decided; `because` of a report holds what failed.
-    fileprivate var onlyContract: [Cause] {
-        filter { !$0.code.rawValue.hasPrefix("ats.rule.") && !$0.code.rawValue.hasPrefix("ats.note.") }
-    }
-
-    /// What is worth knowing about the decision and fails nothing.
-    fileprivate var onlyNotes: [Cause] { filter { $0.code.rawValue.hasPrefix("ats.note.") } }
 }

@@ -19,7 +19,7 @@ package struct HelloPlan: Sendable {
         var evidence = HostEvidence()
         for group in groups {
             var plan = AdaptivePlan(
-                questions: group.map { HelloQuestion(minimumVersion: $0.minimum, suites: $0.suites) },
+                questions: group.map(\.question),
                 maximumVersion: group.first?.maximum ?? .tls13,
                 exhaustive: isExhaustive
             )

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppTransportSecurity
+package import Foundation
 package import TLSFacts
+import TLSProbe
 
 /// What a hello offers, as far as it changes the answer: two requirements with the same offer are decided by the same hello.
 package struct Offer: Hashable, Sendable {
@@ -12,6 +14,8 @@ package struct Offer: Hashable, Sendable {
     package let suites: [CipherSuite]
     package let groups: [NamedGroup]
     package let signatureSchemes: [SignatureScheme]
+    /// What a hello with this offer asks.
+    let question: HelloQuestion
 
     package init(_ requirements: TransportRequirements) {
         minimum = requirements.effectiveMinimum
@@ -19,6 +23,19 @@ package struct Offer: Hashable, Sendable {
         suites = requirements.suites
         groups = requirements.groups
         signatureSchemes = requirements.signatureSchemes
+        question = HelloQuestion(minimumVersion: minimum, suites: suites)
+    }
+
+    package static func == (left: Offer, right: Offer) -> Bool {
+        left.minimum == right.minimum && left.maximum == right.maximum && left.suites == right.suites
+            && left.groups == right.groups && left.signatureSchemes == right.signatureSchemes
+    }
+
+    /// Of the lists the lengths alone: few offers differ in more, and they are looked up for every judgement.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(minimum)
+        hasher.combine(maximum)
+        hasher.combine(suites.count)
     }
 }
 
@@ -26,7 +43,9 @@ package struct Offer: Hashable, Sendable {
 package struct HostEvidence: Sendable {
     package var outcomes: [Offer: HandshakeOutcome]
     /// By the presented list of DER certificates.
-    package var chains: [[[UInt8]]: ChainFacts]
+    package var chains: [PresentedChain: ChainFacts]
+    /// What the stapled OCSP responses say, each looked at once. The key is the response before the chain.
+    private var staples: [PresentedChain: StapleStatus] = [:]
     /// The hellos that were sent; a second one after HelloRetryRequest does not count.
     package var hellos: Int
     /// What the server negotiates when far more is offered than any system does; asked only where every hello was refused, to tell why.
@@ -36,7 +55,7 @@ package struct HostEvidence: Sendable {
 
     package init(
         outcomes: [Offer: HandshakeOutcome] = [:],
-        chains: [[[UInt8]]: ChainFacts] = [:],
+        chains: [PresentedChain: ChainFacts] = [:],
         hellos: Int = 0,
         address: String? = nil
     ) {
@@ -48,7 +67,25 @@ package struct HostEvidence: Sendable {
 
     /// The facts of a handshake that succeeded.
     package func facts(of observation: HandshakeObservation) -> ConnectionFacts? {
-        chains[observation.certificates].map { ConnectionFacts(handshake: observation, chain: $0) }
+        chains[PresentedChain(observation.certificates)].map { chain in
+            ConnectionFacts(
+                handshake: observation,
+                chain: chain,
+                staple: HostEvidence.stapleKey(observation).flatMap { staples[$0] }
+            )
+        }
+    }
+
+    /// Looks at the staple of a handshake whose chain is there.
+    package mutating func readStaple(of observation: HandshakeObservation, at instant: Date) {
+        guard let key = HostEvidence.stapleKey(observation), staples[key] == nil,
+            let chain = chains[PresentedChain(observation.certificates)]
+        else { return }
+        staples[key] = ConnectionFacts(handshake: observation, chain: chain, at: instant).staple
+    }
+
+    private static func stapleKey(_ observation: HandshakeObservation) -> PresentedChain? {
+        observation.stapledResponse.map { PresentedChain([$0] + observation.certificates) }
     }
 
     /// The handshake that asked least: of those that succeeded, the one with the most offered suites and the lowest minimum.

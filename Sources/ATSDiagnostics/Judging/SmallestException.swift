@@ -64,11 +64,8 @@ extension ConfigurationJudge {
         for host in Set(places.map(\.host)).sorted() {
             let own = places.filter { $0.host == host }
             let fitting = ExceptionCandidates.entries.first { entry in
-                let policy = ATSPolicy(
-                    dictionary: ATSDictionary(ExceptionCandidates.dictionary([host: entry])),
-                    profile: profile
-                )
-                return own.allSatisfy { judge(place: $0, policy: policy, isRedirect: false).result == .pass }
+                let dictionary = ExceptionCandidates.dictionary([host: entry])
+                return own.allSatisfy { judge(place: $0, dictionary: dictionary, isRedirect: false).result == .pass }
             }
             guard let fitting else { return arbitraryLoads(places) }
             chosen[host] = fitting

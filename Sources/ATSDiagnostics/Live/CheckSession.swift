@@ -74,7 +74,8 @@ public struct CheckSession: Sendable {
             profile: configuration.profile,
             appDictionary: configuration.appDictionary,
             probing: network,
-            loading: configuration.loadsHTTP ? NetworkLoading(configuration, store: store, instant: instant) : nil,
+            loading: configuration.loadsHTTP
+                ? NetworkLoading(configuration, chains: network.chains, instant: instant) : nil,
             allowsPrivate: configuration.allowsPrivateRedirects,
             instant: instant,
             logs: configuration.logs
@@ -93,7 +94,8 @@ public struct CheckSession: Sendable {
         concurrency: Int,
         each: (Int, TargetReport) async throws -> Void
     ) async throws {
-        try await FleetRunner(concurrency: concurrency, diagnose: check).run(targets, each: each)
+        try await FleetRunner(concurrency: concurrency, executors: LoopExecutor.all, diagnose: check)
+            .run(targets, each: each)
     }
 
     /// Each target once for every address that its name has; a name without any stays as it is.
@@ -120,7 +122,8 @@ public struct CheckSession: Sendable {
             var waiting = Array(targets.enumerated().reversed())
             func start() {
                 guard let (index, target) = waiting.popLast() else { return }
-                group.addTask {
+                let executor = LoopExecutor.all.isEmpty ? nil : LoopExecutor.all[index % LoopExecutor.all.count]
+                group.addTask(executorPreference: executor) {
                     await TargetDeadline.$end.withValue(.now + limit) { (index, await diagnosis.evidence(of: target)) }
                 }
             }

@@ -13,24 +13,24 @@ import TLSProbe
 
 /// The one real load of a target: GET, HTTP/2 or HTTP/1.1 as ALPN picks, redirects followed as far as the dictionary lets.
 struct NetworkLoading: TargetLoading {
-    private let configuration: CheckSession.Configuration
-    private let store: TrustStore
-    private let fetcher: (any IntermediateFetcher)?
-    private let instant: Date
+    private let targetTimeout: Duration
+    private let settings: ATSClient.Configuration
+    private let material: ConnectionMaterial
 
-    init(_ configuration: CheckSession.Configuration, store: TrustStore, instant: Date) {
-        self.configuration = configuration
-        self.store = store
-        self.instant = instant
-        let resolver = NameResolver(overrides: configuration.overrides.names)
-        fetcher =
-            configuration.fetchesIntermediates
-            ? HTTPIntermediateFetcher(group: MultiThreadedEventLoopGroup.singleton, resolver: resolver) : nil
+    /// - Parameter chains: what the hellos have shown already.
+    init(_ configuration: CheckSession.Configuration, chains: RememberingChains, instant: Date) {
+        targetTimeout = configuration.targetTimeout
+        settings = NetworkLoading.settings(configuration, instant)
+        material = ConnectionMaterial(chains: chains)
     }
 
     func load(_ url: LoadURL, dictionary: PropertyListValue, profile: OSProfile, address: String?) async -> LoadTrace {
         let policy = ATSPolicy(dictionary: ATSDictionary(dictionary), profile: profile)
-        let client = ATSClient(policy: policy, trust: store, fetcher: fetcher, configuration: settings(url, address))
+        var settings = settings
+        settings.pinnedAddress = address.map {
+            AddressOverride(host: url.host, port: url.effectivePort, address: $0)
+        }
+        let client = ATSClient(policy: policy, material: material, configuration: settings)
         let trace = await load(url, client)
         await client.shutDown(grace: .zero)
         return trace
@@ -42,7 +42,7 @@ struct NetworkLoading: TargetLoading {
         do {
             let response = try await client.execute(
                 request,
-                timeout: TargetDeadline.remaining(atMost: configuration.targetTimeout)
+                timeout: TargetDeadline.remaining(atMost: targetTimeout)
             )
             let places = LoadTrace.places(url, response.hops.map(\.url))
             do {
@@ -88,7 +88,10 @@ struct NetworkLoading: TargetLoading {
         }
     }
 
-    private func settings(_ url: LoadURL, _ address: String?) -> ATSClient.Configuration {
+    private static func settings(
+        _ configuration: CheckSession.Configuration,
+        _ instant: Date
+    ) -> ATSClient.Configuration {
         var settings = ATSClient.Configuration()
         settings.connectTimeout = configuration.connectTimeout
         settings.totalTimeout = configuration.targetTimeout
@@ -96,15 +99,10 @@ struct NetworkLoading: TargetLoading {
         settings.toleratesUncleanClose = true
         settings.mayRedirectToPrivateAddresses = configuration.allowsPrivateRedirects
         settings.connectionsPerHost = 1
-        let now = instant
-        settings.now = { now }
+        settings.now = { instant }
         settings.transparencyLogs = configuration.logs
-        settings.addressOverrides = configuration.overrides.flatMap { entry in
+        settings.addressOverrides = configuration.overrides.effective.flatMap { entry in
             entry.addresses.map { AddressOverride(host: entry.host, port: entry.port, address: $0) }
-        }
-        if let address {
-            settings.addressOverrides.removeAll { $0.host == url.host && $0.port == url.effectivePort }
-            settings.addressOverrides.append(AddressOverride(host: url.host, port: url.effectivePort, address: address))
         }
         return settings
     }
@@ -133,7 +131,7 @@ extension LoadTrace {
 extension [ResolveEntry] {
     /// For the resolver of the prober.
     var names: [NameResolver.Override] {
-        flatMap { entry in
+        effective.flatMap { entry in
             entry.addresses.map { NameResolver.Override(host: entry.host, port: entry.port, address: $0) }
         }
     }

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSClient
 import AppTransportSecurity
 import Foundation
 import NIOCore
@@ -11,7 +12,8 @@ import TLSProbe
 /// Hellos over the network.
 struct NetworkProbing: ServerProbing {
     private let prober: Prober
-    private let chains: ChainBuilder
+    /// What was learned of chains, for the load too.
+    let chains: RememberingChains
     private let connectTimeout: Duration
     private let isExhaustive: Bool
     private let fetchesFromPrivateAddresses: Bool
@@ -21,10 +23,12 @@ struct NetworkProbing: ServerProbing {
         let group = MultiThreadedEventLoopGroup.singleton
         let resolver = NameResolver(overrides: configuration.overrides.names)
         prober = Prober(group: group, resolver: resolver)
-        chains = ChainBuilder(
-            store: store,
-            fetcher: configuration.fetchesIntermediates
-                ? HTTPIntermediateFetcher(group: group, resolver: resolver) : nil
+        chains = RememberingChains(
+            ChainBuilder(
+                store: store,
+                fetcher: configuration.fetchesIntermediates
+                    ? HTTPIntermediateFetcher(group: group, resolver: resolver) : nil
+            )
         )
         connectTimeout = configuration.connectTimeout
         isExhaustive = configuration.isExhaustive
@@ -70,10 +74,11 @@ struct NetworkProbing: ServerProbing {
             evidence.explanation = await explanation(endpoint, server.candidates, maximum: last.maximum)
         }
         let isPrivate = server.settled.map { AddressScope($0) == .local } ?? false
-        for case .negotiated(let observation) in evidence.outcomes.values
-        where evidence.chains[observation.certificates] == nil {
-            evidence.chains[observation.certificates] = await chains.build(
-                presented: observation.certificates,
+        for case .negotiated(let observation) in evidence.outcomes.values {
+            defer { evidence.readStaple(of: observation, at: instant) }
+            guard evidence.chains[PresentedChain(observation.certificates)] == nil else { continue }
+            evidence.chains[PresentedChain(observation.certificates)] = await chains.facts(
+                of: observation.certificates,
                 at: instant,
                 allowingPrivateAddresses: isPrivate || fetchesFromPrivateAddresses
             )
@@ -81,23 +86,36 @@ struct NetworkProbing: ServerProbing {
         return evidence
     }
 
-    /// One more hello, with every suite and group that has a name here.
+    /// One or two more hellos, with every suite, group and signature scheme that has a name here. A server with a key that TLS 1.3 does not
+    /// know answers the second one.
     private func explanation(
         _ endpoint: Endpoint,
         _ addresses: [SocketAddress],
         maximum: TLSFacts.TLSVersion
     ) async -> HandshakeObservation? {
-        let timeout = TargetDeadline.remaining(atMost: connectTimeout)
-        guard timeout > .zero, !Task.isCancelled else { return nil }
-        let offer = HelloOffer(
-            minimumVersion: .tls10,
-            maximumVersion: maximum,
-            suites: NetworkProbing.everySuite,
-            groups: HelloOffer.commonGroups + NetworkProbing.rareGroups,
-            serverName: endpoint.host
-        )
-        let (outcome, _) = await prober.probe(offer, addresses: addresses, connectTimeout: timeout, timeout: timeout)
-        if case .negotiated(let observation) = outcome { return observation }
+        for version in maximum >= .tls13 ? [maximum, .tls12] : [maximum] {
+            let timeout = TargetDeadline.remaining(atMost: connectTimeout)
+            guard timeout > .zero, !Task.isCancelled else { return nil }
+            let offer = HelloOffer(
+                minimumVersion: .tls10,
+                maximumVersion: version,
+                suites: NetworkProbing.everySuite,
+                groups: HelloOffer.commonGroups + NetworkProbing.rareGroups,
+                signatureSchemes: HelloOffer.commonSignatureSchemes + NetworkProbing.rareSchemes,
+                serverName: endpoint.host
+            )
+            let (outcome, _) = await prober.probe(
+                offer,
+                addresses: addresses,
+                connectTimeout: timeout,
+                timeout: timeout
+            )
+            switch outcome {
+            case .negotiated(let observation): return observation
+            case .alert, .protocolError: continue
+            case .connection: return nil
+            }
+        }
         return nil
     }
 
@@ -114,6 +132,10 @@ struct NetworkProbing: ServerProbing {
 
     /// secp192r1, secp224r1, secp256k1, the brainpool curves and X448: RFC 8422, RFC 7027, RFC 7748.
     private static let rareGroups: [NamedGroup] = [19, 21, 22, 26, 27, 28, 30].map { NamedGroup(rawValue: $0) }
+
+    /// Ed25519, Ed448, RSASSA-PSS keys, and ECDSA and RSA with SHA-224: RFC 8446 section 4.2.3, RFC 5246 section 7.4.1.4.1.
+    private static let rareSchemes: [SignatureScheme] = [0x0807, 0x0808, 0x0809, 0x080A, 0x080B, 0x0303, 0x0301]
+        .map { SignatureScheme(rawValue: $0) }
 
     func isPrivate(_ address: String) -> Bool {
         (try? SocketAddress(ipAddress: address, port: 0)).map { AddressScope($0) == .local } ?? false

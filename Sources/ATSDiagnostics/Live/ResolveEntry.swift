@@ -41,8 +41,9 @@ public struct ResolveEntry: Sendable, Equatable {
 }
 
 extension [ResolveEntry] {
-    /// The addresses for a host and port; later entries win, as in curl. Nil where none is given.
-    package func addresses(host: String, port: Int) -> [String]? {
-        last { $0.port == port && ($0.host == host || $0.host == "*") }?.addresses
+    /// One entry for each host and port: later entries win, as in curl.
+    package var effective: [ResolveEntry] {
+        var seen: Set<String> = []
+        return reversed().filter { seen.insert("\($0.host):\($0.port)").inserted }.reversed()
     }
 }

@@ -91,6 +91,7 @@ extension ConnectionFacts {
             .init("requestsClientCertificate", .bool(handshake.requestsClientCertificate)),
             .init("helloRetryRequest", .bool(handshake.usedHelloRetryRequest)),
             .init("stapledOCSP", .bool(handshake.stapledResponse != nil)),
+            .init("ocspStatus", .optional(staple?.word)),
             .init("timestamps", timestamps),
             .init("certificates", .array(chain.judged.map(\.json))),
             .init("presented", .integer(chain.presented.count + chain.unparsed)),
@@ -112,6 +113,7 @@ extension ConnectionFacts {
         return .object([
             .init("certificate", .integer(count(chain.judged.first?.embeddedTimestamps))),
             .init("extension", .integer(count(handshake.timestamps))),
+            .init("staple", .integer(count(handshake.stapledTimestamps))),
         ])
     }
 }
@@ -153,8 +155,56 @@ extension PublicKeyFacts {
 
 /// RFC 3339 text of an instant, UTC, whole seconds.
 enum Timestamp {
-    static func text(_ date: Date) -> String { date.formatted(.iso8601) }
+    static func text(_ date: Date) -> String {
+        let seconds = date.timeIntervalSince1970
+        // Years 0 to 9999: others have no four digits.
+        guard (-62_167_219_200..<253_402_300_800).contains(seconds) else { return date.formatted(.iso8601) }
+        let whole = Int(seconds.rounded(.down))
+        let (days, rest) = (whole.flooredDivision(by: 86_400), whole.flooredRemainder(by: 86_400))
+        let (year, month, day) = civil(days)
+        var text: [UInt8] = []
+        text.reserveCapacity(20)
+        func digits(_ number: Int, _ count: Int) {
+            let figures = String(number).utf8
+            for _ in 0..<max(0, count - figures.count) { text.append(0x30) }
+            text += figures
+        }
+        digits(year, 4)
+        text.append(UInt8(ascii: "-"))
+        digits(month, 2)
+        text.append(UInt8(ascii: "-"))
+        digits(day, 2)
+        text.append(UInt8(ascii: "T"))
+        digits(rest / 3600, 2)
+        text.append(UInt8(ascii: ":"))
+        digits(rest / 60 % 60, 2)
+        text.append(UInt8(ascii: ":"))
+        digits(rest % 60, 2)
+        text.append(UInt8(ascii: "Z"))
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Year, month and day of a number of days since 1970-01-01, in the proleptic Gregorian calendar.
+    private static func civil(_ days: Int) -> (Int, Int, Int) {
+        let shifted = days + 719_468
+        let era = shifted.flooredDivision(by: 146_097)
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let march = (5 * dayOfYear + 2) / 153
+        let month = march < 10 ? march + 3 : march - 9
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * march + 2) / 5 + 1)
+    }
     static func day(_ date: Date) -> String { String(text(date).prefix(10)) }
+}
+
+extension Int {
+    fileprivate func flooredDivision(by divisor: Int) -> Int { (self - flooredRemainder(by: divisor)) / divisor }
+
+    fileprivate func flooredRemainder(by divisor: Int) -> Int {
+        let rest = self % divisor
+        return rest < 0 ? rest + divisor : rest
+    }
 }
 
 extension Duration {

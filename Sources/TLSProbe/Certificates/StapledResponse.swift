@@ -9,7 +9,9 @@ import SwiftASN1
 public struct StapledResponse: Sendable {
     /// What the response says of one certificate.
     public struct Single: Sendable {
+        /// The certStatus.
         public enum Status: Sendable, Equatable {
+            /// Not revoked.
             case good
             /// Since when, and the CRLReason where one is given.
             case revoked(Date, reason: Int?)
@@ -23,6 +25,7 @@ public struct StapledResponse: Sendable {
         let issuerKeyHash: [UInt8]
         /// The content bytes of the INTEGER, upper-case hexadecimal.
         let serialNumber: String
+        /// Whether it is revoked.
         public let status: Status
         let thisUpdate: Date
         let nextUpdate: Date?

@@ -43,7 +43,7 @@ public struct HTTPIntermediateFetcher: IntermediateFetcher {
     }
 
     private func exchange(_ request: String, with address: SocketAddress) async -> [UInt8]? {
-        let loop = group.next()
+        let loop = group.any()
         let promise = loop.makePromise(of: [UInt8].self)
         let deadline = TimeAmount(timeout)
         ClientBootstrap(group: loop)

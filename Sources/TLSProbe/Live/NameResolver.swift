@@ -47,18 +47,35 @@ public struct NameResolver: Sendable {
     }
 
     /// Names that are not looked up.
-    public var overrides: [Override]
+    public let overrides: [Override]
+    private let index: [Place: [Override]]
+
+    /// What an override is found by.
+    private struct Place: Hashable {
+        let host: String
+        let port: Int?
+    }
 
     /// The system's resolver, apart from these names.
-    public init(overrides: [Override] = []) { self.overrides = overrides }
+    public init(overrides: [Override] = []) {
+        self.overrides = overrides
+        index = Dictionary(grouping: overrides) { Place(host: $0.host, port: $0.port) }
+    }
+
+    /// The overrides for a host and port, in their order: for this port, for every port, and last for every host.
+    private func replacements(_ name: String, _ port: Int) -> [Override] {
+        guard !index.isEmpty else { return [] }
+        let host = name.lowercased()
+        let exact = (index[Place(host: host, port: port)] ?? []) + (index[Place(host: host, port: nil)] ?? [])
+        return exact.isEmpty ? index[Place(host: "*", port: port)] ?? [] : exact
+    }
 
     /// - Parameters:
     ///   - host: a name, or an address literal with or without brackets.
     ///   - timeout: after it the answer is `ConnectionFailure.timeout`; the system's own look-up ends later by itself.
     public func resolve(host: String, port: Int, timeout: Duration = .seconds(10)) async -> Resolution {
         let name = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
-        let replaced = overrides.filter { $0.host == name.lowercased() && ($0.port == nil || $0.port == port) }
-            .compactMap { try? SocketAddress(ipAddress: $0.address, port: port) }
+        let replaced = replacements(name, port).compactMap { try? SocketAddress(ipAddress: $0.address, port: port) }
         if !replaced.isEmpty { return .addresses(replaced) }
         if let literal = try? SocketAddress(ipAddress: name, port: port) { return .addresses([literal]) }
         return await withCheckedContinuation { continuation in

@@ -42,7 +42,8 @@ public struct Prober: Sendable {
         var offer = offer
         if let serverName { offer.serverName = serverName }
         let handshake = ClientHandshake(offer: offer, secrets: secrets())
-        let loop = group.next()
+        // A task that runs on an event loop of the group keeps its connection there: no message crosses threads.
+        let loop = group.any()
         let promise = loop.makePromise(of: HandshakeOutcome.self)
         let connected = ClientBootstrap(group: loop)
             .connectTimeout(TimeAmount(min(connectTimeout, timeout)))
