@@ -9,8 +9,10 @@ public final class OpenSSLServer: Sendable {
     private let process: Process
     private let directory: TemporaryDirectory
 
-    /// - Parameter options: after `-accept`; certificates and keys are among them.
-    public init(_ options: [String]) throws {
+    /// - Parameters:
+    ///   - options: after `-accept`; certificates and keys are among them.
+    ///   - address: of this machine, IPv6 in brackets.
+    public init(_ options: [String], address: String = "127.0.0.1") throws {
         directory = try TemporaryDirectory()
         let log = directory.path("log")
         guard FileManager.default.createFile(atPath: log, contents: nil), let output = FileHandle(forWritingAtPath: log)
@@ -19,7 +21,7 @@ public final class OpenSSLServer: Sendable {
         }
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["openssl", "s_server", "-accept", "127.0.0.1:0", "-www"] + options
+        process.arguments = ["openssl", "s_server", "-accept", "\(address):0", "-www"] + options
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output
         process.standardError = output

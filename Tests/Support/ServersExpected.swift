@@ -384,9 +384,53 @@ package enum ServerExpectations {
             "ip-address",
             Row.pass,
             nil,
+            "F P FFF F F FFF FFF",
             nil,
+            "127.0.0.1 with an address in the SAN. OS X 10.11 blocks addresses, and only NSAllowsArbitraryLoads frees them (LOCAL; A12)."
+        ),
+        .init("timestamps-embedded", Row.pass, nil, Row.pass13, nil, "Certificate timestamps in the certificate."),
+        .init(
+            "timestamps-extension",
+            Row.upTo12,
             nil,
-            "127.0.0.1 with an address in the SAN. The documents say that OS X 10.11 blocks addresses, and not whether they mean https too."
+            Row.pass13,
+            nil,
+            "Certificate timestamps in the handshake of TLS 1.2."
+        ),
+        .init("staple-good", Row.pass, nil, Row.pass13, nil, "A stapled OCSP response that says good."),
+        .init("staple-timestamps", Row.pass, nil, Row.pass13, nil, "The same with certificate timestamps in it."),
+        .init(
+            "staple-revoked",
+            Row.fail,
+            nil,
+            Row.fail13,
+            "ats.trust.revoked",
+            "Signed by the issuer: no key of the dictionary makes a revoked certificate a good one."
+        ),
+        .init("staple-revoked-12", Row.fail, nil, Row.fail13, "ats.trust.revoked", "The same in TLS 1.2."),
+        .init(
+            "staple-revoked-delegated",
+            Row.fail,
+            nil,
+            Row.fail13,
+            "ats.trust.revoked",
+            "Signed by a responder that the issuer appointed for OCSPSigning."
+        ),
+        .init(
+            "staple-revoked-usurped",
+            Row.pass,
+            nil,
+            Row.pass13,
+            nil,
+            "Signed by a server's certificate of the same issuer, which was not appointed: it says nothing."
+        ),
+        .init(
+            "staple-revoked-forged",
+            Row.pass,
+            nil,
+            Row.pass13,
+            nil,
+            "Signed by a stranger under the name of the issuer: it says nothing."
         ),
         .init("wildcard", Row.pass, nil, Row.pass13, nil, "*.example.com covers api.example.com."),
         .init(
