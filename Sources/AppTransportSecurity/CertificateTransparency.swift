@@ -5,39 +5,6 @@ public import Findings
 import Foundation
 import TLSFacts
 
-/// One signed certificate timestamp, RFC 6962 3.2: the log that gave it, and when.
-package struct SignedTimestamp: Sendable, Hashable {
-    /// SHA-256 of the log's key, 32 bytes.
-    package let logID: [UInt8]
-    /// Milliseconds since 1970.
-    package let milliseconds: UInt64
-}
-
-extension SignedTimestamp {
-    /// Reads a SignedCertificateTimestampList. Nil where the bytes are no such list; entries of other versions are left out.
-    package static func list(_ bytes: [UInt8]) -> [SignedTimestamp]? {
-        guard bytes.count >= 2, bytes.count <= 1 << 16, Int(bytes[0]) << 8 | Int(bytes[1]) == bytes.count - 2 else {
-            return nil
-        }
-        var timestamps: [SignedTimestamp] = []
-        var offset = 2
-        while offset < bytes.count {
-            guard offset + 2 <= bytes.count else { return nil }
-            let length = Int(bytes[offset]) << 8 | Int(bytes[offset + 1])
-            offset += 2
-            guard offset + length <= bytes.count else { return nil }
-            let entry = bytes[offset..<(offset + length)]
-            offset += length
-            guard entry.first == 0 else { continue }
-            guard length >= 41 else { return nil }
-            let identifier = Array(entry.dropFirst().prefix(32))
-            let time = entry.dropFirst(33).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-            timestamps.append(SignedTimestamp(logID: identifier, milliseconds: time))
-        }
-        return timestamps
-    }
-}
-
 /// The known logs, as the JSON that browsers publish (`log_list.json`, version 3) lists them.
 public struct CTLogList: Sendable {
     /// A log by its id: whether it may be used now, and who runs it.
@@ -98,9 +65,9 @@ enum TransparencyEvaluation {
             || (requirements.profile.requiresTransparency.value && facts.chain.anchor?.kind == .system
                 && leaf.notBefore >= october2018 && instant <= leaf.notAfter)
         guard isRequired else { return ([], []) }
-        let embedded = leaf.embeddedTimestamps.flatMap(SignedTimestamp.list) ?? []
-        let extended = facts.handshake.timestamps.flatMap(SignedTimestamp.list) ?? []
-        let stapled = facts.handshake.stapledTimestamps.flatMap(SignedTimestamp.list) ?? []
+        let embedded = leaf.embeddedTimestamps.flatMap { SignedTimestamp.list(decoding: $0) } ?? []
+        let extended = facts.handshake.timestamps.flatMap { SignedTimestamp.list(decoding: $0) } ?? []
+        let stapled = facts.handshake.stapledTimestamps.flatMap { SignedTimestamp.list(decoding: $0) } ?? []
         let delivered = extended + stapled
         let counted =
             "\(embedded.count) signed certificate timestamps in the certificate, \(extended.count) in the handshake, "
@@ -122,9 +89,9 @@ enum TransparencyEvaluation {
         _ logs: CTLogList
     ) -> Bool {
         func current(_ timestamps: Set<SignedTimestamp>) -> Set<[UInt8]> {
-            Set(timestamps.map(\.logID).filter { logs.logs[$0]?.isCurrent ?? false })
+            Set(timestamps.map(\.logIdentifier).filter { logs.logs[$0]?.isCurrent ?? false })
         }
-        let once = Set(embedded.map(\.logID).filter { logs.logs[$0]?.wasOnceQualified ?? false })
+        let once = Set(embedded.map(\.logIdentifier).filter { logs.logs[$0]?.wasOnceQualified ?? false })
         if !current(embedded).isEmpty, once.count >= embeddedNeeded(leaf) { return true }
         return !current(delivered).isEmpty && current(embedded.union(delivered)).count >= 2
     }

@@ -6,7 +6,7 @@ public import struct Foundation.Date
 /// A signed certificate timestamp (RFC 6962 section 3.2): a log's promise to publish a certificate.
 ///
 /// Only the envelope is read; whether the log is known and the signature holds is judged elsewhere.
-public struct SignedTimestamp: Sendable, Equatable {
+public struct SignedTimestamp: Sendable, Hashable {
     /// Where a timestamp was delivered (RFC 6962 section 3.3).
     public enum Source: String, Sendable {
         /// In the certificate.

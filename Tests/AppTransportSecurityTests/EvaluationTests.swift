@@ -449,8 +449,8 @@ struct EvaluationTests {
     func truncation() {
         let entry: [UInt8] = [0] + [UInt8](repeating: 9, count: 40) + [0, 0, 4, 3, 0, 0]
         let whole: [UInt8] = [0, UInt8(entry.count + 2), 0, UInt8(entry.count)] + entry
-        #expect(SignedTimestamp.list(whole)?.count == 1)
-        for length in 0..<whole.count { #expect(SignedTimestamp.list(Array(whole.prefix(length))) == nil) }
+        #expect(SignedTimestamp.list(decoding: whole)?.count == 1)
+        for length in 0..<whole.count { #expect(SignedTimestamp.list(decoding: Array(whole.prefix(length))) == nil) }
     }
 
     @Test(

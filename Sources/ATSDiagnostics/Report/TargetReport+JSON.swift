@@ -109,7 +109,7 @@ extension ConnectionFacts {
 
     /// Signed certificate timestamps, counted by where they came from.
     private var timestamps: JSONValue {
-        func count(_ bytes: [UInt8]?) -> Int { bytes.flatMap { SignedTimestamp.list($0) }?.count ?? 0 }
+        func count(_ bytes: [UInt8]?) -> Int { bytes.flatMap { SignedTimestamp.list(decoding: $0) }?.count ?? 0 }
         return .object([
             .init("certificate", .integer(count(chain.judged.first?.embeddedTimestamps))),
             .init("extension", .integer(count(handshake.timestamps))),
