@@ -7,8 +7,10 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [
         .package(name: "sealward", path: "..", traits: ["Postgres"]),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     ],
@@ -59,6 +61,22 @@ let package = Package(
                 "BenchReport", "TrustMaterial", .product(name: "TrustStoresPostgres", package: "sealward"),
                 // The program itself, built beside the bench.
                 .product(name: "sealward", package: "sealward"),
+            ]
+        ),
+        .executableTarget(
+            name: "client-bench",
+            dependencies: [
+                "BenchReport",
+                .product(name: "ATSClient", package: "sealward"),
+                .product(name: "AppTransportSecurity", package: "sealward"),
+                .product(name: "TLSProbe", package: "sealward"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]
         ),
     ]
