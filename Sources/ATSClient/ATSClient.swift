@@ -27,6 +27,7 @@ public final class ATSClient: Sendable {
     public let configuration: Configuration
     let connector: Connector
     let pool: ConnectionPool
+    private let origins: KnownOrigins
 
     /// - Parameters:
     ///   - trust: the roots that certificates may lead to.
@@ -55,6 +56,7 @@ public final class ATSClient: Sendable {
 
     package init(policy: ATSPolicy, material: ConnectionMaterial, configuration: Configuration) {
         self.policy = policy
+        origins = KnownOrigins(policy)
         self.configuration = configuration
         let connector = Connector(configuration: configuration, material: material)
         self.connector = connector
@@ -109,12 +111,12 @@ public final class ATSClient: Sendable {
 
     private func perform(_ load: inout Load, deadline: NIODeadline?, bodyLimit: Int?) async throws -> Answer {
         let url: LoadURL
+        let decision: URLDecision
         do {
-            url = try LoadURL(load.url)
+            (url, decision) = try origins.decide(load.url)
         } catch {
             throw load.failed(LoadFaults.badURL(error, url: load.url))
         }
-        let decision = policy.decide(url)
         if let error = decision.error, decision.verdict == .blocked {
             let refusal = LoadFaults.blocked(decision, error: error, isRedirect: !load.hops.isEmpty)
             guard configuration.isMonitoring else { throw load.failed(refusal) }

@@ -6,7 +6,11 @@ public import Findings
 public import TLSFacts
 
 extension ATSPolicy {
-    /// The policy of an app's Info.plist, XML or binary.
+    /// The policy of an app's Info.plist, XML or binary, as Foundation reads it.
+    ///
+    /// Foundation takes the last of two equal keys and ignores what follows the document. The `sealward` commands read with `PlistReader` of
+    /// AppBundles instead, which reports both; that target stands beside this one and not below it, so that a client needs no reader of archives
+    /// (`docs/arrows.json`). Whoever wants its strictness passes `ATSDictionary` what it read: `init(dictionary:profile:)`.
     ///
     /// - Throws: `MalformedInput` with code `malformed.plist`.
     public init(infoPlist bytes: [UInt8], profile: OSProfile = .standard) throws(MalformedInput) {

@@ -17,13 +17,13 @@ struct Load {
     private(set) var hops: [Hop] = []
     private(set) var cameFromPublic = false
     var wouldRefuse: [ATSLoadError] = []
+    /// The requests before the present one.
     private var seen: Set<String> = []
 
     init(_ request: HTTPRequest, _ body: RequestBody) {
         self.request = request
         self.body = body
         url = "\(request.scheme ?? "https")://\(request.authority ?? "")\(request.path ?? "/")"
-        seen.insert(visit)
     }
 
     private var visit: String { "\(request.method.rawValue) \(url)" }
@@ -114,7 +114,8 @@ struct Load {
         var text = target.absoluteString
         if let fragment = text.firstIndex(of: "#") { text = String(text[..<fragment]) }
         let method = rewrites ? HTTPRequest.Method.get : request.method
-        if seen.contains("\(method.rawValue) \(text)") {
+        let next = "\(method.rawValue) \(text)"
+        if seen.contains(next) || next == visit {
             return .failure(ended.failed(LoadFaults.redirect(.loop, from: url, to: text)))
         }
         if hops.count >= limit {
@@ -140,6 +141,7 @@ struct Load {
 
     /// Becomes the next request. Credentials and cookies stay with their origin.
     mutating func follow(_ redirect: Redirect) throws {
+        seen.insert(visit)
         if Load.origin(url) != Load.origin(redirect.url) {
             for name in Load.credentials { request.headerFields[name] = nil }
         }
@@ -153,7 +155,6 @@ struct Load {
         hops.append(redirect.hop)
         cameFromPublic = cameFromPublic || redirect.peerIsPublic
         url = redirect.url
-        seen.insert(visit)
     }
 
     private static let credentials =

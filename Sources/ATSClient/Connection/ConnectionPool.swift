@@ -46,6 +46,8 @@ final class ConnectionPool: Sendable {
         var opening = 0
         var waiters: CircularBuffer<Waiter> = []
         var speaksHTTP2 = false
+        /// A connection to this host was made, so a failed attempt does not speak for all that wait.
+        var wasReached = false
 
         var open: Int { connections.count }
 
@@ -125,20 +127,31 @@ final class ConnectionPool: Sendable {
             admit(connection, lent: true)
             return connection
         } catch {
-            let next = state.withLockedValue { state in
-                state.hosts[key]?.opening -= 1
-                return wakeOpener(key, &state)
-            }
-            next?.continuation.resume(throwing: error)
-            tidy(key)
+            // Cancelled, or out of its own time: that says nothing about the host.
+            let isOwn = Task.isCancelled || deadline.map { $0 <= .now() } ?? false
+            openingFailed(key, isOwn ? CancellationError() : error, asWaiters: false)
             throw error
         }
     }
 
-    /// After a failed attempt: the first in the line gets the same error, or the line would wait for nobody.
-    private func wakeOpener(_ key: PoolKey, _ state: inout State) -> Waiter? {
-        guard let host = state.hosts[key], host.open + host.opening == 0 else { return nil }
-        return state.hosts[key]?.waiters.popFirst()
+    /// After an attempt that failed: those who wait get the same error where nothing else could serve them, or they would wait for nobody.
+    ///
+    /// - Parameter asWaiters: the attempt was made for the first in the line, so it has the error in any case.
+    private func openingFailed(_ key: PoolKey, _ error: any Error, asWaiters: Bool) {
+        let told = state.withLockedValue { state -> CircularBuffer<Waiter> in
+            state.hosts[key]?.opening -= 1
+            guard let host = state.hosts[key] else { return [] }
+            // Who was cancelled says nothing about the host; another attempt is made for those who wait.
+            if host.open + host.opening == 0, !(error is CancellationError) {
+                state.hosts[key]?.waiters = []
+                return host.waiters
+            }
+            guard asWaiters, let first = state.hosts[key]?.waiters.popFirst() else { return [] }
+            return [first]
+        }
+        for waiter in told { waiter.continuation.resume(throwing: error) }
+        openForWaiters(key)
+        tidy(key)
     }
 
     private func wait(for key: PoolKey, until deadline: NIODeadline?) async throws -> Lease {
@@ -189,6 +202,7 @@ final class ConnectionPool: Sendable {
         let (waiters, isShutDown) = state.withLockedValue { state in
             var host = state.hosts[key, default: Host()]
             host.opening -= 1
+            host.wasReached = true
             host.connections[ObjectIdentifier(connection)] = connection
             var served: [Waiter] = []
             if connection.isHTTP2 {
@@ -215,6 +229,7 @@ final class ConnectionPool: Sendable {
         }
         for waiter in waiters { waiter.continuation.resume(returning: Lease(connection: connection, isReused: false)) }
         if isShutDown, !lent { connection.channel.close(promise: nil) }
+        openForWaiters(key)
     }
 
     /// An exchange on an HTTP/1.1 connection ended well: the next one in the line has it, or it rests.
@@ -296,11 +311,12 @@ final class ConnectionPool: Sendable {
         tidy(key)
     }
 
-    /// Opens a connection for those who wait, where the limit allows one more.
+    /// Opens a connection for those who wait, where the limit allows one more. Before the first success, attempts that run are waited for:
+    /// they tell whether the host can be reached at all.
     private func openForWaiters(_ key: PoolKey) {
         let mayOpen = state.withLockedValue { state in
             guard let host = state.hosts[key], !host.waiters.isEmpty, host.open + host.opening < limit,
-                host.opening < host.waiters.count, !(host.speaksHTTP2 && host.opening > 0)
+                host.opening < host.waiters.count, host.opening == 0 || host.wasReached && !host.speaksHTTP2
             else { return false }
             state.hosts[key]?.opening += 1
             return true
@@ -310,13 +326,7 @@ final class ConnectionPool: Sendable {
             do {
                 admit(try await open(key, nil), lent: false)
             } catch {
-                let waiter = state.withLockedValue { state in
-                    state.hosts[key]?.opening -= 1
-                    return state.hosts[key]?.waiters.popFirst()
-                }
-                waiter?.continuation.resume(throwing: error)
-                openForWaiters(key)
-                tidy(key)
+                openingFailed(key, error, asWaiters: true)
             }
         }
     }
@@ -353,6 +363,7 @@ final class ConnectionPool: Sendable {
         if grace > .zero { await letDrain(grace) }
         let left = state.withLockedValue { $0.hosts.values.flatMap { Array($0.connections.values) } }
         for connection in left { connection.channel.close(promise: nil) }
+        if grace > .zero { await ConnectionPool.untilClosed(left.map(\.channel)) }
     }
 
     private func letDrain(_ grace: Duration) async {
@@ -363,6 +374,18 @@ final class ConnectionPool: Sendable {
             self.releaseDrained()
             group.cancelAll()
         }
+    }
+
+    /// Waits until the channels are closed. A server that never answers TLS's goodbye is not waited for longer than a second.
+    private static func untilClosed(_ channels: [any Channel]) async {
+        guard let loop = channels.first?.eventLoop else { return }
+        let closed = loop.makePromise(of: Void.self)
+        let timer = loop.scheduleTask(in: .seconds(1)) { closed.succeed() }
+        EventLoopFuture.andAllComplete(channels.map(\.closeFuture), on: loop).whenComplete { _ in
+            timer.cancel()
+            closed.succeed()
+        }
+        try? await closed.futureResult.get()
     }
 
     private func untilDrained() async {
