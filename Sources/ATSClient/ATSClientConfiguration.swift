@@ -52,8 +52,8 @@ extension ATSClient {
         public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
         /// Before all other overrides: where one host and port is known to be.
         package var pinnedAddress: AddressOverride?
-        /// Which addresses may be connected to at all.
-        package var mayConnect: @Sendable (SocketAddress) -> Bool = { _ in true }
+        /// Why an address must not be connected to at all; nil where it may.
+        package var forbids: @Sendable (SocketAddress) -> String? = { _ in nil }
         /// For Certificate Transparency; nil leaves that rule a note.
         public var transparencyLogs: CTLogList?
 

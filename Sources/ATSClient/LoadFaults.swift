@@ -9,7 +9,7 @@ import TLSFacts
 enum LoadFaults {
     /// The policy itself says no.
     static func blocked(_ decision: URLDecision, error: URLLoadError, isRedirect: Bool) -> ATSLoadError {
-        var causes = decision.because.filter { $0.code.rawValue.hasPrefix("ats.cleartext") }
+        var causes = decision.because.filter { ["ats.cleartext.blocked", "ats.local.blocked"].contains($0.code) }
         if causes.isEmpty { causes = decision.because }
         if causes.isEmpty { causes = [Cause("ats.cleartext.blocked", "\(decision.url.host) must be loaded over TLS.")] }
         if isRedirect {
@@ -20,11 +20,7 @@ enum LoadFaults {
             .refused,
             error: error,
             causes: causes,
-            remedies: Remedy.forCauses(
-                [Cause("ats.cleartext.blocked", "")],
-                host: decision.url.host,
-                negotiated: nil
-            ),
+            remedies: Remedy.forBlocked(decision),
             url: decision.url.text
         )
     }
@@ -62,6 +58,7 @@ enum LoadFaults {
         switch error {
         case let error as ATSLoadError: error
         case let refused as RefusedHandshake: translate(refused.judgement, url: url)
+        case let forbidden as ForbiddenAddress: translate(forbidden, url: url)
         case let failure as ConnectFailure:
             translate(failure, url: url, requirements: decision.requirements, widest: widest)
         case let failure as ExchangeFailure: translate(failure, url: url, requirements: decision.requirements)
@@ -94,6 +91,16 @@ enum LoadFaults {
                 host: url.host,
                 negotiated: judgement.facts.handshake.version
             ),
+            url: url.text
+        )
+    }
+
+    /// Not for the policy's sake, so no key would change it.
+    private static func translate(_ forbidden: ForbiddenAddress, url: LoadURL) -> ATSLoadError {
+        ATSLoadError(
+            .refused,
+            error: URLLoadError(code: -1004, message: "Could not connect to the server."),
+            causes: [Cause(ForbiddenAddress.code, forbidden.reason)],
             url: url.text
         )
     }

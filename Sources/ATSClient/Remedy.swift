@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+package import AppTransportSecurity
 package import Findings
 package import TLSFacts
 
@@ -41,6 +42,22 @@ extension Remedy {
             if !remedies.contains(where: { $0.keyPath == remedy.keyPath }) { remedies.append(remedy) }
         }
         return remedies
+    }
+
+    /// The keys that would let a URL through which the policy itself blocks.
+    package static func forBlocked(_ decision: URLDecision) -> [Remedy] {
+        let host = decision.url.host
+        guard decision.because.contains(where: { $0.code == "ats.local.blocked" }) else {
+            return forCauses([Cause("ats.cleartext.blocked", "")], host: host, negotiated: nil)
+        }
+        // The first systems take no address as the key of an entry; a name is freed by an entry, even an empty one, over TLS.
+        if decision.url.literalAddress != nil {
+            return [Remedy(keyPath: "NSAllowsArbitraryLoads", value: "true", asksReview: true)]
+        }
+        if decision.url.isSecure {
+            return [Remedy(keyPath: "NSExceptionDomains.\(host)", value: "{}", asksReview: false)]
+        }
+        return forCauses([Cause("ats.cleartext.blocked", "")], host: host, negotiated: nil)
     }
 
     private init?(for code: Code, host: String, negotiated: TLSVersion?) {

@@ -48,7 +48,7 @@ struct Connector: Sendable {
 
     /// Connects to the host of the key, with the addresses one after another, 250 ms apart (RFC 8305 in short).
     ///
-    /// - Throws: ``ConnectFailure``, ``RefusedHandshake``, `CancellationError`.
+    /// - Throws: ``ConnectFailure``, ``ForbiddenAddress``, ``RefusedHandshake``, `CancellationError`.
     func establish(_ attempt: Attempt) async throws -> Established {
         var addresses = try await resolver.addresses(
             of: attempt.key.host,
@@ -64,11 +64,12 @@ struct Connector: Sendable {
                 throw ConnectFailure(.unreachable("its address is private, and a public server redirected to it"))
             }
         }
-        if !addresses.isEmpty, !addresses.contains(where: configuration.mayConnect) {
-            throw ConnectFailure(.unreachable("its address is not one that may be connected to"))
+        let forbidden = addresses.lazy.compactMap(configuration.forbids).first
+        addresses = addresses.filter { configuration.forbids($0) == nil }
+        guard let first = addresses.first else {
+            if let forbidden { throw ForbiddenAddress(reason: forbidden) }
+            throw ConnectFailure(.nameNotFound("no address"))
         }
-        addresses = addresses.filter(configuration.mayConnect)
-        guard let first = addresses.first else { throw ConnectFailure(.nameNotFound("no address")) }
         let opening = addresses.count == 1 ? try await open(first, attempt) : try await race(addresses, attempt)
         return try await withTaskCancellationHandler {
             try await opening.handshake.get()

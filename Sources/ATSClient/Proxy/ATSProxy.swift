@@ -94,7 +94,7 @@ public final class ATSProxy: Service {
         forward.addressOverrides = configuration.addressOverrides
         forward.eventLoopGroup = configuration.eventLoopGroup
         forward.toleratesUncleanClose = true
-        forward.mayConnect = { guardian.refusal(of: $0) == nil }
+        forward.forbids = { guardian.refusal(of: $0) }
         client = ATSClient(policy: policy, trust: trust, fetcher: fetcher, configuration: forward)
     }
 

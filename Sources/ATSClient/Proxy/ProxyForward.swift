@@ -21,21 +21,29 @@ struct ProxyForward: Sendable {
         case broken
     }
 
+    /// - Parameters:
+    ///   - goOn: tells a client that waits for it (RFC 9110 section 10.1.1) to send its body; called when the server is there to take it.
+    ///   - write: sends a part of the answer to the client, and waits until it is on its way.
     func run(
         body: (BodyBuffer, length: Int?)?,
+        goOn: @escaping @Sendable () async throws -> Void,
         write: @Sendable (HTTPServerResponsePart) async throws -> Void
     ) async -> End {
         let response: ATSResponse
         do {
-            response = try await proxy.client.execute(request, body: body.map(requestBody) ?? .empty)
+            response = try await proxy.client.execute(request, body: body.map { requestBody($0, goOn) } ?? .empty)
         } catch let error as ATSLoadError {
+            if error.code == ForbiddenAddress.code {
+                note(.failed, error.causes)
+                return .refused(Refusal(target: target, forbidden: error.causes.first?.message ?? ""))
+            }
             note(error.outcome == .refused ? .refused : .failed, error.causes)
             if error.outcome == .refused {
                 return .refused(
-                    Refusal(target: url.text, causes: error.causes, error: error.error, remedies: error.remedies)
+                    Refusal(target: target, causes: error.causes, error: error.error, remedies: error.remedies)
                 )
             }
-            return .refused(Refusal(target: url.text, unreachable: error.causes))
+            return .refused(Refusal(target: target, unreachable: error.causes))
         } catch {
             return .broken
         }
@@ -49,21 +57,30 @@ struct ProxyForward: Sendable {
         }
     }
 
+    /// The URL without a user and password, which are for nobody's log.
+    private var target: String {
+        "\(url.scheme)://\(url.bracketedHost)\(url.port.map { ":\($0)" } ?? "")\(url.pathAndQuery)"
+    }
+
     private func note(_ result: ATSProxy.Event.Result, _ causes: [Cause]) {
-        let event = ATSProxy.Event(result: result, method: head.method.rawValue, target: url.text, causes: causes)
+        let event = ATSProxy.Event(result: result, method: head.method.rawValue, target: target, causes: causes)
         proxy.note(event, host: url.host, port: url.effectivePort, isSecure: false)
     }
 
-    private func requestBody(_ body: (BodyBuffer, length: Int?)) -> RequestBody {
+    private func requestBody(
+        _ body: (BodyBuffer, length: Int?),
+        _ goOn: @escaping @Sendable () async throws -> Void
+    ) -> RequestBody {
         let reader = BodyReader(body.0)
         return RequestBody(
             content: .stream(length: body.length) { write in
+                try await goOn()
                 while let part = try await reader.buffer.next() { try await write(part) }
             }
         )
     }
 
-    /// The request without what belongs to the connection between client and proxy (RFC 9110 section 7.6.1).
+    /// The request without what belongs to the connection between client and proxy (RFC 9110 section 7.6.1). The proxy itself answers `Expect`.
     private var request: HTTPRequest {
         let authority = url.port.map { "\(url.bracketedHost):\($0)" } ?? url.bracketedHost
         var request = HTTPRequest(
@@ -94,6 +111,6 @@ struct ProxyForward: Sendable {
 
     private static let hopByHop: Set<String> = [
         "connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
-        "proxy-authenticate", "proxy-authorization", "host",
+        "proxy-authenticate", "proxy-authorization", "host", "expect",
     ]
 }

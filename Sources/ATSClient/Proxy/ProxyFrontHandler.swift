@@ -24,6 +24,8 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case forwarding(BodyBuffer?)
         /// Decided or answered elsewhere; nothing more is read.
         case busy
+        /// Answered before the request was over: what still comes is forgotten, so that the client can read the answer.
+        case lingering
         case tunnel
     }
 
@@ -35,6 +37,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var context: ChannelHandlerContext?
     private var waiting: CircularBuffer<HTTPServerRequestPart> = []
     private var isAnswered = true
+    private var hasAnswerBegun = false
     private var holdsRead = false
     private var missedRead = false
     private var work: Task<Void, Never>?
@@ -109,7 +112,6 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func handle(_ part: HTTPServerRequestPart) {
         switch (part, state) {
         case (.head(let head), .idle):
-            timer?.cancel()
             isAnswered = false
             begin(head)
         case (.body(let bytes), .forwarding(let body)):
@@ -119,20 +121,17 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             state = .forwarding(nil)
         case (.end, .connecting(let head)): openTunnel(head)
         case (.end, .discarding(let refusal, let keepAlive)): answer(refusal, keepAlive: keepAlive)
+        case (.end, .lingering): context?.close(promise: nil)
         default: break
         }
     }
 
     private func begin(_ head: HTTPRequestHead) {
-        let keepAlive = head.isKeepAlive
         if isFull {
-            return refuse(Refusal(status: .serviceUnavailable, text: "The proxy has too many connections."), false)
+            return refuse(head, .serviceUnavailable, "The proxy has too many connections.", keepAlive: false)
         }
         guard isAuthorized(head) else {
-            return refuse(
-                Refusal(status: .proxyAuthenticationRequired, text: "The proxy asks for a user and a password."),
-                keepAlive
-            )
+            return refuse(head, .proxyAuthenticationRequired, "The proxy asks for a user and a password.")
         }
         if head.method == .CONNECT {
             state = .connecting(head)
@@ -143,16 +142,26 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
                 head.uri.lowercased().hasPrefix("https://")
                 ? "The proxy never decrypts: use CONNECT for https."
                 : "This is a forward proxy: send an absolute URL or CONNECT."
-            return refuse(Refusal(status: .badRequest, text: text), keepAlive)
+            return refuse(head, .badRequest, text)
         }
         do {
             forward(head, try LoadURL(head.uri))
         } catch {
-            refuse(Refusal(status: .badRequest, text: "The URL cannot be used: \(error.reason)."), keepAlive)
+            refuse(head, .badRequest, "The URL cannot be used: \(error.reason).")
         }
     }
 
-    private func refuse(_ refusal: Refusal, _ keepAlive: Bool) { state = .discarding(refusal, keepAlive: keepAlive) }
+    /// Refuses at once where a body follows, which its sender may hold back until it knows; otherwise at the end of the request.
+    private func refuse(_ head: HTTPRequestHead, _ status: HTTPResponseStatus, _ text: String, keepAlive: Bool = true) {
+        let refusal = Refusal(status: status, text: text)
+        if ProxyFrontHandler.hasBody(head) { return answer(refusal, keepAlive: false, lingers: true) }
+        state = .discarding(refusal, keepAlive: keepAlive && head.isKeepAlive)
+    }
+
+    private static func hasBody(_ head: HTTPRequestHead) -> Bool {
+        let length = head.headers.first(name: "content-length").flatMap { Int($0) }
+        return length.map { $0 > 0 } ?? head.headers.contains(name: "transfer-encoding")
+    }
 
     /// Basic credentials (RFC 7617), compared without telling by the time where they differ.
     private func isAuthorized(_ head: HTTPRequestHead) -> Bool {
@@ -165,27 +174,38 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Answers of the proxy itself
 
-    private func answer(_ refusal: Refusal, keepAlive: Bool) {
+    private func answer(_ refusal: Refusal, keepAlive: Bool, lingers: Bool = false) {
         guard let context, context.channel.isActive else { return }
         var head = HTTPResponseHead(version: .http1_1, status: refusal.status)
         let body = ByteBuffer(string: refusal.text + "\n")
         head.headers.add(name: "content-type", value: "text/plain; charset=utf-8")
         head.headers.add(name: "content-length", value: String(body.readableBytes))
-        head.headers.add(name: "proxy-status", value: "sealward; error=\(refusal.proxyStatus)")
+        let details = refusal.code.isEmpty ? "" : "; details=\"\(refusal.code)\""
+        head.headers.add(name: "proxy-status", value: "sealward; error=\(refusal.proxyStatus)\(details)")
         if refusal.status == .proxyAuthenticationRequired {
             head.headers.add(name: "proxy-authenticate", value: "Basic realm=\"sealward\"")
         }
-        if !keepAlive { head.headers.add(name: "connection", value: "close") }
+        if !keepAlive || lingers { head.headers.add(name: "connection", value: "close") }
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
-        finish(keepAlive: keepAlive)
+        finish(keepAlive: keepAlive, lingers: lingers)
     }
 
     /// Ends an answer; the connection waits for the next request or closes.
-    private func finish(keepAlive: Bool) {
+    ///
+    /// - Parameter lingers: the request is not over. Closing at once would reset the connection and take the answer away from its client
+    ///   (RFC 9112 section 9.6), so the rest is read and forgotten for a while.
+    private func finish(keepAlive: Bool, lingers: Bool) {
         guard let context else { return }
         let done = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: done)
+        if lingers {
+            state = .lingering
+            startTimer(ProxyFrontHandler.lingerLimit)
+            let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+            done.futureResult.whenComplete { _ in bound.value.close(mode: .output, promise: nil) }
+            return readOn()
+        }
         guard keepAlive else {
             state = .busy
             let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
@@ -199,26 +219,36 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         readOn()
     }
 
+    private static let lingerLimit: Duration = .seconds(2)
+
     // MARK: Plain HTTP
 
     private func forward(_ head: HTTPRequestHead, _ url: LoadURL) {
         guard let context else { return }
+        timer?.cancel()
         let loop = context.eventLoop
         let handler = NIOLoopBound(self, eventLoop: loop)
         let length = head.headers.first(name: "content-length").flatMap { Int($0) }
-        let hasBody = length.map { $0 > 0 } ?? head.headers.contains(name: "transfer-encoding")
+        let hasBody = ProxyFrontHandler.hasBody(head)
         let body = BodyBuffer(
             readOn: { loop.execute { handler.value.readOn() } },
-            giveUp: { loop.execute { handler.value.context?.close(promise: nil) } }
+            // The server answered without reading all of it: what still comes is forgotten.
+            giveUp: { loop.execute { handler.value.readOn() } }
         )
         state = .forwarding(body)
+        hasAnswerBegun = false
+        let expectsContinue = head.headers[canonicalForm: "expect"].contains { $0.lowercased() == "100-continue" }
         let proxy = proxy
         let keepAlive = head.isKeepAlive
         work = Task {
             let forward = ProxyForward(proxy: proxy, head: head, url: url)
-            let end = await forward.run(body: hasBody ? (body, length) : nil) { part in
-                try await loop.flatSubmit { handler.value.write(part) }.get()
-            }
+            let end = await forward.run(
+                body: hasBody ? (body, length) : nil,
+                goOn: {
+                    if expectsContinue { try await loop.flatSubmit { handler.value.writeContinue() }.get() }
+                },
+                write: { part in try await loop.flatSubmit { handler.value.write(part) }.get() }
+            )
             loop.execute { handler.value.forwarded(end, keepAlive: keepAlive) }
         }
     }
@@ -227,15 +257,24 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         guard let context else {
             return proxy.configuration.eventLoopGroup.next().makeFailedFuture(ChannelError.ioOnClosedChannel)
         }
+        hasAnswerBegun = true
         return context.writeAndFlush(wrapOutboundOut(part))
+    }
+
+    /// 100 Continue, unless the answer itself came first.
+    private func writeContinue() -> EventLoopFuture<Void> {
+        guard let context, !hasAnswerBegun else {
+            return proxy.configuration.eventLoopGroup.next().makeSucceededVoidFuture()
+        }
+        return context.writeAndFlush(wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))))
     }
 
     private func forwarded(_ end: ProxyForward.End, keepAlive: Bool) {
         work = nil
         let sentBody = if case .forwarding(nil) = state { true } else { false }
         switch end {
-        case .complete: finish(keepAlive: keepAlive && sentBody)
-        case .refused(let refusal): answer(refusal, keepAlive: keepAlive && sentBody)
+        case .complete: finish(keepAlive: keepAlive, lingers: !sentBody)
+        case .refused(let refusal): answer(refusal, keepAlive: keepAlive, lingers: !sentBody)
         case .broken: context?.close(promise: nil)
         }
     }
@@ -244,6 +283,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func openTunnel(_ head: HTTPRequestHead) {
         guard let context else { return }
+        timer?.cancel()
         state = .busy
         let loop = context.eventLoop
         let handler = NIOLoopBound(self, eventLoop: loop)

@@ -87,11 +87,7 @@ struct ProxyJudge: Sendable {
         -> Verdict
     {
         let key = ProbeCache.Key(host: host, address: address)
-        if let known = verdicts.verdict(key, at: .now()) { return known }
-        let verdict = await probe(requirements, host, address)
-        if case .unknown = verdict { return verdict }
-        verdicts.remember(verdict, key, at: .now())
-        return verdict
+        return await verdicts.verdict(key) { await probe(requirements, host, address) }
     }
 
     /// Sends the hello that the requirements allow, and judges what comes back.
@@ -170,6 +166,8 @@ struct ProxyJudge: Sendable {
 
 /// A destination that the proxy leads nobody to.
 struct ForbiddenAddress: Error {
+    static let code: Code = "ats.proxy.forbidden-address"
+
     let reason: String
 }
 
@@ -183,10 +181,30 @@ final class ProbeCache: Sendable {
     private let lifetime: TimeAmount
     private let capacity: Int
     private let kept = NIOLockedValueBox<[Key: (verdict: ProxyJudge.Verdict, until: NIODeadline)]>([:])
+    private let running = NIOLockedValueBox<[Key: Task<ProxyJudge.Verdict, Never>]>([:])
 
     init(lifetime: Duration, capacity: Int) {
         self.lifetime = TimeAmount(lifetime)
         self.capacity = max(1, capacity)
+    }
+
+    /// The remembered verdict, or that of one probe that all who ask meanwhile share. A verdict about nothing is not remembered.
+    ///
+    /// The probe goes on when one of those who wait goes away; its own time limit ends it.
+    func verdict(_ key: Key, probe: @escaping @Sendable () async -> ProxyJudge.Verdict) async -> ProxyJudge.Verdict {
+        let task: Task<ProxyJudge.Verdict, Never> = running.withLockedValue { running in
+            if let known = verdict(key, at: .now()) { return Task { known } }
+            if let task = running[key] { return task }
+            let task = Task {
+                let verdict = await probe()
+                if case .unknown = verdict {} else { self.remember(verdict, key, at: .now()) }
+                self.running.withLockedValue { $0[key] = nil }
+                return verdict
+            }
+            running[key] = task
+            return task
+        }
+        return await task.value
     }
 
     func verdict(_ key: Key, at now: NIODeadline) -> ProxyJudge.Verdict? {

@@ -134,7 +134,9 @@ struct Exception: Sendable, Equatable {
         }
         let addresses = await judge.addresses(of: place.host, port: place.port)
         for exception in bySize {
-            let requirements = exception.policy(place.host, judge.policy.profile).decide(url).requirements
+            let decision = exception.policy(place.host, judge.policy.profile).decide(url)
+            if decision.verdict == .blocked { continue }
+            let requirements = decision.requirements
             for address in addresses {
                 switch await judge.probe(requirements, place.host, address) {
                 case .complies: return exception

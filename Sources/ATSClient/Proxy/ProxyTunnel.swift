@@ -27,24 +27,33 @@ enum ProxyTunnel {
             let event = ATSProxy.Event(result: result, method: "CONNECT", target: target, causes: causes)
             proxy.note(event, host: url.host, port: url.effectivePort, isSecure: true)
         }
+        let isMonitoring = proxy.configuration.isMonitoring
+        let decision = proxy.judge.policy.decide(url)
+        let blocked =
+            decision.verdict == .blocked
+            ? decision.error.map { LoadFaults.blocked(decision, error: $0, isRedirect: false) } : nil
+        if let blocked, !isMonitoring {
+            note(.refused, blocked.causes)
+            return .refused(
+                Refusal(target: target, causes: blocked.causes, error: blocked.error, remedies: blocked.remedies)
+            )
+        }
         let destination: ProxyJudge.Destination
         do {
             destination = try await proxy.judge.destination(url)
         } catch let forbidden as ForbiddenAddress {
-            note(.failed, [Cause("ats.proxy.forbidden-address", forbidden.reason)])
-            return .refused(
-                Refusal(status: .forbidden, text: "The proxy does not lead to \(target): \(forbidden.reason).")
-            )
+            note(.failed, [Cause(ForbiddenAddress.code, forbidden.reason)])
+            return .refused(Refusal(target: target, forbidden: forbidden.reason))
         } catch {
             let failure = (error as? ConnectFailure) ?? ConnectFailure(.unreachable("\(error)"))
-            let causes = evaluate(proxy.judge.policy.decide(url).requirements, failed: failure.outcome, host: url.host)
+            let causes = evaluate(decision.requirements, failed: failure.outcome, host: url.host)
                 .causes
             note(.failed, causes)
             return .refused(Refusal(target: target, unreachable: causes))
         }
-        let isMonitoring = proxy.configuration.isMonitoring
         switch destination.verdict {
-        case .complies: note(.allowed, [])
+        case .complies:
+            note(blocked == nil ? .allowed : .wouldRefuse, blocked?.causes ?? [])
         case .unknown(let causes):
             note(.failed, causes)
             return .refused(Refusal(target: target, unreachable: causes))

@@ -10,8 +10,10 @@ import NIOHTTP1
 struct Refusal: Sendable {
     let status: HTTPResponseStatus
     let text: String
-    /// The error of the Proxy-Status field (RFC 9209).
+    /// The error type of the Proxy-Status field (RFC 9209 section 2.3).
     var proxyStatus = "http_request_denied"
+    /// The first cause; empty where there is none.
+    var code = ""
 
     init(status: HTTPResponseStatus, text: String) {
         self.status = status
@@ -27,15 +29,30 @@ struct Refusal: Sendable {
             lines.append("An app would get \(error.domain) \(error.code)\(stream): \(error.message)")
         }
         for remedy in remedies { lines.append(remedy.description) }
-        status = .forbidden
+        code = causes.first?.code.rawValue ?? ""
+        status = Refusal.status(.forbidden, code)
         text = lines.joined(separator: "\n")
+    }
+
+    /// 403 where the proxy leads nobody, whatever the policy says.
+    init(target: String, forbidden reason: String) {
+        code = ForbiddenAddress.code.rawValue
+        status = Refusal.status(.forbidden, code)
+        text = "The proxy does not lead to \(target): \(reason)."
     }
 
     /// 502 where the server could not be reached or is no TLS server.
     init(target: String, unreachable causes: [Cause]) {
-        status = .badGateway
+        code = causes.first?.code.rawValue ?? ""
+        status = Refusal.status(.badGateway, code)
         text = (["\(target) cannot be reached."] + causes.map { "\($0.code): \($0.message)" }).joined(separator: "\n")
         proxyStatus = "destination_unavailable"
+    }
+
+    /// The status with the cause in its reason phrase: for a CONNECT that is refused, many programs show that line and drop the body.
+    private static func status(_ status: HTTPResponseStatus, _ code: String) -> HTTPResponseStatus {
+        guard !code.isEmpty else { return status }
+        return .custom(code: status.code, reasonPhrase: "\(status.reasonPhrase) (\(code))")
     }
 }
 
