@@ -4,7 +4,7 @@
 import AppTransportSecurity
 import Findings
 public import HTTPTypes
-import NIOCore
+public import NIOCore
 
 extension ATSClient {
     /// Loads a URL to the end of its body and reports how that went; never throws.
@@ -19,41 +19,81 @@ extension ATSClient {
         timeout: Duration? = nil,
         bodyLimit: Int = 64 << 20
     ) async -> LoadReport {
+        var body = ByteBuffer()
+        let report = await loaded(text, method, headerFields, timeout, bodyLimit) { _, part in
+            guard let part else { return }
+            if body.readableBytes == 0 { body = part } else { body.writeImmutableBuffer(part) }
+        }
+        switch report {
+        case .success(var report):
+            if report.result == .loaded { report.body = Array(body.readableBytesView) }
+            return report
+        case .failure(let error): return LoadReport(ending: error, text)
+        }
+    }
+
+    /// Loads a URL, hands its body over as it comes, and reports how that went.
+    ///
+    /// - Parameters:
+    ///   - timeout: for the whole load; nil takes the configuration's.
+    ///   - receive: is called with the answer and nil before the body, and then with each part of it. The report's own `body` stays empty.
+    /// - Throws: only what `receive` throws, which ends the load.
+    public func load(
+        _ text: String,
+        method: HTTPRequest.Method = .get,
+        headerFields: HTTPFields = [:],
+        timeout: Duration? = nil,
+        receive: (ATSResponse, ByteBuffer?) throws -> Void
+    ) async throws -> LoadReport {
+        try await loaded(text, method, headerFields, timeout, nil, receive: receive).get()
+    }
+
+    /// The failure is what `receive` threw.
+    private func loaded(
+        _ text: String,
+        _ method: HTTPRequest.Method,
+        _ headerFields: HTTPFields,
+        _ timeout: Duration?,
+        _ bodyLimit: Int?,
+        receive: (ATSResponse, ByteBuffer?) throws -> Void
+    ) async -> Result<LoadReport, any Error> {
+        let response: ATSResponse
         do {
             let url = try LoadURL(text)
             var request = HTTPRequest(method: method, scheme: url.scheme, authority: nil, path: url.pathAndQuery)
             request.authority = url.port.map { "\(url.bracketedHost):\($0)" } ?? url.bracketedHost
             request.headerFields = headerFields
-            let response = try await execute(request, timeout: timeout, bodyLimit: bodyLimit)
-            do {
-                return LoadReport(
-                    response,
-                    body: Array(try await response.body.collect(upTo: bodyLimit).readableBytesView)
-                )
-            } catch let error as ATSLoadError {
-                return LoadReport(error, after: response)
-            } catch is BodyTooLarge {
-                return LoadReport(LoadFaults.bodyTooLarge(bodyLimit, url: url), after: response)
-            }
-        } catch let error as ATSLoadError {
-            return LoadReport(error)
-        } catch let malformed as MalformedInput {
-            return LoadReport(LoadFaults.badURL(malformed, url: text))
+            response = try await execute(request, timeout: timeout, bodyLimit: bodyLimit)
         } catch {
-            return LoadReport(
-                ATSLoadError(
-                    .noAnswer,
-                    error: URLLoadError(code: -999, message: "cancelled"),
-                    causes: [Cause("ats.http.no-answer", "The load was cancelled.")],
-                    url: text
-                )
-            )
+            return .success(LoadReport(ending: error, text))
+        }
+        var length = 0
+        var parts = response.body.makeAsyncIterator()
+        do {
+            try receive(response, nil)
+        } catch {
+            return .failure(error)
+        }
+        while true {
+            let next: ByteBuffer?
+            do {
+                next = try await parts.next()
+            } catch {
+                return .success(LoadReport(ending: error, text, after: response))
+            }
+            guard let part = next else { return .success(LoadReport(response, length: length)) }
+            length += part.readableBytes
+            do {
+                try receive(response, part)
+            } catch {
+                return .failure(error)
+            }
         }
     }
 }
 
 extension LoadReport {
-    init(_ response: ATSResponse, body: [UInt8]) {
+    fileprivate init(_ response: ATSResponse, length: Int) {
         result = .loaded
         status = response.status.code
         url = response.url
@@ -62,12 +102,28 @@ extension LoadReport {
         because = response.notes
         remedies = []
         headerFields = response.head.headerFields
-        self.body = body
+        body = []
+        bodyLength = length
         connection = response.connection
         wouldRefuse = response.wouldRefuse
     }
 
-    init(_ error: ATSLoadError, after response: ATSResponse? = nil) {
+    fileprivate init(ending error: any Error, _ text: String, after response: ATSResponse? = nil) {
+        switch error {
+        case let error as ATSLoadError: self.init(error, after: response)
+        case let malformed as MalformedInput: self.init(LoadFaults.badURL(malformed, url: text), after: response)
+        default:
+            let cancelled = ATSLoadError(
+                .noAnswer,
+                error: URLLoadError(code: -999, message: "cancelled"),
+                causes: [Cause("ats.http.no-answer", "The load was cancelled.")],
+                url: text
+            )
+            self.init(cancelled, after: response)
+        }
+    }
+
+    private init(_ error: ATSLoadError, after response: ATSResponse?) {
         result = error.outcome == .refused ? .refused : .noAnswer
         status = response?.status.code
         url = error.url
@@ -77,6 +133,7 @@ extension LoadReport {
         remedies = error.remedies
         headerFields = response?.head.headerFields ?? [:]
         body = []
+        bodyLength = 0
         connection = response?.connection
         wouldRefuse = []
     }

@@ -35,7 +35,9 @@ public struct LoadReport: Sendable {
     /// The header fields of the answer.
     public let headerFields: HTTPFields
     /// The body, up to the configured limit.
-    public let body: [UInt8]
+    public internal(set) var body: [UInt8]
+    /// Bytes of the body, kept or handed over.
+    public let bodyLength: Int
     /// What was seen of the last server's TLS; nil for plain HTTP and where no handshake came that far.
     public let connection: ConnectionFacts?
     /// In monitor mode: what would have been refused.

@@ -14,9 +14,15 @@ struct CheckTests {
         let errors: String
     }
 
+    static let program = LoopbackServers.repository + "/.build/debug/sealward"
+
     static func sealward(_ arguments: [String], input: String? = nil) throws -> Run {
+        try run(program, arguments, input: input)
+    }
+
+    static func run(_ program: String, _ arguments: [String], input: String? = nil) throws -> Run {
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: LoopbackServers.repository + "/.build/debug/sealward")
+        process.executableURL = URL(fileURLWithPath: program)
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(["NO_COLOR": "1"]) { $1 }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)

@@ -72,6 +72,60 @@ struct FetchCommandTests {
     }
 }
 
+extension FetchCommandTests {
+    /// 3 MB over plain HTTP on loopback, which needs no TLS.
+    private static func withLargeFile(_ body: (_ url: String, TemporaryDirectory) throws -> Void) throws {
+        let folder = try TemporaryDirectory()
+        try Data(repeating: 120, count: 3_000_000).write(to: URL(fileURLWithPath: folder.path("large")))
+        let server = Process()
+        server.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        server.arguments = [
+            "python3", "-c",
+            "import functools,http.server as h;s=h.ThreadingHTTPServer(('127.0.0.1',0),functools.partial("
+                + "h.SimpleHTTPRequestHandler,directory='\(folder.path(""))'));print(s.server_port,flush=True);s.serve_forever()",
+        ]
+        let output = Pipe()
+        server.standardOutput = output
+        server.standardError = FileHandle.nullDevice
+        try server.run()
+        defer { kill(server.processIdentifier, SIGKILL) }
+        let port = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        try body("http://127.0.0.1:\(port.trimmingCharacters(in: .whitespacesAndNewlines))/large", folder)
+    }
+
+    private static func shell(_ script: String) throws -> CheckTests.Run {
+        try CheckTests.run("/bin/bash", ["-c", script.replacing("SEALWARD", with: CheckTests.program)])
+    }
+
+    @Test("A large body goes through, to a pipe and to a file")
+    func largeBody() throws {
+        try Self.withLargeFile { url, folder in
+            #expect(try Self.shell("SEALWARD ats fetch \(url) | wc -c").output == "3000000\n")
+            let run = try Self.shell(
+                "SEALWARD ats fetch \(url) --output \(folder.path("copy")); wc -c < \(folder.path("copy"))"
+            )
+            #expect(run.output == "3000000\n", "\(run.errors)")
+            let report = try Self.shell("SEALWARD ats fetch \(url) --format json")
+            #expect(report.output.contains("\"bodyBytes\": 3000000"), "\(report.output)")
+        }
+    }
+
+    @Test("A reader that goes away and a full disk end the command in order, not with a crash")
+    func unwritable() throws {
+        try Self.withLargeFile { url, folder in
+            let gone = try Self.shell("SEALWARD ats fetch \(url) | head -c 10; exit ${PIPESTATUS[0]}")
+            #expect(gone.output == "xxxxxxxxxx")
+            #expect(gone.status == 2 && gone.errors.isEmpty, "\(gone.errors)")
+            let full = try Self.shell("SEALWARD ats fetch \(url) > /dev/full")
+            #expect(full.status == 2)
+            #expect(
+                full.errors == "sealward: standard output: cannot be written (No space left on device).\n",
+                "\(full.errors)"
+            )
+        }
+    }
+}
+
 /// `sealward ats proxy` as a user runs it, from its first line to its summary.
 @Suite(.enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"))
 struct ProxyCommandTests {

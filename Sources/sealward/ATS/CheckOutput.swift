@@ -73,7 +73,7 @@ struct CheckOutput {
             }
         }
         if options.showsProgress {
-            FileHandle.standardError.write(Data("\r\(finished)/\(targets.count) ".utf8))
+            try? FileHandle.standardError.write(contentsOf: Data("\r\(finished)/\(targets.count) ".utf8))
         }
     }
 
@@ -82,7 +82,7 @@ struct CheckOutput {
         for index in waiting.keys.sorted() {
             if let next = waiting.removeValue(forKey: index) { try emit(next) }
         }
-        if options.showsProgress { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+        if options.showsProgress { try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K".utf8)) }
         switch options.format {
         case .json: try stream.write(written == 0 ? "]\n}\n" : "\n  ]\n}\n")
         case .junit: try stream.write(CheckDocuments.junitTail)

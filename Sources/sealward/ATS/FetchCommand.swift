@@ -6,6 +6,7 @@ import AppTransportSecurity
 import ArgumentParser
 import Findings
 import Foundation
+import NIOCore
 import TLSFacts
 import TLSProbe
 
@@ -29,7 +30,10 @@ struct FetchCommand: AsyncParsableCommand {
 
     @OptionGroup var dictionary: DictionaryOptions
 
-    @OptionGroup var network: FetchNetworkOptions
+    @OptionGroup var network: EnforcementOptions
+
+    @Option(help: ArgumentHelp("Seconds for the whole load.", valueName: "S"))
+    var timeout: Double = 30
 
     @Flag(
         help:
@@ -48,6 +52,8 @@ struct FetchCommand: AsyncParsableCommand {
 
     @OptionGroup var shared: SharedOptions
 
+    func validate() throws { try EnforcementOptions.check(seconds: timeout, of: "--timeout") }
+
     func run() async throws {
         try await CommandIO.run {
             do {
@@ -56,7 +62,12 @@ struct FetchCommand: AsyncParsableCommand {
                 throw ValidationError("\(malformed.description).")
             }
             let policy = ATSPolicy(dictionary: try dictionary.load(), profile: dictionary.os)
-            var configuration = try network.configuration()
+            var configuration = ATSClient.Configuration()
+            configuration.connectTimeout = network.connectLimit
+            configuration.totalTimeout = .milliseconds(Int(timeout * 1000))
+            configuration.idleTimeout = configuration.totalTimeout
+            configuration.addressOverrides = try network.overrides()
+            configuration.toleratesUncleanClose = true
             if acceptUntrusted { configuration.acceptsUntrusted = { _ in true } }
             let client = ATSClient(
                 policy: policy,
@@ -64,11 +75,22 @@ struct FetchCommand: AsyncParsableCommand {
                 fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
                 configuration: configuration
             )
-            let report = await client.load(url)
+            let sink = BodySink(path: shared.output)
+            let isText = format == .text
+            let report = try await client.load(url) { response, part in
+                guard isText else { return }
+                if let part {
+                    try sink.take(part.readableBytesView)
+                } else if include {
+                    try sink.take(FetchReport.head(response).utf8)
+                }
+            }
             await client.shutDown(grace: .zero)
             switch format {
             case .json: try CommandIO.write(FetchReport.json(report).rendered() + "\n", to: shared.output)
-            case .text: try printText(report)
+            case .text:
+                if report.result == .loaded { try sink.finish() }
+                explain(report)
             }
             switch report.result {
             case .loaded: return failStatus && (report.status ?? 0) >= 400 ? .findings : .clean
@@ -78,12 +100,8 @@ struct FetchCommand: AsyncParsableCommand {
         }
     }
 
-    private func printText(_ report: LoadReport) throws {
+    private func explain(_ report: LoadReport) {
         if report.result == .loaded {
-            var bytes: [UInt8] = []
-            if include { bytes += Array(FetchReport.head(report).utf8) }
-            bytes += report.body
-            try CommandIO.write(bytes, to: shared.output)
             if !shared.quiet {
                 for note in report.because { CommandIO.say("note: \(FetchReport.clean(note.message))") }
             }
@@ -93,67 +111,30 @@ struct FetchCommand: AsyncParsableCommand {
     }
 }
 
-/// Name resolution, roots and times of a command that loads.
-struct FetchNetworkOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Add roots as if a user had installed them; may be repeated.", valueName: "PEM"))
-    var caFile: [String] = []
+/// Where the body of an answer goes. The first megabyte waits for its end, so that a short answer which breaks off prints nothing; a longer one
+/// is written as it comes and never held in memory.
+private final class BodySink {
+    private let path: String?
+    private var held: [UInt8] = []
+    private var handle: FileHandle?
 
-    @Option(
-        help: ArgumentHelp(
-            "Use this address for a host and port, as in curl; may be repeated.",
-            valueName: "HOST:PORT:ADDRESS"
-        )
-    )
-    var resolve: [String] = []
+    init(path: String?) { self.path = path }
 
-    @Option(help: ArgumentHelp("Seconds for one connection, TLS included.", valueName: "S"))
-    var connectTimeout: Double = 10
-
-    @Option(help: ArgumentHelp("Seconds for the whole load.", valueName: "S"))
-    var timeout: Double = 30
-
-    func validate() throws {
-        for (name, value) in [("--connect-timeout", connectTimeout), ("--timeout", timeout)]
-        where !(value > 0 && value <= 86_400) {
-            throw ValidationError("\(name) takes seconds, more than 0 and at most 86400.")
-        }
-        for text in resolve {
-            do {
-                _ = try AddressOverride(text)
-            } catch {
-                throw ValidationError("--resolve \(error.description).")
-            }
-        }
+    func take(_ bytes: some Sequence<UInt8>) throws {
+        held.append(contentsOf: bytes)
+        if held.count > 1 << 20 || handle != nil { try flush() }
     }
 
-    func configuration() throws -> ATSClient.Configuration {
-        var configuration = ATSClient.Configuration()
-        configuration.connectTimeout = .milliseconds(Int(connectTimeout * 1000))
-        configuration.totalTimeout = .milliseconds(Int(timeout * 1000))
-        configuration.idleTimeout = configuration.totalTimeout
-        configuration.addressOverrides = try resolve.map { try AddressOverride($0) }
-        configuration.toleratesUncleanClose = true
-        return configuration
+    /// Writes what still waits; an empty answer makes an empty file.
+    func finish() throws {
+        try flush()
+        try handle?.close()
     }
 
-    /// The system's roots and those of the options. Without a system store the options' roots are all there is.
-    func trust() throws -> TrustStore { try FetchNetworkOptions.trust(caFile) }
-
-    static func trust(_ caFile: [String]) throws -> TrustStore {
-        var store: TrustStore
-        do {
-            store = try TrustStore.system()
-        } catch {
-            if caFile.isEmpty { CommandIO.say("sealward: no system roots were found; every certificate is untrusted.") }
-            store = TrustStore()
-        }
-        for path in caFile {
-            do {
-                try store.add(file: path, kind: .installed)
-            } catch {
-                throw CommandFault("\(path): \(error.reason); name a PEM file with --ca-file.")
-            }
-        }
-        return store
+    private func flush() throws {
+        let file = try handle ?? CommandIO.open(path)
+        handle = file
+        try CommandIO.write(Data(held), to: file, named: path)
+        held.removeAll(keepingCapacity: true)
     }
 }

@@ -27,7 +27,7 @@ enum FetchReport {
             "headers": .array(
                 report.headerFields.map { ["name": .string($0.name.rawName), "value": .string($0.value)] }
             ),
-            "bodyBytes": .integer(report.body.count),
+            "bodyBytes": .integer(report.bodyLength),
             "connection": report.connection.map(json) ?? .null,
         ]
     }
@@ -51,9 +51,9 @@ enum FetchReport {
     }
 
     /// Status line and header fields, as `--include` prints them.
-    static func head(_ report: LoadReport) -> String {
-        var text = "HTTP \(report.status ?? 0)\r\n"
-        for field in report.headerFields { text += "\(field.name.rawName): \(field.value)\r\n" }
+    static func head(_ response: ATSResponse) -> String {
+        var text = "HTTP \(response.status.code)\r\n"
+        for field in response.head.headerFields { text += "\(field.name.rawName): \(field.value)\r\n" }
         return text + "\r\n"
     }
 

@@ -7,6 +7,7 @@ import ArgumentParser
 import Findings
 import Foundation
 import Logging
+import NIOCore
 import ServiceLifecycle
 import TLSProbe
 import UnixSignals
@@ -37,7 +38,7 @@ struct ProxyCommand: AsyncParsableCommand {
     @Flag(help: "Log what would be refused instead of refusing it.")
     var monitor = false
 
-    @OptionGroup var network: ProxyNetworkOptions
+    @OptionGroup var network: EnforcementOptions
 
     @Flag(help: "Listen on an address that other machines can reach; needs --password-file.")
     var allowRemote = false
@@ -67,8 +68,8 @@ struct ProxyCommand: AsyncParsableCommand {
             configuration.listenAddress = place.address
             configuration.port = place.port
             configuration.isMonitoring = monitor
-            configuration.connectTimeout = .milliseconds(Int(network.connectTimeout * 1000))
-            configuration.addressOverrides = try network.resolve.map { try AddressOverride($0) }
+            configuration.connectTimeout = network.connectLimit
+            configuration.addressOverrides = try network.overrides()
             if let passwordFile { configuration.credentials = try ProxyCommand.credentials(passwordFile) }
             let isQuiet = shared.quiet
             let proxy: ATSProxy
@@ -101,7 +102,8 @@ struct ProxyCommand: AsyncParsableCommand {
             do {
                 try await group.run()
             } catch {
-                throw CommandFault("\(listen): cannot listen there (\(error)); choose another place with --listen.")
+                let reason = (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
+                throw CommandFault("\(listen): cannot listen there (\(reason)); choose another place with --listen.")
             }
             let summary = await proxy.summary(within: .seconds(20))
             switch format {
@@ -146,38 +148,6 @@ struct ProxyCommand: AsyncParsableCommand {
         if found.isEmpty { throw CommandFault("\(path): there is no user:password in it.") }
         return found
     }
-}
-
-/// Name resolution, roots and times of the proxy.
-struct ProxyNetworkOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Add roots as if a user had installed them; may be repeated.", valueName: "PEM"))
-    var caFile: [String] = []
-
-    @Option(
-        help: ArgumentHelp(
-            "Use this address for a host and port, as in curl; may be repeated.",
-            valueName: "HOST:PORT:ADDRESS"
-        )
-    )
-    var resolve: [String] = []
-
-    @Option(help: ArgumentHelp("Seconds for one connection to a server, the probe included.", valueName: "S"))
-    var connectTimeout: Double = 10
-
-    func validate() throws {
-        guard connectTimeout > 0, connectTimeout <= 86_400 else {
-            throw ValidationError("--connect-timeout takes seconds, more than 0 and at most 86400.")
-        }
-        for text in resolve {
-            do {
-                _ = try AddressOverride(text)
-            } catch {
-                throw ValidationError("--resolve \(error.description).")
-            }
-        }
-    }
-
-    func trust() throws -> TrustStore { try FetchNetworkOptions.trust(caFile) }
 }
 
 extension IPAddress {

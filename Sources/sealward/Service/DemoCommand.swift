@@ -71,7 +71,7 @@ struct DemoPage {
 
     mutating func line(_ line: String) {
         text += line + "\n"
-        if output == nil { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+        if output == nil { try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8)) }
     }
 
     mutating func heading(_ heading: String) {

@@ -31,7 +31,7 @@ struct CommandFault: Error, CustomStringConvertible {
 enum CommandIO {
     /// Writes one line of words for people to standard error.
     static func say(_ line: String) {
-        FileHandle.standardError.write(Data((line + "\n").utf8))
+        try? FileHandle.standardError.write(contentsOf: Data((line + "\n").utf8))
     }
 
     /// Writes data to `path`, or to standard output where no path is given.
@@ -42,11 +42,34 @@ enum CommandIO {
     /// Writes bytes as they are to `path`, or to standard output where no path is given.
     static func write(_ bytes: [UInt8], to path: String?) throws {
         let data = Data(bytes)
-        guard let path else { return FileHandle.standardOutput.write(data) }
+        guard let path else { return try write(data, to: FileHandle.standardOutput, named: nil) }
         do {
             try data.write(to: URL(fileURLWithPath: path))
         } catch {
             throw CommandFault("\(path): cannot be written; choose another file with --output.")
+        }
+    }
+
+    /// A file that is begun anew, or standard output where no path is given.
+    static func open(_ path: String?) throws -> FileHandle {
+        guard let path else { return FileHandle.standardOutput }
+        guard FileManager.default.createFile(atPath: path, contents: nil), let file = FileHandle(forWritingAtPath: path)
+        else { throw CommandFault("\(path): cannot be written; choose another file with --output.") }
+        return file
+    }
+
+    /// Writes to an open file or stream.
+    ///
+    /// - Throws: `ExitCode` without a word where the reader of a pipe went away, as `head` does; ``CommandFault`` for a full disk and the like.
+    static func write(_ data: Data, to file: FileHandle, named path: String?) throws {
+        do {
+            try file.write(contentsOf: data)
+        } catch {
+            let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+            let number = cause?.domain == NSPOSIXErrorDomain ? Int32(cause?.code ?? 0) : 0
+            if number == EPIPE { throw ExitCode(Outcome.undetermined.rawValue) }
+            let reason = number == 0 ? "" : " (\(String(cString: strerror(number))))"
+            throw CommandFault("\(path ?? "standard output"): cannot be written\(reason).")
         }
     }
 

@@ -1,0 +1,67 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSClient
+import AppTransportSecurity
+import ArgumentParser
+import Findings
+import TLSFacts
+import TLSProbe
+
+/// Name resolution, roots and the time for a connection: what `fetch` and `proxy` have in common.
+struct EnforcementOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Add roots as if a user had installed them; may be repeated.", valueName: "PEM"))
+    var caFile: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Use this address for a host and port, as in curl; may be repeated.",
+            valueName: "HOST:PORT:ADDRESS"
+        )
+    )
+    var resolve: [String] = []
+
+    @Option(help: ArgumentHelp("Seconds for one connection to a server, TLS included.", valueName: "S"))
+    var connectTimeout: Double = 10
+
+    func validate() throws {
+        try EnforcementOptions.check(seconds: connectTimeout, of: "--connect-timeout")
+        for text in resolve {
+            do {
+                _ = try AddressOverride(text)
+            } catch {
+                throw ValidationError("--resolve \(error.description).")
+            }
+        }
+    }
+
+    /// - Throws: `ValidationError` for what is no number of seconds above 0 and up to a day.
+    static func check(seconds: Double, of option: String) throws {
+        guard seconds > 0, seconds <= 86_400 else {
+            throw ValidationError("\(option) takes seconds, more than 0 and at most 86400.")
+        }
+    }
+
+    var connectLimit: Duration { .milliseconds(Int(connectTimeout * 1000)) }
+
+    func overrides() throws -> [AddressOverride] { try resolve.map { try AddressOverride($0) } }
+
+    /// The system's roots and those of the options. Without a system store the options' roots are all there is.
+    func trust() throws -> TrustStore {
+        var store: TrustStore
+        do {
+            store = try TrustStore.system()
+        } catch {
+            if caFile.isEmpty { CommandIO.say("sealward: no system roots were found; every certificate is untrusted.") }
+            store = TrustStore()
+        }
+        for path in caFile {
+            do {
+                try store.add(file: path, kind: .installed)
+            } catch {
+                throw CommandFault("\(path): \(error.reason); name a PEM file with --ca-file.")
+            }
+        }
+        return store
+    }
+}
