@@ -187,7 +187,10 @@ let package = Package(
         tests(of: "TLSProbe", ["TLSFacts", "Findings", .crypto, .nioCore, .nioPosix]),
         tests(
             of: "ATSClient",
-            ["AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .httpTypes, .nioCore, .nioPosix, .nioHTTP1]
+            [
+                "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .httpTypes, .nioCore, .nioPosix, .nioHTTP1,
+                .nioConcurrency, .lifecycle, .logging,
+            ]
         ),
         tests(of: "TrustStores", ["AppAttest", "DeviceSimulator", "TrustStoresSQLite", "TrustStoresPostgres"]),
         tests(of: "AppleServices", ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", .jwt, .crypto, .logging]),

@@ -17,8 +17,11 @@ struct PinTests {
         /// LEAF and CA stand for the right digests, WRONG for another one.
         let pins: String
         let loads: Bool
+        /// As it stands in the URL.
+        let host: String
 
-        init(_ description: String, _ pins: String, _ loads: Bool) {
+        init(_ description: String, _ pins: String, _ loads: Bool, host: String = LoopbackServers.host) {
+            self.host = host
             self.description = description
             self.pins = pins
             self.loads = loads
@@ -51,6 +54,14 @@ struct PinTests {
             true
         ),
         Row("case makes no difference", "\"API.Example.COM\":{\(wrong)}", false),
+        Row(
+            "the host's trailing dot does not count",
+            "\"api.example.com\":{\(wrong)}",
+            false,
+            host: "api.example.com."
+        ),
+        Row("nor does it for a pin that matches", "\"api.example.com\":{\(leaf)}", true, host: "api.example.com."),
+        Row("case of the host makes no difference", "\"api.example.com\":{\(wrong)}", false, host: "API.example.COM"),
         Row("another host", "\"www.example.com\":{\(wrong)}", true),
     ]
 
@@ -65,8 +76,11 @@ struct PinTests {
             .replacing("LEAF\"", with: Data(chain.judged[0].publicKey.sha256).base64EncodedString() + "\"")
             .replacing("CA\"", with: Data(chain.judged[1].publicKey.sha256).base64EncodedString() + "\"")
             .replacing("WRONG", with: Data(repeating: 7, count: 32).base64EncodedString())
-        let client = try Fixture.client(servers, "{\"NSPinnedDomains\":{\(json)}}")
-        let report = await client.load(url)
+        let port = try servers.server("modern").port
+        let client = try Fixture.client(servers, "{\"NSPinnedDomains\":{\(json)}}") {
+            $0.addressOverrides.append(AddressOverride(host: "api.example.com.", port: port, address: "127.0.0.1"))
+        }
+        let report = await client.load("https://\(row.host):\(port)/")
         #expect((report.result == .loaded) == row.loads, "\(report.because)")
         if !row.loads { #expect(report.because.first?.code == "ats.trust.pin-mismatch") }
         await client.shutDown(grace: .zero)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -9,21 +10,24 @@ import NIOPosix
 /// A small HTTP server on loopback that behaves, or misbehaves, as the path says.
 struct PlainServer: Sendable {
     let port: Int
+    /// Requests that were read to their end.
+    let requests: NIOLockedValueBox<Int>
 
     var url: String { "http://127.0.0.1:\(port)" }
 
     static func with(_ body: @Sendable (PlainServer) async throws -> Void) async throws {
+        let requests = NIOLockedValueBox(0)
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 256)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-                    try channel.pipeline.syncOperations.addHandler(PlainHandler())
+                    try channel.pipeline.syncOperations.addHandler(PlainHandler(requests))
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
         do {
-            try await body(PlainServer(port: server.localAddress?.port ?? 0))
+            try await body(PlainServer(port: server.localAddress?.port ?? 0, requests: requests))
             try await server.close()
         } catch {
             try? await server.close()
@@ -38,22 +42,27 @@ private final class PlainHandler: ChannelInboundHandler {
 
     private var head: HTTPRequestHead?
     private var received = 0
+    private let requests: NIOLockedValueBox<Int>
+
+    init(_ requests: NIOLockedValueBox<Int>) { self.requests = requests }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(let head):
             self.head = head
             received = 0
+            if head.uri == "/hasty" { send(context, ByteBuffer(string: "hasty"), status: 413) }
         case .body(let part): received += part.readableBytes
         case .end:
-            guard let head else { return }
+            guard let head, head.uri != "/hasty" else { return }
+            requests.withLockedValue { $0 += 1 }
             respond(context, head)
         }
     }
 
     private func respond(_ context: ChannelHandlerContext, _ head: HTTPRequestHead) {
         let parts = head.uri.split(separator: "/").map(String.init)
-        let number = parts.dropFirst().first.flatMap { Int($0) } ?? 0
+        let number = parts.dropFirst().first.flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
         switch parts.first {
         case "bytes": send(context, ByteBuffer(repeating: 120, count: number))
         case "count": send(context, ByteBuffer(string: String(received)))
@@ -67,9 +76,18 @@ private final class PlainHandler: ChannelInboundHandler {
         case "stall": raw(context, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
         case "short": raw(context, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", close: true)
         case "silent": break
+        case "slow":
+            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            context.eventLoop.scheduleTask(in: .milliseconds(300)) {
+                bound.value.0.send(bound.value.1, ByteBuffer(string: "slow"))
+            }
         case "garbage": raw(context, "220 smtp.example.com ESMTP\r\n\r\n", close: true)
         case "headers":
-            endless(context, "HTTP/1.1 200 OK\r\n", "X-Field: " + String(repeating: "a", count: 1000) + "\r\n")
+            endless(
+                context,
+                "HTTP/1.1 200 OK\r\n",
+                String(repeating: "X-Field: " + String(repeating: "a", count: 1000) + "\r\n", count: 20)
+            )
         case "endless": endless(context, "HTTP/1.1 200 OK\r\n\r\n", String(repeating: "b", count: 10_000))
         case "early":
             raw(
@@ -115,13 +133,20 @@ private final class PlainHandler: ChannelInboundHandler {
 /// One connection of plain bytes.
 enum RawConnection {
     /// Sends the text and returns everything that comes until the other side closes or `limit` passes.
-    static func exchange(port: Int, send text: String, limit: TimeAmount = .seconds(10)) async throws -> String {
+    ///
+    /// - Parameter after: what is sent once the answer ends with the first text.
+    static func exchange(
+        port: Int,
+        send text: String,
+        after: (String, String)? = nil,
+        limit: TimeAmount = .seconds(10)
+    ) async throws -> String {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let promise = loop.makePromise(of: String.self)
         let channel = try await ClientBootstrap(group: loop)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(Collector(promise))
+                    try channel.pipeline.syncOperations.addHandler(Collector(promise, after))
                 }
             }
             .connect(host: "127.0.0.1", port: port).get()
@@ -136,10 +161,20 @@ enum RawConnection {
 
         private var text = ""
         private let promise: EventLoopPromise<String>
+        private var after: (String, String)?
 
-        init(_ promise: EventLoopPromise<String>) { self.promise = promise }
+        init(_ promise: EventLoopPromise<String>, _ after: (String, String)?) {
+            self.promise = promise
+            self.after = after
+        }
 
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) { text += String(buffer: unwrapInboundIn(data)) }
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            text += String(buffer: unwrapInboundIn(data))
+            if let (end, reply) = after, text.hasSuffix(end) {
+                after = nil
+                context.channel.writeAndFlush(ByteBuffer(string: reply), promise: nil)
+            }
+        }
 
         func channelInactive(context: ChannelHandlerContext) { promise.succeed(text) }
 

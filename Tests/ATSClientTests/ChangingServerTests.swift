@@ -1,0 +1,121 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSClient
+import AppTransportSecurity
+import Findings
+import HTTPTypes
+import NIOConcurrencyHelpers
+import TestSupport
+import Testing
+
+/// Servers that comply when they are probed and not when something is loaded from them.
+@Suite(.enabled(if: LoopbackServers.isAvailable && Programs.has("curl")))
+struct ChangingServerTests {
+    /// What the second connection meets, and why it is refused.
+    static let changes = [
+        ("expired", "ats.trust.expired"), ("wrong-host", "ats.trust.wrong-host"),
+        ("tls11-only", "ats.tls.version-too-low"),
+        ("suite-static-aes128-gcm-sha256", "ats.tls.no-forward-secrecy"),
+    ]
+
+    private static func overrides(_ port: Int) -> [AddressOverride] {
+        [AddressOverride(host: LoopbackServers.host, port: port, address: "127.0.0.1")]
+    }
+
+    @Test("Every connection of the client is judged, not only the first", arguments: changes)
+    func client(kind: String, code: String) async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let ports = [try servers.server("tls12-only").port, try servers.server(kind).port]
+        try await SwitchingServer.with(ports) { server in
+            let client = try Fixture.client(servers) { $0.addressOverrides = Self.overrides(server.port) }
+            let url = "https://\(LoopbackServers.host):\(server.port)/"
+            let first = await client.load(url, headerFields: [.connection: "close"])
+            #expect(first.result == .loaded, "\(first.because)")
+            let second = await client.load(url)
+            #expect(second.result == .refused)
+            #expect(second.because.first?.code.rawValue == code, "\(second.because)")
+            #expect(second.body.isEmpty)
+            await client.shutDown(grace: .zero)
+        }
+    }
+
+    @Test("The proxy cuts a handshake up to TLS 1.2 that is not what the probe saw", arguments: changes)
+    func proxy(kind: String, code: String) async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let ports = [try servers.server("tls12-only").port, try servers.server(kind).port]
+        try await SwitchingServer.with(ports) { server in
+            try await RunningProxy.with(servers, change: { $0.addressOverrides = Self.overrides(server.port) }) {
+                running in
+                let result = try await Programs.run(
+                    "curl",
+                    [
+                        "-sk", "-m", "20", "--tls-max", "1.2", "--ciphers", "DEFAULT@SECLEVEL=0", "--tlsv1.0", "-x",
+                        "http://127.0.0.1:\(running.port)", "https://\(LoopbackServers.host):\(server.port)/",
+                    ]
+                )
+                #expect(result.status == 35, "\(result.status) \(result.error)")
+                #expect(result.output.isEmpty)
+                let deadline = ContinuousClock.now + .seconds(5)
+                while await running.events.all.last?.result != .refused, ContinuousClock.now < deadline {
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+                let last = await running.events.all.last
+                #expect(last?.causes.first?.code.rawValue == code, "\(String(describing: last))")
+            }
+        }
+    }
+
+    @Test("A load that gives up while it connects takes nobody with it who waits for the connection")
+    func waitersSurvive() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let ports = [try servers.server("silent").port, try servers.server("modern").port]
+        try await SwitchingServer.with(ports) { server in
+            let client = try Fixture.client(servers) {
+                $0.addressOverrides = Self.overrides(server.port)
+                $0.connectionsPerHost = 1
+            }
+            let url = "https://\(LoopbackServers.host):\(server.port)/"
+            async let first = client.load(url, timeout: .milliseconds(400))
+            let deadline = ContinuousClock.now + .seconds(5)
+            while server.accepted.withLockedValue({ $0 }) == 0, ContinuousClock.now < deadline { await Task.yield() }
+            let second = await client.load(url)
+            #expect(second.result == .loaded, "\(second.because)")
+            #expect(await first.error?.code == -1001)
+            await client.shutDown(grace: .zero)
+        }
+    }
+
+    @Test("Loads that wait for a connection that cannot be made end with its error, all of them at once")
+    func waitersOfADeadHost() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let client = try Fixture.client(servers) { $0.connectionsPerHost = 2 }
+        let url = try servers.server("refused").url
+        let start = ContinuousClock.now
+        await withTaskGroup(of: LoadReport.self) { group in
+            for _ in 0..<40 { group.addTask { await client.load(url) } }
+            for await report in group { #expect(report.because.first?.code == "ats.net.refused", "\(report.because)") }
+        }
+        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(client.openConnections == 0)
+    }
+
+    @Test("Tunnels to one destination that are asked for at the same time share one probe")
+    func oneProbe() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await SwitchingServer.with([try servers.server("modern").port]) { server in
+            try await RunningProxy.with(servers, change: { $0.addressOverrides = Self.overrides(server.port) }) {
+                running in
+                let request = "CONNECT \(LoopbackServers.host):\(server.port) HTTP/1.1\r\nConnection: close\r\n\r\n"
+                await withTaskGroup(of: String.self) { group in
+                    for _ in 0..<12 {
+                        group.addTask { await RawConnection.status(port: running.port, send: request) }
+                    }
+                    for await status in group { #expect(status == "200") }
+                }
+                // Twelve tunnels and the probe.
+                #expect(server.accepted.withLockedValue { $0 } <= 13)
+            }
+        }
+    }
+}

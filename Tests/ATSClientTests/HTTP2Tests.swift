@@ -1,0 +1,97 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSClient
+import AppTransportSecurity
+import Foundation
+import HTTPTypes
+import NIOCore
+import NIOPosix
+import TestSupport
+import Testing
+
+/// Large bodies over HTTP/2, with a real server's flow control.
+@Suite(.enabled(if: LoopbackServers.isAvailable))
+struct HTTP2Tests {
+    @Test("10 MB up and down over one HTTP/2 connection: in memory, streamed, side by side, and read slowly")
+    func largeBodies() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await Self.withServer(servers) { port in
+            let client = try Fixture.client(servers) { $0.totalTimeout = .seconds(40) }
+            let authority = "127.0.0.1:\(port)"
+            let body = ByteBuffer(bytes: (0..<10_000_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) })
+            let put = HTTPRequest(method: .put, scheme: "https", authority: authority, path: "/file")
+            let whole = try await client.execute(put, body: .buffer(body))
+            #expect(whole.status.code == 201 && whole.applicationProtocol == "h2", "\(whole.head)")
+            let parts = AsyncStream<ByteBuffer> { continuation in
+                var rest = body
+                while let part = rest.readSlice(length: min(100_000, rest.readableBytes)), part.readableBytes > 0 {
+                    continuation.yield(part)
+                }
+                continuation.finish()
+            }
+            let other = HTTPRequest(method: .put, scheme: "https", authority: authority, path: "/streamed")
+            #expect(try await client.execute(other, body: .stream(parts)).status.code == 201)
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for path in ["/file", "/streamed", "/file", "/streamed"] {
+                    let get = HTTPRequest(method: .get, scheme: "https", authority: authority, path: path)
+                    group.addTask { try await client.execute(get).body.collect(upTo: 20_000_000) == body }
+                }
+                for try await isIntact in group { #expect(isIntact) }
+            }
+            let get = HTTPRequest(method: .get, scheme: "https", authority: authority, path: "/file")
+            var count = 0
+            for try await part in try await client.execute(get).body {
+                count += part.readableBytes
+                if count < 2_000_000 { try await Task.sleep(for: .milliseconds(1)) }
+            }
+            #expect(count == body.readableBytes)
+            #expect(client.openConnections == 1)
+            await client.shutDown()
+        }
+    }
+
+    /// nginx with HTTP/2, which takes files by PUT and gives them back.
+    private static func withServer(_ servers: LoopbackServers, _ body: (Int) async throws -> Void) async throws {
+        let folder = try TemporaryDirectory()
+        let holder = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(holder.localAddress?.port)
+        try await holder.close()
+        try FileManager.default.createDirectory(atPath: folder.path("root"), withIntermediateDirectories: true)
+        let isRoot = getuid() == 0
+        let configuration = """
+            \(isRoot ? "user root;" : "")
+            daemon off; worker_processes 1; pid \(folder.path("pid")); error_log \(folder.path("error")) warn;
+            events { worker_connections 64; }
+            http {
+                access_log off; client_max_body_size 20m; client_body_temp_path \(folder.path("body"));
+                proxy_temp_path \(folder.path("proxy")); fastcgi_temp_path \(folder.path("fastcgi"));
+                uwsgi_temp_path \(folder.path("uwsgi")); scgi_temp_path \(folder.path("scgi"));
+                server {
+                    listen 127.0.0.1:\(port) ssl http2;
+                    ssl_certificate \(servers.folder)/ip.pem; ssl_certificate_key \(servers.folder)/rsa2048.key;
+                    root \(folder.path("root")); dav_methods PUT;
+                }
+            }
+            """
+        try Data(configuration.utf8).write(to: URL(fileURLWithPath: folder.path("nginx.conf")))
+        let nginx = Process()
+        nginx.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        nginx.arguments = ["nginx", "-e", folder.path("error"), "-c", folder.path("nginx.conf")]
+        nginx.standardOutput = FileHandle.nullDevice
+        nginx.standardError = FileHandle.nullDevice
+        try nginx.run()
+        defer {
+            // The master takes its worker with it on SIGTERM.
+            nginx.terminate()
+        }
+        let deadline = ContinuousClock.now + .seconds(10)
+        let client = try Fixture.client(servers)
+        while await client.load("https://127.0.0.1:\(port)/").result != .loaded, ContinuousClock.now < deadline {
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        await client.shutDown(grace: .zero)
+        try await body(port)
+    }
+}

@@ -1,0 +1,58 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSClient
+import Foundation
+import TestSupport
+import Testing
+
+/// What programs send through a tunnel arrives as it was.
+@Suite(.enabled(if: LoopbackServers.isAvailable))
+struct TunnelTests {
+    @Test("10 MB both ways, keep-alive, urllib and a WebSocket through CONNECT")
+    func intact() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await RunningProxy.with(servers) { running in
+            let script = LoopbackServers.repository + "/Tests/Vectors/tunnel/tunnel_check.py"
+            let result = try await Programs.run(
+                "timeout",
+                ["60", "python3", script, String(running.port), servers.folder, servers.authority]
+            )
+            let lines = result.output.split(separator: "\n").map(String.init)
+            let all = [
+                "10 MB down", "10 MB up", "kept alive", "urllib", "curl 10 MB down", "curl 10 MB up", "curl kept alive",
+                "websocket",
+            ]
+            #expect(lines == all, "\(result.error)")
+        }
+    }
+
+    @Test(
+        "What is refused says why to every kind of program",
+        arguments: [
+            ("expired", "403", "ats.trust.expired"), ("tls11-only", "403", "ats.tls.version-too-low"),
+            ("refused", "502", "ats.net.refused"),
+        ]
+    )
+    func refused(kind: String, status: String, code: String) async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await RunningProxy.with(servers) { running in
+            let server = try servers.server(kind)
+            let proxy = "http://127.0.0.1:\(running.port)"
+            let script =
+                "import sys,urllib.request as u\n"
+                + "try: u.build_opener(u.ProxyHandler({'https':sys.argv[1]})).open(sys.argv[2],timeout=20)\n"
+                + "except OSError as e: print(e)"
+            let python = try await Programs.run("python3", ["-c", script, proxy, server.url])
+            #expect(python.output.contains("\(status) ") && python.output.contains(code), "\(python)")
+            let curl = try await Programs.run("curl", ["-sv", "-m", "20", "-x", proxy, server.url])
+            #expect(curl.status == 56 && curl.error.contains(code), "\(curl)")
+            let plain = try await RawConnection.exchange(
+                port: running.port,
+                send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\nConnection: close\r\n\r\n"
+            )
+            let body = plain.components(separatedBy: "\r\n\r\n").last ?? ""
+            #expect(plain.hasPrefix("HTTP/1.1 \(status) ") && body.contains(code), "\(plain)")
+        }
+    }
+}
