@@ -1,24 +1,27 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
-
 /// Reads one JSON document into a ``JSONValue`` that keeps every member, duplicates too.
 ///
-/// RFC 8259 to the letter: UTF-8 without a byte order mark, nothing after the document, no lone surrogates. The document is
-/// bounded by the caller (request bodies by `limits.bodyBytes`), its nesting by ``depthLimit``.
+/// RFC 8259 to the letter: UTF-8 without a byte order mark, nothing after the document, no lone surrogates. The one reader of JSON
+/// that comes from outside: requests, configurations, ATS dictionaries. The document's size is bounded by the caller, its nesting here.
 package struct JSONReader {
-    /// Deeper documents are refused: no call of this service needs more than four levels.
+    /// Deeper documents are refused: no call of the service needs more than four levels.
     package static let depthLimit = 32
 
     private let bytes: [UInt8]
+    private let depthLimit: Int
     private var position = 0
 
     /// Reads the document.
     ///
-    /// - Throws: `MalformedInput` with the code `request.malformed` and the byte offset.
-    package static func read(_ bytes: [UInt8]) throws(MalformedInput) -> JSONValue {
-        var reader = JSONReader(bytes: bytes)
+    /// - Parameter depthLimit: how deep objects and arrays may stand in each other; recursion goes no deeper.
+    /// - Throws: ``MalformedInput`` with the code `malformed.json` and the byte offset.
+    package static func read(
+        _ bytes: [UInt8],
+        depthLimit: Int = depthLimit
+    ) throws(MalformedInput) -> JSONValue {
+        var reader = JSONReader(bytes: bytes, depthLimit: depthLimit)
         reader.skipSpace()
         let value = try reader.value(depth: 0)
         reader.skipSpace()
@@ -26,10 +29,13 @@ package struct JSONReader {
         return value
     }
 
-    private init(bytes: [UInt8]) { self.bytes = bytes }
+    private init(bytes: [UInt8], depthLimit: Int) {
+        self.bytes = bytes
+        self.depthLimit = depthLimit
+    }
 
     private func fault(_ reason: String) -> MalformedInput {
-        MalformedInput(code: "request.malformed", place: "offset \(position)", reason: reason)
+        MalformedInput(code: "malformed.json", place: "offset \(position)", reason: reason)
     }
 
     private var current: UInt8? { position < bytes.count ? bytes[position] : nil }
@@ -39,7 +45,7 @@ package struct JSONReader {
     }
 
     private mutating func value(depth: Int) throws(MalformedInput) -> JSONValue {
-        guard depth < JSONReader.depthLimit else { throw fault("nested deeper than \(JSONReader.depthLimit) levels") }
+        guard depth < depthLimit else { throw fault("nested deeper than \(depthLimit) levels") }
         switch current {
         case UInt8(ascii: "{"): return try object(depth: depth)
         case UInt8(ascii: "["): return try array(depth: depth)

@@ -1,10 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Testing
 
-@testable import TrustService
+@testable import Findings
 
 @Suite struct JSONReaderTests {
     @Test(arguments: [
@@ -21,6 +20,13 @@ import Testing
         #expect(throws: MalformedInput.self) { try JSONReader.read([0x22, 0xC0, 0x80, 0x22]) }
     }
 
+    @Test func theDepthIsTheCallers() {
+        let document = Array((String(repeating: "[", count: 40) + String(repeating: "]", count: 40)).utf8)
+        #expect(throws: MalformedInput.self) { try JSONReader.read(document) }
+        #expect(throws: Never.self) { try JSONReader.read(document, depthLimit: 40) }
+        #expect(throws: MalformedInput.self) { try JSONReader.read(document, depthLimit: 39) }
+    }
+
     @Test func nestingIsBounded() {
         let deep = String(repeating: "[", count: 10_000)
         #expect(throws: MalformedInput.self) { try JSONReader.read(Array(deep.utf8)) }
@@ -35,26 +41,4 @@ import Testing
                 ])
         )
     }
-
-    @Test(arguments: [
-        (#"{"challenge":"AAEC"}"#, true), (#"{"x":{"challenge":"no"},"challenge":"AAEC","y":1}"#, true),
-        (#"{"\u0063hallenge":"AAEC"}"#, true), (#"{"challenge":"AAEC","challenge":"AAEC"}"#, false),
-        (#"{"challenge":"AAEC","\u0063hallenge":"AAEC"}"#, false), (#"{"x":{"challenge":"AAEC"}}"#, false),
-        (#"{"challenge":1}"#, false), (#"["challenge","AAEC"]"#, false), (#""AAEC""#, false),
-        (#"{"challenge":"AAEC"}{}"#, false), (#"{"Challenge":"AAEC"}"#, false), ("", false),
-    ])
-    func clientDataHoldsTheChallengeExactlyOnce(_ text: String, _ holds: Bool) {
-        if holds {
-            #expect((try? ClientData.challenge(in: Array(text.utf8))) == [0, 1, 2])
-        } else {
-            #expect(throws: Problem("challenge.missing")) { try ClientData.challenge(in: Array(text.utf8)) }
-        }
-    }
-
-    @Test(arguments: [
-        ("AAEC", true), ("AA==", true), ("AB==", false), ("AA", false), ("AA==\n", false), (" AA==", false),
-        ("A-_A", false),
-        ("", true),
-    ])
-    func base64IsStrict(_ text: String, _ valid: Bool) { #expect((Base64.decode(text) != nil) == valid) }
 }
