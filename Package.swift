@@ -17,6 +17,7 @@ extension Target.Dependency {
     static let crypto = product(name: "Crypto", package: "swift-crypto")
     static let cryptoExtras = product(name: "_CryptoExtras", package: "swift-crypto")
     static let grdb = product(name: "GRDB", package: "GRDB.swift")
+    static let grdbSQLite = product(name: "GRDBSQLite", package: "GRDB.swift")
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
     static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
     static let jwt = product(name: "JWTKit", package: "jwt-kit")
@@ -115,7 +116,7 @@ let package = Package(
         library("TrustStores", ["AppAttest", .crypto, .nioConcurrency]),
         library(
             "TrustStoresSQLite",
-            ["TrustStores", "AppAttest", .grdb, .logging],
+            ["TrustStores", "AppAttest", .grdb, .grdbSQLite, .logging],
             resources: [.embedInCode("Migrations/0001-first.sql")]
         ),
         .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),

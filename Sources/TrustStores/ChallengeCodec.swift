@@ -96,12 +96,11 @@ public struct ChallengeCodec: Sendable {
         return tag("sealward.binding/1", message)
     }
 
-    private func tag(_ label: String, _ message: some Sequence<UInt8>) -> [UInt8] {
-        var code = HMAC<SHA256>(key: key)
-        code.update(data: Array(label.utf8))
-        code.update(data: [0])
-        code.update(data: Array(message))
-        return Array(code.finalize().prefix(16))
+    private func tag(_ label: String, _ message: some Collection<UInt8>) -> [UInt8] {
+        var labelled = [UInt8](label.utf8)
+        labelled.append(0)
+        labelled.append(contentsOf: message)
+        return HMAC<SHA256>.authenticationCode(for: labelled, using: key).withUnsafeBytes { Array($0.prefix(16)) }
     }
 
     private func constantTimeEqual(_ left: [UInt8], _ right: ArraySlice<UInt8>) -> Bool {

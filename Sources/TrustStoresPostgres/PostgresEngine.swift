@@ -58,6 +58,12 @@
             }
         }
 
+        func look<Outcome: Sendable>(
+            _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
+        ) async throws -> Outcome {
+            try await read(body)
+        }
+
         func migrate(_ migrations: [Migration]) async throws {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let work = PostgresTransaction(

@@ -13,10 +13,15 @@ import TrustStores
 /// answered only after the common COMMIT.
 final class SQLiteEngine: SQLEngine {
     private let pool: DatabasePool
+    private let readers: SQLiteReaders
     private let queue = Mutex(Queue())
+    /// Tells the writer that as many wait as it wants.
+    private let gathered = DispatchSemaphore(value: 0)
 
     private struct Queue {
         var waiting: [any WaitingTransaction] = []
+        /// For how many the writer waits just now.
+        var wanted: Int?
         var isDraining = false
         var isClosed = false
         var whenIdle: [CheckedContinuation<Void, Never>] = []
@@ -32,6 +37,7 @@ final class SQLiteEngine: SQLEngine {
         // A neighbour process (a backup, a shell) may hold the file for a moment.
         configuration.busyMode = .timeout(5)
         pool = try DatabasePool(path: path, configuration: configuration)
+        readers = SQLiteReaders(path: path, configuration: configuration)
         try pool.writeWithoutTransaction { database in
             // GRDB sets NORMAL when it turns WAL on, which loses the last commits on power loss.
             try database.execute(sql: "PRAGMA synchronous = FULL")
@@ -48,12 +54,17 @@ final class SQLiteEngine: SQLEngine {
     ) async throws -> Outcome {
         try await withCheckedThrowingContinuation { continuation in
             let transaction = Transaction(body: body, continuation: continuation)
-            let isFirst = queue.withLock { queue -> Bool? in
-                if queue.isClosed { return nil }
+            let (isFirst, isEnough) = queue.withLock { queue -> (Bool?, Bool) in
+                if queue.isClosed { return (nil, false) }
                 queue.waiting.append(transaction)
                 defer { queue.isDraining = true }
-                return !queue.isDraining
+                guard let wanted = queue.wanted, queue.waiting.count >= wanted else {
+                    return (!queue.isDraining, false)
+                }
+                queue.wanted = nil
+                return (!queue.isDraining, true)
             }
+            if isEnough { gathered.signal() }
             switch isFirst {
             case nil: transaction.fail(StoreFault.unavailable("the store is closed"))
             case true?: pool.asyncWriteWithoutTransaction { self.drain($0) }
@@ -73,6 +84,15 @@ final class SQLiteEngine: SQLEngine {
         }
     }
 
+    /// On the caller's own thread: a row by its key takes some microseconds, less than to hand it to another thread and back.
+    func look<Outcome: Sendable>(_ body: @Sendable (any SQLSession) throws -> Outcome) throws -> Outcome {
+        do {
+            return try readers.read(body)
+        } catch {
+            throw StoreFault(sqlite: error)
+        }
+    }
+
     func close() async {
         await withCheckedContinuation { continuation in
             let isIdle = queue.withLock { queue in
@@ -82,6 +102,8 @@ final class SQLiteEngine: SQLEngine {
             }
             if isIdle { continuation.resume() }
         }
+        // The writer last: it takes the log along into the file.
+        readers.close()
         try? pool.close()
     }
 
@@ -96,7 +118,7 @@ final class SQLiteEngine: SQLEngine {
         var atWork = 0
         var spent = Duration.zero
         while true {
-            gather(atWork, for: min(spent / SQLiteEngine.gathering, SQLiteEngine.longestGathering), clock)
+            gather(atWork, for: min(spent / SQLiteEngine.gathering, SQLiteEngine.longestGathering))
             let (batch, idle) = queue.withLock { queue in
                 let batch = Array(queue.waiting.prefix(SQLiteEngine.batchLimit))
                 queue.waiting.removeFirst(batch.count)
@@ -122,11 +144,21 @@ final class SQLiteEngine: SQLEngine {
     ///
     /// Without it callers fall into two halves, each of which waits for the other's flush; or the first who comes back has a flush
     /// for itself and all others wait for that. One caller alone never waits here.
-    private func gather(_ callers: Int, for duration: Duration, _ clock: ContinuousClock) {
+    private func gather(_ callers: Int, for duration: Duration) {
         guard callers > 1 else { return }
         let wanted = min(callers, SQLiteEngine.batchLimit)
-        let end = clock.now + duration
-        while queue.withLock({ $0.waiting.count < wanted && !$0.isClosed }), clock.now < end { usleep(50) }
+        let isEnough = queue.withLock { queue in
+            queue.wanted = queue.waiting.count < wanted && !queue.isClosed ? wanted : nil
+            return queue.wanted == nil
+        }
+        if isEnough { return }
+        let isSignalled = gathered.wait(timeout: .now() + .nanoseconds(Int(duration / .nanoseconds(1)))) == .success
+        // Who was the last to come in time has taken the wish and signals; the signal is not left for a later wait.
+        let isComing = queue.withLock { queue in
+            defer { queue.wanted = nil }
+            return queue.wanted == nil
+        }
+        if isComing, !isSignalled { gathered.wait() }
     }
 
     /// Commits the batch, and gives what tells each caller how it went.

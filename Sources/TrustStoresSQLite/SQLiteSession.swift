@@ -1,51 +1,110 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import GRDB
+import GRDBSQLite
 import TrustStores
 
 /// Statements on one connection; each text is prepared once for the life of the connection.
+///
+/// GRDB opens the connection, prepares and keeps the statements; values are bound and read by SQLite's own functions, because
+/// GRDB's conversions cost more than the statements themselves.
 struct SQLiteSession: SQLSession {
     let database: Database
 
     func run(_ statements: [SQLStatement]) throws -> [SQLResult] {
-        try statements.map { statement in
-            let prepared = try database.cachedStatement(sql: statement.text.sqlite)
-            prepared.setUncheckedArguments(StatementArguments(statement.arguments.map(\.databaseValue)))
-            if prepared.columnCount == 0 {
-                try prepared.execute()
-                return SQLResult(rows: [], changes: database.changesCount)
-            }
-            let rows = try Row.fetchAll(prepared).map { row in
-                SQLRow((0..<prepared.columnCount).map { SQLValue(row[$0] as DatabaseValue) })
-            }
-            return SQLResult(rows: rows, changes: 0)
-        }
+        var results: [SQLResult] = []
+        results.reserveCapacity(statements.count)
+        for statement in statements { results.append(try run(statement.text.sqlite, statement.arguments)) }
+        return results
     }
 
     /// Runs a statement that has no arguments and no rows.
-    func execute(_ text: String) throws { try database.cachedStatement(sql: text).execute() }
+    func execute(_ text: String) throws { _ = try run(text, []) }
+
+    private func run(_ text: String, _ arguments: [SQLValue]) throws -> SQLResult {
+        let statement = try database.cachedStatement(sql: text).sqliteStatement
+        // Whatever happens, the statement is ready for its next use, and holds neither a lock nor what was bound.
+        defer {
+            sqlite3_reset(statement)
+            sqlite3_clear_bindings(statement)
+        }
+        guard sqlite3_bind_parameter_count(statement) == Int32(arguments.count) else {
+            throw StoreFault.damaged("a statement wants another number of arguments")
+        }
+        for (index, argument) in arguments.enumerated() {
+            let code = argument.bind(to: statement, at: Int32(index + 1))
+            guard code == SQLITE_OK else { throw fault(code, text) }
+        }
+        let columns = sqlite3_column_count(statement)
+        var rows: [SQLRow] = []
+        while true {
+            let code = sqlite3_step(statement)
+            switch code {
+            case SQLITE_ROW: rows.append(SQLRow((0..<columns).map { SQLValue(column: $0, of: statement) }))
+            case SQLITE_DONE:
+                let changes = columns == 0 ? Int(sqlite3_changes64(database.sqliteConnection)) : 0
+                return SQLResult(rows: rows, changes: changes)
+            default: throw fault(code, text)
+            }
+        }
+    }
+
+    private func fault(_ code: Int32, _ text: String) -> DatabaseError {
+        DatabaseError(
+            resultCode: ResultCode(rawValue: code),
+            message: sqlite3_errmsg(database.sqliteConnection).map { String(cString: $0) },
+            sql: text
+        )
+    }
 }
 
 extension SQLValue {
-    fileprivate var databaseValue: DatabaseValue {
+    /// Tells SQLite to copy what it is given before the call returns.
+    private static var transient: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
+
+    fileprivate func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         switch self {
-        case .null: .null
-        case .integer(let number): number.databaseValue
-        case .text(let text): text.databaseValue
-        case .bytes(let bytes): Data(bytes).databaseValue
+        case .null: return sqlite3_bind_null(statement, index)
+        case .integer(let number): return sqlite3_bind_int64(statement, index, number)
+        case .text(var text):
+            return text.withUTF8 { utf8 in
+                utf8.withMemoryRebound(to: CChar.self) { characters in
+                    guard let first = characters.baseAddress else {
+                        return sqlite3_bind_text(statement, index, "", 0, SQLValue.transient)
+                    }
+                    return sqlite3_bind_text(
+                        statement,
+                        index,
+                        first,
+                        Int32(clamping: characters.count),
+                        SQLValue.transient
+                    )
+                }
+            }
+        case .bytes(let bytes):
+            // Without an address SQLite would bind NULL.
+            if bytes.isEmpty { return sqlite3_bind_zeroblob(statement, index, 0) }
+            return bytes.withUnsafeBytes {
+                sqlite3_bind_blob(statement, index, $0.baseAddress, Int32(clamping: $0.count), SQLValue.transient)
+            }
         }
     }
 
     /// A floating-point column does not exist in the schema; it reads as text, which no reader of an integer accepts.
-    fileprivate init(_ value: DatabaseValue) {
-        switch value.storage {
-        case .null: self = .null
-        case .int64(let number): self = .integer(number)
-        case .double(let number): self = .text(String(number))
-        case .string(let text): self = .text(text)
-        case .blob(let data): self = .bytes(Array(data))
+    fileprivate init(column: Int32, of statement: OpaquePointer) {
+        switch sqlite3_column_type(statement, column) {
+        case SQLITE_NULL: self = .null
+        case SQLITE_INTEGER: self = .integer(sqlite3_column_int64(statement, column))
+        case SQLITE_BLOB:
+            let start = sqlite3_column_blob(statement, column)
+            let count = Int(sqlite3_column_bytes(statement, column))
+            self = .bytes(Array(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)))
+        default:
+            let start = sqlite3_column_text(statement, column)
+            let count = Int(sqlite3_column_bytes(statement, column))
+            let utf8 = UnsafeBufferPointer(start: start, count: start == nil ? 0 : count)
+            self = .text(String(decoding: utf8, as: UTF8.self))
         }
     }
 }

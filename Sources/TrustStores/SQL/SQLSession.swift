@@ -146,6 +146,11 @@ package protocol SQLEngine: Sendable {
         _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
     ) async throws -> Outcome
 
+    /// Reads a few rows by their keys: soon done, so that an engine may do it on the caller's thread.
+    func look<Outcome: Sendable>(
+        _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
+    ) async throws -> Outcome
+
     /// Finishes what was begun and closes.
     func close() async
 }

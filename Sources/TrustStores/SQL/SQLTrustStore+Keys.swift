@@ -6,7 +6,7 @@ public import Foundation
 
 extension SQLTrustStore {
     public func key(_ id: KeyIdentifier) async throws -> StoredKey? {
-        try await engine.read { session in try session.key(id) }
+        try await engine.look { session in try session.key(id) }
     }
 
     public func insert(

@@ -14,7 +14,7 @@ extension SQLTrustStore {
 
     public func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
         let name = SpentName(challenge)
-        return try await engine.read { session in try session.isSpent(name) }
+        return try await engine.look { session in try session.isSpent(name) }
     }
 
     private func spend(_ name: SpentName, at instant: Date) async throws -> SpendOutcome {
