@@ -62,6 +62,20 @@ public struct AssertionVerifier: Sendable {
         }
     }
 
+    /// Judges an assertion that was read before.
+    package func verify(
+        _ object: AssertionObject,
+        publicKey: AttestationPublicKey,
+        clientDataHash: ClientDataHash,
+        previousCounter: UInt32
+    ) -> AssertionVerdict {
+        do throws(Refusal) {
+            return .accepted(try judge(object, publicKey, clientDataHash, previousCounter))
+        } catch {
+            return .refused(error)
+        }
+    }
+
     /// Apple's steps ("Validating apps that connect to your server", the assertion list, read 2026-11-21). The challenge inside the
     /// client data, Apple's step 6, belongs to whoever issued it.
     private func judge(

@@ -29,10 +29,10 @@ public struct RiskScore: Sendable, Equatable {
     /// Adds up what the signals say.
     public init(_ signals: RiskSignals) {
         var found: [RiskContribution] = []
-        func add(_ code: Code, _ points: Int, _ message: String) {
+        func add(_ code: Code, _ points: Int, _ message: @autoclosure () -> String) {
             if points > 0 {
                 let points = min(points, RiskScore.largestContribution)
-                found.append(RiskContribution(code: code, points: points, message: message))
+                found.append(RiskContribution(code: code, points: points, message: message()))
             }
         }
         let unsupported = min(max(0, signals.unsupportedReports), 1_000)

@@ -8,11 +8,38 @@ import FoundationEssentials
 package enum Base64 {
     /// Standard alphabet, padded, no white space, no stray bits in the last character.
     package static func decode(_ text: String) -> [UInt8]? {
-        guard text.utf8.count % 4 == 0, let data = Data(base64Encoded: text), data.base64EncodedString() == text else {
-            return nil
-        }
-        return Array(data)
+        var text = text
+        return text.withUTF8 { decode($0) }
     }
+
+    private static func decode(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
+        guard text.count % 4 == 0 else { return nil }
+        let padding = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count / 4 * 3)
+        var bits: UInt32 = 0
+        var count: UInt32 = 0
+        for character in text.dropLast(padding) {
+            let value = values[Int(character)]
+            guard value < 64 else { return nil }
+            bits = bits << 6 | UInt32(value)
+            count += 6
+            guard count >= 8 else { continue }
+            count -= 8
+            bytes.append(UInt8(truncatingIfNeeded: bits >> count))
+        }
+        // The bits that pad the last character are zero, and there are as many as the padding says.
+        guard bits & (1 << count - 1) == 0, Int(count) == padding * 2 else { return nil }
+        return bytes
+    }
+
+    /// The value of each character of the standard alphabet, by its ASCII code; 255 for all others.
+    private static let values: [UInt8] = {
+        var values = [UInt8](repeating: 255, count: 256)
+        let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+        for (value, character) in alphabet.utf8.enumerated() { values[Int(character)] = UInt8(value) }
+        return values
+    }()
 
     package static func encode(_ bytes: some Sequence<UInt8>) -> String { Data(bytes).base64EncodedString() }
 

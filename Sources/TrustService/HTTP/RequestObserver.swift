@@ -16,12 +16,18 @@ package struct RequestObserver: Sendable {
     private struct Known {
         var counters: [Name: Counter] = [:]
         var timers: [String: Timer] = [:]
+        var counts: [Count: Counter] = [:]
     }
 
     private struct Name: Hashable {
         let operation: String
         let status: Int
         let code: Code?
+    }
+
+    private struct Count: Hashable {
+        let label: String
+        let dimensions: [String]
     }
 
     package init(registry: PrometheusRegistry, log: Logger) {
@@ -71,7 +77,14 @@ package struct RequestObserver: Sendable {
 
     /// Counts something by its code.
     package func count(_ label: String, _ dimensions: [(String, String)] = [], by amount: Int = 1) {
-        Counter(label: "sealward.\(label)", dimensions: dimensions, factory: registry).increment(by: amount)
+        let name = Count(label: label, dimensions: dimensions.flatMap { [$0.0, $0.1] })
+        let counter = known.withLockedValue { known in
+            if let counter = known.counts[name] { return counter }
+            let counter = Counter(label: "sealward.\(label)", dimensions: dimensions, factory: registry)
+            if known.counts.count < PrometheusRegistry.seriesLimit { known.counts[name] = counter }
+            return counter
+        }
+        counter.increment(by: amount)
     }
 
     /// Sets a value that goes up and down.

@@ -146,6 +146,7 @@ struct ServiceResponder: HTTPResponder {
 
     static func isJSON(_ contentType: String?) -> Bool {
         guard let contentType else { return false }
+        if contentType == "application/json" { return true }
         let parts = contentType.lowercased().split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" } }
         guard parts.first == "application/json" else { return false }
         return parts.dropFirst().allSatisfy { part in

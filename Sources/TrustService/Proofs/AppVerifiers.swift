@@ -118,7 +118,7 @@ struct AppVerifiers: Sendable {
 
     /// Judges an assertion of a stored key.
     func assert(
-        _ bytes: [UInt8],
+        _ object: AssertionObject,
         by key: StoredKey,
         hash: ClientDataHash,
         above counter: UInt32
@@ -132,7 +132,7 @@ struct AppVerifiers: Sendable {
         } catch {
             throw Problem("internal.error", evidence: "the stored key cannot be read")
         }
-        switch verifier.verify(bytes, publicKey: publicKey, clientDataHash: hash, previousCounter: counter) {
+        switch verifier.verify(object, publicKey: publicKey, clientDataHash: hash, previousCounter: counter) {
         case .accepted(let assertion): return assertion
         case .refused(let why): throw Problem(why.code, evidence: why.reason)
         }

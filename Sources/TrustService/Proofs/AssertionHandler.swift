@@ -63,23 +63,28 @@ extension ServiceCore {
 
     /// Judges and commits one assertion: challenge, then signature, then counter and challenge in one transaction.
     func accept(_ presented: PresentedAssertion, _ app: App, _ call: Call) async throws -> AcceptedAssertion {
-        _ = try AssertionObject(decoding: presented.assertion)
+        let object = try AssertionObject(decoding: presented.assertion)
         let signed = try SignedInput.assertion(challenge: presented.challenge, clientData: presented.clientData)
         var binding = ChallengeBinding(purpose: .assert, app: app.settings.id, keyId: presented.keyId)
         // What nobody issued, or what has expired, is refused before the store is asked.
         let first = codec.read(signed.challenge, for: binding, at: call.now)
-        if case .refused(let refusal) = first, refusal != .binding { throw Problem(Code(rawValue: refusal.rawValue)) }
+        if first != .refused(.binding) { _ = try first.spendable() }
         guard let key = try await store.key(presented.keyId), key.app == app.settings.id else {
-            if case .refused(let refusal) = first { throw Problem(Code(rawValue: refusal.rawValue)) }
+            _ = try first.spendable()
             throw Problem("key.unknown")
         }
         // A challenge that was made for a user serves the keys of that user alone.
-        binding.user = key.user
-        let spendable = try read(signed.challenge, for: binding, at: call.now)
+        let spendable: SpendableChallenge
+        if let user = key.user {
+            binding.user = user
+            spendable = try read(signed.challenge, for: binding, at: call.now)
+        } else {
+            spendable = try first.spendable()
+        }
         if key.revokedAt != nil { throw Problem("key.revoked") }
         let strict = app.settings.counterMode == .strict
         let assertion = try app.verifiers.assert(
-            presented.assertion,
+            object,
             by: key,
             hash: signed.hash,
             above: strict ? key.counter : 0

@@ -47,10 +47,7 @@ struct ServiceCore: Sendable {
     ///
     /// - Throws: ``Problem`` with the code of the refusal.
     func read(_ challenge: [UInt8], for binding: ChallengeBinding, at now: Date) throws(Problem) -> SpendableChallenge {
-        switch codec.read(challenge, for: binding, at: now) {
-        case .valid(let challenge): return challenge
-        case .refused(let refusal): throw Problem(Code(rawValue: refusal.rawValue))
-        }
+        try codec.read(challenge, for: binding, at: now).spendable()
     }
 
     /// Turns a refusal into the answer of the app's mode, and counts it.
@@ -109,6 +106,18 @@ struct ServiceCore: Sendable {
             throw Problem("request.malformed", evidence: "keyId must be 32 bytes")
         }
         return keyId
+    }
+}
+
+extension ChallengeReading {
+    /// The challenge that may be spent.
+    ///
+    /// - Throws: ``Problem`` with the code of the refusal.
+    func spendable() throws(Problem) -> SpendableChallenge {
+        switch self {
+        case .valid(let challenge): return challenge
+        case .refused(let refusal): throw Problem(Code(rawValue: refusal.rawValue))
+        }
     }
 }
 
