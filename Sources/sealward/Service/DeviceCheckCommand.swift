@@ -122,7 +122,15 @@ struct DeviceCheckOptions: ParsableArguments {
 }
 
 struct DeviceCheckQuery: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "query", abstract: "Read the two bits.")
+    static let configuration = CommandConfiguration(
+        commandName: "query",
+        abstract: "Read the two bits.",
+        discussion: """
+            Example, against `sealward simulate apple --listen 127.0.0.1:8900 --team SIMTEAM001:SIMKEY0001 --key-folder .`:
+            sealward devicecheck query --team-id SIMTEAM001 --key-id SIMKEY0001 --key-file AuthKey_SIMKEY0001.p8 \
+            --device-token-file token.txt --base-url http://127.0.0.1:8900
+            """
+    )
 
     @OptionGroup var options: DeviceCheckOptions
 
@@ -142,7 +150,12 @@ struct DeviceCheckUpdate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "update",
         abstract: "Write the two bits.",
-        discussion: "Where only one bit is given, the other is read first and keeps its value."
+        discussion: """
+            Where only one bit is given, the other is read first and keeps its value.
+
+            Example: sealward devicecheck update --team-id SIMTEAM001 --key-id SIMKEY0001 \
+            --key-file AuthKey_SIMKEY0001.p8 --device-token-file token.txt --base-url http://127.0.0.1:8900 --bit0 true
+            """
     )
 
     @OptionGroup var options: DeviceCheckOptions
@@ -188,7 +201,11 @@ struct DeviceCheckUpdate: AsyncParsableCommand {
 struct DeviceCheckValidate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "validate",
-        abstract: "Ask whether a device token is genuine."
+        abstract: "Ask whether a device token is genuine.",
+        discussion: """
+            Example: sealward devicecheck validate --team-id SIMTEAM001 --key-id SIMKEY0001 \
+            --key-file AuthKey_SIMKEY0001.p8 --device-token-file token.txt --base-url http://127.0.0.1:8900
+            """
     )
 
     @OptionGroup var options: DeviceCheckOptions
