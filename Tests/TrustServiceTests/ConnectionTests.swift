@@ -12,28 +12,6 @@ import Testing
         try #require(URL(string: service.base)?.port)
     }
 
-    @Test func twoHundredHalfSentRequestsDelayNobody() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
-            let port = try port(service)
-            var held: [RawConnection] = []
-            for index in 0..<200 {
-                let connection = try RawConnection(port: port)
-                let head = "POST /v1/apps/shop/assertions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-                connection.send(index % 2 == 0 ? head : head + "Content-Length: 500\r\n\r\n{\"keyId\":")
-                held.append(connection)
-            }
-            // The fastest of them: other tests run beside this one.
-            var fastest = Duration.seconds(60)
-            for _ in 0..<20 {
-                let start = ContinuousClock.now
-                #expect(try await service.post("/v1/apps/shop/challenges", ["purpose": "assert"]).status == 201)
-                fastest = min(fastest, ContinuousClock.now - start)
-            }
-            #expect(fastest < .seconds(1))
-            #expect(held.count == 200)
-        }
-    }
-
     @Test func halfClosedRequestsAreAnswered() async throws {
         try await RunningService.with { (service: RunningService) async throws -> Void in
             let connection = try RawConnection(port: try port(service))

@@ -29,6 +29,12 @@ final class RawConnection {
         _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
+    /// Whether the other side still waits: it has neither answered nor closed.
+    var isWaiting: Bool {
+        var byte: UInt8 = 0
+        return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) < 0 && errno == EAGAIN
+    }
+
     /// No more will be sent; the answer can still come.
     func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
