@@ -6,13 +6,21 @@ public import Foundation
 
 /// A value of a property list or of JSON, parsed once: nothing past the parser handles untyped values.
 public indirect enum PropertyListValue: Sendable, Equatable {
+    /// A string.
     case string(String)
+    /// An integer of 64 bits.
     case integer(Int)
+    /// A floating-point number.
     case real(Double)
+    /// A boolean.
     case boolean(Bool)
+    /// A date.
     case date(Date)
+    /// Bytes.
     case data([UInt8])
+    /// Values in order.
     case array([PropertyListValue])
+    /// Values by key.
     case dictionary([String: PropertyListValue])
 
     /// The kind of the value in the words that people use, for messages: `a string`, `a dictionary`.

@@ -79,9 +79,16 @@ public struct Material: Sendable {
     }
 
     /// The body of a request with the holder's next assertion over client data that holds a fresh challenge.
-    public func assertionBody(_ holder: Holder) async throws -> String {
+    ///
+    /// - Parameter number: The challenge expires so many milliseconds later: as if it had been issued shortly before its use,
+    ///   and not all of them at one instant.
+    public func assertionBody(_ holder: Holder, number: Int) async throws -> String {
         let binding = ChallengeBinding(purpose: .assert, app: Material.appId)
-        let challenge = codec.issue(for: binding, expiresAt: now + 86_400, random: Material.random(16))
+        let challenge = codec.issue(
+            for: binding,
+            expiresAt: now + 86_400 + Double(number) / 1000,
+            random: Material.random(16)
+        )
         let clientData = Data(#"{"challenge":"\#(Data(challenge).base64EncodedString())","action":"pay"}"#.utf8)
         let assertion = try await holder.device.generateAssertion(
             holder.keyId.base64,

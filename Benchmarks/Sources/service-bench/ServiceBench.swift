@@ -66,7 +66,7 @@ struct ServiceBench {
         let holders = try await material.holders(connections, in: store)
         for (number, holder) in holders.enumerated() {
             var lines = ""
-            for _ in 0..<each { lines += try await material.assertionBody(holder) + "\n" }
+            for number in 0..<each { lines += try await material.assertionBody(holder, number: number) + "\n" }
             try Data(lines.utf8).write(to: folder.appendingPathComponent("bodies-\(number)"))
         }
         await store.close()
