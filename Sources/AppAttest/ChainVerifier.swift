@@ -50,7 +50,7 @@ struct ChainVerifier: Sendable {
         else {
             throw .untrusted("the intermediate does not lead to a trusted root")
         }
-        remembered.remember(authority, for: hash)
+        remembered.remember(authority, for: hash, at: instant)
         return authority
     }
 

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
+import FoundationEssentials
 import Synchronization
 
 /// Intermediates that were verified once, by the SHA-256 of their DER, so that each attestation costs one P-384 signature and not two.
 ///
 /// Only what was verified against the anchors enters, so nobody can fill it with certificates of their own. It is bounded all the
-/// same: the oldest leaves first. An intermediate that differs in one bit has another hash and is verified anew.
+/// same: what expired leaves first, then the oldest. An intermediate that differs in one bit has another hash and is verified anew.
 final class RememberedAuthorities: Sendable {
     private struct State {
         var authorities: [SHA256Digest: Authority] = [:]
@@ -23,8 +24,12 @@ final class RememberedAuthorities: Sendable {
         state.withLock { $0.authorities[hash] }
     }
 
-    func remember(_ authority: Authority, for hash: SHA256Digest) {
+    /// Keeps an intermediate that was verified at this time, and drops those that have expired by then.
+    func remember(_ authority: Authority, for hash: SHA256Digest, at instant: Date) {
         state.withLock { state in
+            let expired = state.authorities.filter { $0.value.notAfter < instant }
+            for known in expired.keys { state.authorities[known] = nil }
+            if !expired.isEmpty { state.order.removeAll { expired[$0] != nil } }
             if state.authorities.updateValue(authority, forKey: hash) == nil { state.order.append(hash) }
             while state.order.count > limit { state.authorities[state.order.removeFirst()] = nil }
         }
@@ -38,4 +43,6 @@ final class RememberedAuthorities: Sendable {
     }
 
     var count: Int { state.withLock { $0.authorities.count } }
+    /// How many are queued for leaving: always as many as are remembered.
+    var queued: Int { state.withLock { $0.order.count } }
 }

@@ -58,7 +58,10 @@ struct TrustAnchors: Sendable {
                 throw malformed("a trust root is a PEM CERTIFICATE, not \(document.discriminator.prefix(40))")
             }
             do {
-                let record = try CertificateRecord(der: document.derBytes[...])
+                let record: CertificateRecord
+                do { record = try CertificateRecord(der: document.derBytes[...]) } catch {
+                    throw ASN1Fault("a trust root cannot be read as a certificate: \(error.reason)")
+                }
                 guard record.isAuthority, let key = SigningKey(record) else {
                     throw ASN1Fault("a trust root is an authority with a P-256 or P-384 key")
                 }

@@ -95,6 +95,27 @@ package struct CertificateRecipe: Sendable {
     /// Changes the signature after it was made.
     package var adjustSignature: @Sendable ([UInt8]) -> [UInt8] = { $0 }
 
+    /// - Parameter serialNumber: big-endian.
+    package init(
+        serialNumber: [UInt8],
+        issuer: [UInt8],
+        subject: [UInt8],
+        notBefore: Date,
+        notAfter: Date,
+        keyInfo: [UInt8],
+        extensions: [CertificateExtension],
+        usesSHA384: Bool = false
+    ) {
+        self.serialNumber = serialNumber
+        self.issuer = issuer
+        self.subject = subject
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+        self.keyInfo = keyInfo
+        self.extensions = extensions
+        self.usesSHA384 = usesSHA384
+    }
+
     package func signed(by key: SimulatorKey) throws -> [UInt8] {
         let algorithm = CertificateRecipe.algorithm(sha384: usesSHA384)
         let list = extensions.map { item in

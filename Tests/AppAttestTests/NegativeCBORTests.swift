@@ -60,6 +60,12 @@ import Testing
         Case(9, "an indefinite x5c", "malformed.cbor") {
             replace(CBOR.text("x5c") + [0x82], CBOR.text("x5c") + [0x9F], in: $0)
         },
+        Case(9, "a certificate in pieces of indefinite length", "malformed.cbor") {
+            replace(CBOR.text("x5c") + [0x82, 0x59], CBOR.text("x5c") + [0x82, 0x5F, 0x59], in: $0)
+        },
+        Case(10, "a text of 15 bytes with its length in a byte of its own", "malformed.cbor") {
+            replace(format, CBOR.text("fmt") + [0x78, 0x0F] + Array("apple-appattest".utf8), in: $0)
+        },
         Case(10, "a length of two bytes in four", "malformed.cbor") {
             replace(CBOR.text("x5c") + [0x82, 0x59], CBOR.text("x5c") + [0x82, 0x5A, 0, 0], in: $0)
         },

@@ -211,6 +211,96 @@ import Testing
         #expect(verdict.step == 5)
     }
 
+    /// The object with other certificates, and where asked another format; everything else stays.
+    private static func object(
+        _ vector: AppleVector,
+        chain: [[UInt8]],
+        format: String = "apple-appattest"
+    ) throws -> [UInt8] {
+        let parsed = try AttestationObject(decoding: vector.bytes(vector.attestation))
+        let statement = CBOR.map([
+            (CBOR.text("x5c"), CBOR.array(chain.map(CBOR.bytes))),
+            (CBOR.text("receipt"), CBOR.bytes(Array(parsed.receipt))),
+        ])
+        return CBOR.map([
+            (CBOR.text("fmt"), CBOR.text(format)), (CBOR.text("attStmt"), statement),
+            (CBOR.text("authData"), CBOR.bytes(Array(parsed.authenticatorData.bytes))),
+        ])
+    }
+
+    /// Group 25: Apple's own sample with each other certificate of Apple's in place of the intermediate.
+    @Test func group25AnotherAuthorityOfApples() async throws {
+        let vector = try #require(AppleVector.all.first { $0.name == "apple-guide-2026-ios27" })
+        let parsed = try AttestationObject(decoding: vector.bytes(vector.attestation))
+        let own = parsed.certificates.map(Array.init)
+        let others = try Receipt(decoding: parsed.receipt).certificates
+        #expect(others.count == 3)
+        let verifier = AttestationVerifier(
+            apps: [try vector.app],
+            environment: try vector.world,
+            roots: .apple,
+            receiptRoots: .apple
+        )
+        func code(_ chain: [[UInt8]]) async throws -> String? {
+            await verifier.verify(
+                try NegativeChainTests.object(vector, chain: chain),
+                keyID: try vector.keyID,
+                clientDataHash: try vector.hash,
+                at: try vector.instant
+            ).code
+        }
+        #expect(try await code(own) == nil)
+        for other in others { #expect(try await code([own[0], other]) == "attest.chain.untrusted") }
+        // A leaf of Apple's that is no App Attest leaf, below its own authority and below App Attest's.
+        #expect(try await code([others[0], others[1]]) == "attest.chain.untrusted")
+        #expect(try await code([others[0], own[1]]) == "attest.chain.untrusted")
+    }
+
+    /// Group 26: a leaf with the right nonce below another root, as WebAuthn has it, under either name of the format.
+    @Test(arguments: [("apple", "attest.format.unknown"), ("apple-appattest", "attest.chain.untrusted")])
+    func group26WebAuthn(_ format: String, _ code: String) async throws {
+        let stage = try Stage()
+        let root = SimulatorKey.p384(P384.Signing.PrivateKey())
+        let authority = SimulatorKey.p384(P384.Signing.PrivateKey())
+        func name(_ text: String) -> [UInt8] { SimulatedAuthority.name("SIMULATED WebAuthn " + text) }
+        var recipe = CertificateRecipe(
+            serialNumber: [1],
+            issuer: name("Root CA"),
+            subject: name("CA 1"),
+            notBefore: stage.authority.validity.lowerBound,
+            notAfter: stage.authority.validity.upperBound,
+            keyInfo: authority.keyInfo,
+            extensions: [.basicConstraints(authority: true, pathLength: 0), .keyUsage(0x06)],
+            usesSHA384: true
+        )
+        let intermediate = try recipe.signed(by: root)
+        recipe.subject = name("Root CA")
+        recipe.keyInfo = root.keyInfo
+        let anchor = try recipe.signed(by: root)
+        let object = try stage.authority.attest(stage.request, at: stage.instant) {
+            $0.format = CBOR.text(format)
+            $0.leaf.issuer = name("CA 1")
+            $0.leafSigner = authority
+            $0.adjustChain = { [$0[0], intermediate] }
+        }
+        .object
+        #expect(try await stage.verdict(object).code == code)
+        // Below its own root the chain is good, so it is the root that refuses it.
+        let verifier = AttestationVerifier(
+            apps: [try stage.identity],
+            environment: stage.environment,
+            roots: try AttestationRoots(pem: SimulatedAuthority.pem(anchor)),
+            receiptRoots: nil
+        )
+        let own = await verifier.verify(
+            object,
+            keyID: try stage.attestationKey.keyID,
+            clientDataHash: stage.hash,
+            at: stage.instant
+        )
+        #expect(own.code == (format == "apple" ? code : nil))
+    }
+
     /// Group 28: the intermediate's end, before and after it was remembered.
     @Test func group28ExpiredIntermediate() async throws {
         var random = SimulatorRandom(seed: 28)

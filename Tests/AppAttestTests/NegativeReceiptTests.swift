@@ -65,6 +65,28 @@ import Testing
         }
     }
 
+    /// Two authorities with the names of the signer's authority and its root, each of which signed the other.
+    private static let circle: [[UInt8]] = {
+        let keys = [SimulatorKey.p256(P256.Signing.PrivateKey()), .p256(P256.Signing.PrivateKey())]
+        let authority = try? Stage.sharedAuthority.get()
+        let names = [authority?.receiptCA.subject ?? [], authority?.receiptRoot.subject ?? []]
+        return [0, 1].compactMap { index in
+            let recipe = CertificateRecipe(
+                serialNumber: [0x77, UInt8(index)],
+                issuer: names[1 - index],
+                subject: names[index],
+                notBefore: SimulatedAuthority.defaultValidity.lowerBound,
+                notAfter: SimulatedAuthority.defaultValidity.upperBound,
+                keyInfo: keys[index].keyInfo,
+                extensions: [
+                    .basicConstraints(authority: true), .keyUsage(0x06),
+                    CertificateExtension(ASN1.apple(6, 2, 3), ASN1.null),
+                ]
+            )
+            return try? recipe.signed(by: keys[1 - index])
+        }
+    }()
+
     static let cases: [Case] = [
         Case(68, "an empty signature", "receipt.signature.invalid") { $0.adjustSignature = { _ in [] } },
         Case(70, "an authority without its marker", "receipt.chain.untrusted") {
@@ -73,6 +95,12 @@ import Testing
         Case(71, "no certificates", "receipt.signature.invalid") { $0.adjustCertificates = { _ in [] } },
         Case(71, "no root", nil) { $0.adjustCertificates = { Array($0.prefix(2)) } },
         Case(74, "the signer's certificate twice", nil) { $0.adjustCertificates = { [$0[0]] + $0 } },
+        Case(74, "authorities that certify each other", "receipt.chain.untrusted") { recipe in
+            recipe.adjustCertificates = { [$0[0]] + circle }
+        },
+        Case(74, "the signer certifies itself", "receipt.chain.untrusted") { recipe in
+            recipe.adjustCertificates = { [$0[0], $0[0]] }
+        },
         Case(74, "certificates in another order", nil) { $0.adjustCertificates = { $0.reversed() } },
         Case(74, "17 certificates", "malformed.receipt") {
             $0.adjustCertificates = { $0 + [[UInt8]](repeating: $0[0], count: 14) }
@@ -108,6 +136,17 @@ import Testing
                 return message
             }
         },
+        Case(82, "a chunk that claims less", "malformed.receipt") {
+            $0.adjustMessage = { message in
+                var message = message
+                if let start = message.indices.first(where: { message[$0...].starts(with: [0x24, 0x80, 0x04, 0x82]) }) {
+                    message[start + 5] -= 1
+                }
+                return message
+            }
+        },
+        Case(82, "no end of the contents", "malformed.receipt") { $0.adjustMessage = { $0.dropLast(2) } },
+        Case(82, "one end of the contents too many", "malformed.receipt") { $0.adjustMessage = { $0 + [0, 0] } },
         Case(82, "a byte after the end", "malformed.receipt") { $0.adjustMessage = { $0 + [0] } },
         Case(82, "the content is nested deeper", "malformed.receipt") {
             $0.adjustMessage = { message in
