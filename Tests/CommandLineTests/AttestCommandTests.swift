@@ -20,20 +20,9 @@ import Testing
         func string(_ name: String) -> String? { json[name] as? String }
     }
 
-    /// The program beside the tests.
-    static let program: URL = {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let folders = [
-            Bundle.main.bundleURL, root.appending(path: ".build/debug"), root.appending(path: ".build/release"),
-        ]
-        let files = folders.map { $0.appending(path: "sealward") }
-        return files.first { FileManager.default.isExecutableFile(atPath: $0.path) } ?? files[1]
-    }()
-
     static func run(_ arguments: [String]) throws -> Result {
         let process = Process()
-        process.executableURL = program
+        process.executableURL = BuiltProgram.url
         process.arguments = arguments
         let output = Pipe()
         let errors = try TemporaryDirectory()
@@ -158,6 +147,31 @@ import Testing
     ])
     func badOptionsAreUsage(_ changes: [String: String]) throws {
         #expect(try verify("attestation", changing: changes).status == 64)
+    }
+
+    /// RFC 3339 as it is written, and no day that does not exist.
+    @Test(
+        arguments: [
+            ("2026-11-21T12:00:00Z", 0), ("2026-11-21t12:00:00.25z", 0), ("2026-11-21T13:30:00+01:30", 0),
+            ("2026-11-20T21:00:00.123456789-15:00", 0), ("2026-02-30T12:00:00Z", 64), ("2027-02-29T12:00:00Z", 64),
+            ("2028-02-29T12:00:00Z", 1), ("2026-11-21T24:00:00Z", 64), ("2026-11-21T12:60:00Z", 64),
+            ("2026-11-21T12:00:00", 64), ("2026-11-21", 64), ("2026-11-21 12:00:00Z", 64), ("1795262400", 64),
+            ("12026-11-21T12:00:00Z", 64), ("2026-11-21T12:00:00+0130", 64), ("2026-11-21T12:00:00.Z", 64),
+            ("2026-13-01T12:00:00Z", 64), ("2026-00-10T12:00:00Z", 64), ("-2026-11-21T12:00:00Z", 64),
+        ] as [(String, Int32)]
+    )
+    func timesAreRFC3339(_ time: String, _ status: Int32) throws {
+        #expect(try verify("attestation", changing: ["--at": time]).status == status)
+    }
+
+    /// The file is named, the place and the mend said.
+    @Test(arguments: ["", "junk", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
+    func aTrustRootThatIsNoneIsNamed(_ text: String) throws {
+        try write(Array(text.utf8), "bad.pem")
+        let result = try verify("attestation", changing: ["--trust-root": folder.path("bad.pem")])
+        #expect(result.status == 2)
+        #expect(result.output.isEmpty)
+        #expect(result.errors.contains("bad.pem: a trust root"), "\(result.errors)")
     }
 
     @Test(

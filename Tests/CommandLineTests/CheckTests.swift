@@ -14,7 +14,7 @@ struct CheckTests {
         let errors: String
     }
 
-    static let program = LoopbackServers.repository + "/.build/debug/sealward"
+    static let program = BuiltProgram.url.path
 
     static func sealward(_ arguments: [String], input: String? = nil) throws -> Run {
         try run(program, arguments, input: input)
@@ -173,7 +173,7 @@ struct CheckTests {
         try Data().write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: LoopbackServers.repository + "/.build/debug/sealward")
+        process.executableURL = BuiltProgram.url
         process.arguments = [
             "ats", "check", "--format", "jsonl", "--ca-file", servers.authority, silent.url, modern.url, "--resolve",
             silent.resolve, "--resolve", modern.resolve, "--connect-timeout", "60", "--timeout", "60",

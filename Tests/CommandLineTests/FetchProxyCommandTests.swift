@@ -132,7 +132,7 @@ struct ProxyCommandTests {
     @Test func servesAndEndsWithASummary() async throws {
         let servers = try #require(LoopbackServers.shared)
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: LoopbackServers.repository + "/.build/debug/sealward")
+        process.executableURL = BuiltProgram.url
         process.arguments =
             ["ats", "proxy", "--listen", "127.0.0.1:0", "--ca-file", servers.authority, "--format", "json"]
             + servers.resolveEntries.flatMap { ["--resolve", $0] }

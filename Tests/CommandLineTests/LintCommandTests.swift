@@ -25,10 +25,8 @@ import Testing
 
     /// Runs the built program in the test's folder.
     private func sealward(_ arguments: [String], input: String = "") throws -> Run {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
         let process = Process()
-        process.executableURL = root.appendingPathComponent(".build/debug/sealward")
+        process.executableURL = BuiltProgram.url
         process.arguments = ["ats"] + arguments
         process.currentDirectoryURL = folder.url
         let (stdin, stdout) = (Pipe(), Pipe())

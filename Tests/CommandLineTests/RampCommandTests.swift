@@ -9,7 +9,7 @@ import Testing
     /// Runs `sealward ramp` and gives its status and standard output.
     static func ramp(_ arguments: [String]) throws -> (status: Int32, output: Data) {
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: LoopbackServers.repository + "/.build/debug/sealward")
+        process.executableURL = BuiltProgram.url
         process.arguments = ["ramp"] + arguments
         let pipe = Pipe()
         process.standardOutput = pipe

@@ -15,7 +15,7 @@ import Testing
         /// Starts `sealward` and waits until it says where it listens.
         init(_ arguments: [String], in folder: TemporaryDirectory) async throws {
             process = Process()
-            process.executableURL = AttestCommandTests.program
+            process.executableURL = BuiltProgram.url
             process.arguments = arguments
             let log = folder.path("log-\(UUID().uuidString)")
             _ = FileManager.default.createFile(atPath: log, contents: nil)

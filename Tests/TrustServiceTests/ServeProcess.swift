@@ -5,6 +5,7 @@ import DeviceSimulator
 import Foundation
 import Glibc
 import NIOConcurrencyHelpers
+import TestSupport
 import TrustStores
 
 @testable import TrustService
@@ -19,7 +20,7 @@ final class ServeProcess: Sendable {
         .deletingLastPathComponent()
     static let program =
         ProcessInfo.processInfo.environment["SEALWARD_PROGRAM"].map { URL(fileURLWithPath: $0) }
-        ?? root.appendingPathComponent(".build/debug/sealward")
+        ?? BuiltProgram.url
     static var isBuilt: Bool { FileManager.default.isExecutableFile(atPath: program.path) }
 
     /// Writes a configuration with the simulator's roots into a folder.

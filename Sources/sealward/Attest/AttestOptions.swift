@@ -119,9 +119,10 @@ enum AttestInput {
         }
     }
 
-    /// Reads one or more PEM certificates for `--trust-root`.
-    static func pem(_ path: String) throws -> String {
-        String(decoding: try CommandIO.read(path, limit: 1 << 20), as: UTF8.self)
+    /// Reads one or more PEM certificates for `--trust-root` and makes roots of them, with faults that name the file.
+    static func roots<Roots>(_ path: String, _ make: (String) throws(MalformedInput) -> Roots) throws -> Roots {
+        let pem = String(decoding: try CommandIO.read(path, limit: 1 << 20), as: UTF8.self)
+        do throws(MalformedInput) { return try make(pem) } catch { throw error.fault(in: path) }
     }
 }
 

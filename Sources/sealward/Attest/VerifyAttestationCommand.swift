@@ -79,12 +79,11 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let pem = try trustRoot.map(AttestInput.pem)
             let verifier = AttestationVerifier(
                 apps: [judgement.appId.app],
                 environment: environment.environment,
-                roots: try pem.map { try AttestationRoots(pem: $0) } ?? .apple,
-                receiptRoots: try pem.map { try ReceiptRoots(pem: $0) } ?? .apple,
+                roots: try trustRoot.map { try AttestInput.roots($0, AttestationRoots.init(pem:)) } ?? .apple,
+                receiptRoots: try trustRoot.map { try AttestInput.roots($0, ReceiptRoots.init(pem:)) } ?? .apple,
                 policy: policy
             )
             let verdict: AttestationVerdict

@@ -35,7 +35,7 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let roots = try trustRoot.map { try ReceiptRoots(pem: AttestInput.pem($0)) } ?? .apple
+            let roots = try trustRoot.map { try AttestInput.roots($0, ReceiptRoots.init(pem:)) } ?? .apple
             let input = try AttestInput.read(file)
             var receipt: Receipt?
             let verdict: ReceiptVerdict

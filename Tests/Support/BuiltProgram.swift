@@ -1,0 +1,19 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// The `sealward` that was built with the tests: beside their own executable, whatever folder the build went to.
+public enum BuiltProgram {
+    public static let url: URL = {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let tests = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        let folders = [tests, root.appendingPathComponent(".build/debug")]
+        let files = folders.map { $0.appendingPathComponent("sealward") }
+        return files.first { FileManager.default.isExecutableFile(atPath: $0.path) } ?? files[1]
+    }()
+
+    /// Whether the tests were built with a sanitizer, which takes memory and time of its own.
+    public static let isSanitized = dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
+}
