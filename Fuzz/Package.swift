@@ -29,6 +29,14 @@ let package = Package(
             name: "fuzz-certificate",
             dependencies: ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
         ),
+        .executableTarget(
+            name: "fuzz-archive",
+            dependencies: ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+        ),
+        .executableTarget(
+            name: "fuzz-executable",
+            dependencies: ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+        ),
         .executableTarget(name: "fuzz-plist", dependencies: [.product(name: "ATSLint", package: "sealward")]),
         .executableTarget(name: "every-bit", dependencies: [.product(name: "AppAttest", package: "sealward")]),
     ]

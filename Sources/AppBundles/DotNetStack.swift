@@ -17,7 +17,7 @@ package struct DotNetStack: Sendable, Equatable {
     ///
     /// The properties are those of the Apple SDKs: `MtouchHttpClientHandler` (iOS, tvOS, Mac Catalyst), `HttpClientHandler`
     /// (macOS) and the feature switch `UseNativeHttpHandler`. Without them the native handler is used, on macOS the managed one,
-    /// and in Xamarin.iOS projects, which name no target framework, the managed one.
+    /// and in Xamarin.iOS projects, which name no target framework, the managed one. `docs/dotnet.md` says what of this is UNVERIFIED.
     package init?(project text: String, name: String) {
         var explicit: (Handler, Int)?
         var feature: (Bool, Int)?

@@ -6,8 +6,9 @@ import Foundation
 
 /// Every single-bit flip of every valid attestation that is there, and every truncation, in a release build.
 ///
-/// Outside the receipt each flip is refused, also when the intermediate was remembered. Inside it the key stands and the receipt's own
-/// verdict is a refusal. Each truncation is malformed. The run ends with status 1 where anything else happens.
+/// Outside the receipt each flip is refused, by a verifier that remembers the intermediate and by one that never saw it, with the same
+/// code. Inside it the key stands and the receipt's own verdict is a refusal. Each truncation is malformed. The run ends with status 1
+/// where anything else happens. Two objects are tried at a time.
 ///
 ///     Fuzz/.build/release/every-bit [FOLDER...]
 @main
@@ -37,17 +38,28 @@ struct EveryBit {
             folders += [ProcessInfo.processInfo.environment["SEALWARD_VECTORS"] ?? "../../shared/vectors/appattest"]
         }
         var seen: Set<String> = []
-        var failures = 0
+        var vectors: [Vector] = []
         for folder in folders {
             for name in ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted() {
                 guard name.hasSuffix(".json"), seen.insert(name).inserted,
                     let data = try? Data(contentsOf: URL(fileURLWithPath: folder).appending(path: name)),
                     let vector = try? JSONDecoder().decode(Vector.self, from: data), vector.attestation != nil
                 else { continue }
-                failures += try await judge(vector)
+                vectors.append(vector)
             }
         }
         guard !seen.isEmpty else { throw Failed(description: "no objects found; name a folder") }
+        let failures = try await withThrowingTaskGroup(of: Int.self) { group in
+            var rest = vectors[...]
+            for vector in rest.prefix(2) { group.addTask { try await judge(vector) } }
+            rest = rest.dropFirst(2)
+            var failures = 0
+            for try await count in group {
+                failures += count
+                if let vector = rest.popFirst() { group.addTask { try await judge(vector) } }
+            }
+            return failures
+        }
         if failures > 0 { exit(1) }
     }
 
@@ -62,14 +74,13 @@ struct EveryBit {
             let environment = vector.environment.flatMap(AttestationEnvironment.init(rawValue:)),
             let instant = vector.validAt.flatMap(date)
         else { throw Failed(description: vector.name) }
-        let verifier = AttestationVerifier(
-            apps: [try AppIdentity(vector.appId)],
-            environment: environment,
-            roots: .apple,
-            receiptRoots: .apple
-        )
-        func verdict(_ object: [UInt8]) async -> AttestationVerdict {
-            await verifier.verify(object, keyID: keyID, clientDataHash: hash, at: instant)
+        let app = try AppIdentity(vector.appId)
+        func fresh(receiptRoots: ReceiptRoots?) -> AttestationVerifier {
+            AttestationVerifier(apps: [app], environment: environment, roots: .apple, receiptRoots: receiptRoots)
+        }
+        let remembering = fresh(receiptRoots: .apple)
+        func verdict(_ object: [UInt8], _ verifier: AttestationVerifier? = nil) async -> AttestationVerdict {
+            await (verifier ?? remembering).verify(object, keyID: keyID, clientDataHash: hash, at: instant)
         }
         guard case .accepted(let key) = await verdict(object) else {
             print("\(vector.name): not accepted as it is")
@@ -78,6 +89,7 @@ struct EveryBit {
         let receipt = range(of: key.receipt, in: object)
         let receiptIsGood = key.receiptVerdict?.refusal == nil
         var failures = 0
+        var unremembered = 0
         func fail(_ sentence: String) {
             failures += 1
             if failures < 20 { print("\(vector.name): \(sentence)") }
@@ -96,7 +108,16 @@ struct EveryBit {
                         fail("bit \(bit) of byte \(index) changes nothing in the receipt's verdict")
                     }
                 case .refused(let refusal):
-                    if receipt.contains(index) { fail("byte \(index) of the receipt takes the key along: \(refusal)") }
+                    if receipt.contains(index) {
+                        fail("byte \(index) of the receipt takes the key along: \(refusal)")
+                        continue
+                    }
+                    unremembered += 1
+                    guard case .refused(let other) = await verdict(changed, fresh(receiptRoots: nil)) else {
+                        fail("bit \(bit) of byte \(index) changes nothing where nothing is remembered")
+                        continue
+                    }
+                    if other != refusal { fail("bit \(bit) of byte \(index) has two verdicts: \(refusal), \(other)") }
                 }
             }
             if case .refused(let refusal) = await verdict(Array(object[..<index])),
@@ -106,7 +127,9 @@ struct EveryBit {
             }
             fail("\(index) bytes of it are not malformed")
         }
-        print("\(vector.name): \(object.count * 8) flips, \(object.count) truncations, \(failures) failures")
+        print(
+            "\(vector.name): \(object.count * 8) flips, \(unremembered) of them twice, \(object.count) truncations, \(failures) failures"
+        )
         return failures
     }
 
