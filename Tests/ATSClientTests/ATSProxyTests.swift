@@ -218,6 +218,8 @@ struct ATSProxyTests {
             #expect(answer.hasPrefix("HTTP/1.1 \(isMonitoring ? 200 : 403) "), "\(answer)")
             #expect(answer.contains("ats.local.blocked") == !isMonitoring)
             #expect(answer.contains("NSAllowsArbitraryLoads = true") == !isMonitoring)
+            let deadline = ContinuousClock.now + .seconds(5)
+            while await running.events.all.isEmpty, ContinuousClock.now < deadline { await Task.yield() }
             #expect(await running.events.all.map(\.result) == [isMonitoring ? .wouldRefuse : .refused])
         }
     }

@@ -82,7 +82,10 @@ struct AgreementTests {
                 }
                 running += 1
                 group.addTask {
-                    await verdict(server) == dictionary.letter(expectation) ? nil : expectation.kind
+                    // A machine that is busy makes servers late: what differs is asked once more.
+                    let wanted = dictionary.letter(expectation)
+                    if await verdict(server) == wanted { return nil }
+                    return await verdict(server) == wanted ? nil : expectation.kind
                 }
             }
             for await kind in group { if let kind { found.append(kind) } }

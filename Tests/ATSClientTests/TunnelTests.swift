@@ -28,6 +28,37 @@ struct TunnelTests {
     }
 
     @Test(
+        "2,000 tunnels leave descriptors and memory as they were",
+        .enabled(if: ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1")
+    )
+    func manyTunnels() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let server = try servers.server("modern")
+        try await RunningProxy.with(servers) { running in
+            @Sendable func open(_ count: Int) async {
+                await withTaskGroup(of: String.self) { group in
+                    for index in 0..<count {
+                        if index >= 16 { #expect(await group.next() == "200") }
+                        group.addTask {
+                            await RawConnection.status(
+                                port: running.port,
+                                send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\n\r\n"
+                            )
+                        }
+                    }
+                }
+            }
+            await open(500)
+            let before = (MisbehaviourTests.descriptors(), MisbehaviourTests.residentKilobytes())
+            await open(2_000)
+            let after = (MisbehaviourTests.descriptors(), MisbehaviourTests.residentKilobytes())
+            print("2,000 tunnels: descriptors and kilobytes \(before) before, \(after) after")
+            #expect(after.0 <= before.0 + 40)
+            #expect(after.1 - before.1 < 8_000)
+        }
+    }
+
+    @Test(
         "What is refused says why to every kind of program",
         arguments: [
             ("expired", "403", "ats.trust.expired"), ("tls11-only", "403", "ats.tls.version-too-low"),

@@ -93,6 +93,8 @@ struct AddressResolver: Sendable {
     /// Asks the system on a thread of its own kind, because the call blocks and cannot be stopped; nobody waits longer than `timeout`.
     private func asked(_ host: String, port: Int, _ timeout: TimeAmount) async throws -> [SocketAddress] {
         let answer = FirstResult<[SocketAddress]>()
+        let timer = loop.scheduleTask(in: timeout) { answer.end(.failure(ConnectFailure(.timeout))) }
+        defer { timer.cancel() }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 answer.wait(continuation)
@@ -100,7 +102,6 @@ struct AddressResolver: Sendable {
                     guard case .active = state else { return answer.end(.failure(CancellationError())) }
                     answer.end(Result { try AddressResolver.ask(host, port: port) })
                 }
-                loop.scheduleTask(in: timeout) { answer.end(.failure(ConnectFailure(.timeout))) }
             }
         } onCancel: {
             answer.end(.failure(CancellationError()))

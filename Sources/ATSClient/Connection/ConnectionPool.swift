@@ -35,6 +35,10 @@ final class ConnectionPool: Sendable {
     private struct Shared {
         let connection: HTTPConnection
         var streams: Int
+        /// When the last stream ended.
+        var restsSince = NIODeadline.now()
+        /// A timer runs that will look whether the connection is still needed.
+        var isTimed = false
     }
 
     private struct Host {
@@ -259,13 +263,17 @@ final class ConnectionPool: Sendable {
             if let waiter = state.hosts[key]?.waiters.popFirst() { return .serve(waiter) }
             state.hosts[key]?.shared[index].streams -= 1
             guard state.hosts[key]?.shared[index].streams == 0 else { return .goOn }
-            return state.isShutDown ? .close : .rest
+            if state.isShutDown { return .close }
+            state.hosts[key]?.shared[index].restsSince = .now()
+            if state.hosts[key]?.shared[index].isTimed == true { return .goOn }
+            state.hosts[key]?.shared[index].isTimed = true
+            return .rest
         }
         switch end {
         case .goOn: break
         case .serve(let waiter): waiter.continuation.resume(returning: Lease(connection: connection, isReused: true))
         case .close: connection.channel.close(promise: nil)
-        case .rest: connection.channel.eventLoop.scheduleTask(in: keepAlive) { self.closeIfUnused(connection) }
+        case .rest: timeRest(of: connection, until: .now() + keepAlive)
         }
     }
 
@@ -277,10 +285,25 @@ final class ConnectionPool: Sendable {
         case rest
     }
 
+    /// One timer for each connection, which goes with it: thousands of short streams leave no thousands of timers.
+    private func timeRest(of connection: HTTPConnection, until deadline: NIODeadline) {
+        let timer = connection.channel.eventLoop.scheduleTask(deadline: deadline) { self.closeIfUnused(connection) }
+        connection.channel.closeFuture.whenComplete { _ in timer.cancel() }
+    }
+
     private func closeIfUnused(_ connection: HTTPConnection) {
-        let isUnused = state.withLockedValue { state in
-            state.hosts[connection.key]?.shared.contains { $0.connection === connection && $0.streams == 0 } == true
+        let key = connection.key
+        let now = NIODeadline.now()
+        let (isUnused, again) = state.withLockedValue { state -> (Bool, NIODeadline?) in
+            guard let index = state.hosts[key]?.shared.firstIndex(where: { $0.connection === connection }),
+                let shared = state.hosts[key]?.shared[index]
+            else { return (false, nil) }
+            let end = shared.restsSince + keepAlive
+            if shared.streams == 0, end > now { return (false, end) }
+            state.hosts[key]?.shared[index].isTimed = false
+            return (shared.streams == 0, nil)
         }
+        if let again { timeRest(of: connection, until: again) }
         if isUnused { connection.channel.close(promise: nil) }
     }
 

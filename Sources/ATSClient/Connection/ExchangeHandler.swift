@@ -40,6 +40,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private var missedRead = false
     private var lastActivity = NIODeadline.now()
     private var timerAt: NIODeadline?
+    private var timer: Scheduled<Void>?
     /// Why the channel ended while nothing ran on it.
     private var endReason: ExchangeFailure.Reason?
 
@@ -59,6 +60,9 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         fail(.closedBeforeAnswer)
+        // A timer that waits for nothing would keep its memory for as long as its limit.
+        timer?.cancel()
+        timer = nil
         self.context = nil
     }
 
@@ -309,12 +313,15 @@ final class ExchangeHandler: ChannelDuplexHandler {
         guard next != .distantFuture else { return }
         if let timerAt, timerAt <= next { return }
         timerAt = next
-        context.eventLoop.assumeIsolated().scheduleTask(deadline: next) { [weak self] in self?.timerFired(next) }
+        timer?.cancel()
+        timer = context.eventLoop.assumeIsolated().scheduleTask(deadline: next) { [weak self] in self?.timerFired(next)
+        }
     }
 
     private func timerFired(_ deadline: NIODeadline) {
         guard timerAt == deadline else { return }
         timerAt = nil
+        timer = nil
         let now = NIODeadline.now()
         if let exchange {
             if let deadline = exchange.request.deadline, now >= deadline { return fail(.timeout) }

@@ -19,9 +19,10 @@ enum VettedSuites {
         .rsaWithAES128GCMSHA256, .rsaWithAES256CBCSHA, .rsaWithAES128CBCSHA, .rsaWith3DESCBCSHA,
     ]
 
-    /// The four that are missing; only the prober can offer them.
+    /// The four that are missing, and two with 3DES that only the system's own list has, where ATS is off; only the prober can offer them.
     static let unavailable: [CipherSuite] = [
         .ecdheECDSAWithAES256CBCSHA384, .ecdheRSAWithAES256CBCSHA384, .rsaWithAES256CBCSHA256, .rsaWithAES128CBCSHA256,
+        .ecdheECDSAWith3DESCBCSHA, .ecdheRSAWith3DESCBCSHA,
     ]
 
     /// BoringSSL offers these three by itself; they cannot be chosen.

@@ -30,7 +30,7 @@ public struct ProxySummary: Sendable {
     public let hosts: [Host]
     /// The value of NSAppTransportSecurity; empty where the defaults let everything through.
     public let dictionary: PropertyListValue
-    /// Each `host:port` that no dictionary lets through without code of the app, or that did not answer when it was asked again.
+    /// Each `host:port` that no exception lets through without code of the app, or that did not answer when it was asked again.
     public let impossible: [String]
 
     /// Finds the smallest exception for each host by asking it with narrower hellos first.

@@ -26,6 +26,7 @@ final class TunnelPair {
     private var frontMissedRead = false
     private var backMissedRead = false
     private var isClosed = false
+    private var idleTimer: Scheduled<Void>?
     private var closesAfterJudgement = false
 
     init(front: any Channel, back: any Channel, watch: TunnelWatch?, idleTimeout: TimeAmount) {
@@ -145,12 +146,14 @@ final class TunnelPair {
     fileprivate func close() {
         guard !isClosed else { return }
         isClosed = true
+        idleTimer?.cancel()
         frontContext = nil
         backContext = nil
         // What was taken from one side still reaches the other: an empty write is done when everything before it is.
         for channel in [front, back] {
             channel.writeAndFlush(ByteBuffer()).whenComplete { _ in channel.close(promise: nil) }
-            channel.eventLoop.scheduleTask(in: idleTimeout) { channel.close(promise: nil) }
+            let timer = channel.eventLoop.scheduleTask(in: idleTimeout) { channel.close(promise: nil) }
+            channel.closeFuture.whenComplete { _ in timer.cancel() }
         }
     }
 
@@ -164,7 +167,7 @@ final class TunnelPair {
     }
 
     private func armIdle() {
-        front.eventLoop.assumeIsolated().scheduleTask(in: idleTimeout) { [weak self] in
+        idleTimer = front.eventLoop.assumeIsolated().scheduleTask(in: idleTimeout) { [weak self] in
             guard let self, !self.isClosed else { return }
             if NIODeadline.now() - self.lastActivity >= self.idleTimeout { return self.close() }
             self.armIdle()

@@ -44,7 +44,7 @@ enum ProxyReport {
         if summary.hosts.isEmpty { return "Nothing passed through the proxy.\n" }
         lines.append("The smallest NSAppTransportSecurity dictionary that lets these hosts load:")
         lines.append(json(summary.dictionary).rendered())
-        for host in summary.impossible { lines.append("No dictionary alone lets \(FetchReport.clean(host)) load.") }
+        for host in summary.impossible { lines.append("No exception alone lets \(FetchReport.clean(host)) load.") }
         return lines.joined(separator: "\n") + "\n"
     }
 

@@ -1,0 +1,35 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import TLSFacts
+import Testing
+
+@testable import ATSClient
+
+/// What the client asks its TLS library for: an unknown suite would end the process.
+struct OfferTests {
+    private static let dictionaries = [
+        "{}", "{\"NSAllowsArbitraryLoads\":true}",
+        Fixture.exception("\"NSExceptionRequiresForwardSecrecy\":false"),
+        Fixture.exception("\"NSExceptionMinimumTLSVersion\":\"TLSv1.0\",\"NSExceptionRequiresForwardSecrecy\":false"),
+        Fixture.exception("\"NSExceptionMinimumTLSVersion\":\"TLSv1.3\""),
+        Fixture.exception("\"NSExceptionAllowsInsecureHTTPLoads\":true,\"NSExceptionRequiresForwardSecrecy\":false"),
+    ]
+
+    @Test("Whatever system and dictionary: only suites of the vetted table are offered", arguments: OSProfile.all)
+    func vetted(_ profile: OSProfile) throws {
+        for json in Self.dictionaries {
+            let policy = try Fixture.policy(json, os: profile.id)
+            let requirements = policy.decide(try LoadURL("https://api.example.com/")).requirements
+            let offer = TLSOffer(requirements, protocols: ["h2", "http/1.1"])
+            #expect(Set(offer.suites).isSubset(of: VettedSuites.upToTLS12), "\(profile.id) \(json)")
+            #expect(Set(offer.suites).isDisjoint(with: VettedSuites.unavailable))
+            // Nothing that the policy allows is left out but what the library lacks.
+            let missing = Set(requirements.suites).subtracting(offer.suites).subtracting(VettedSuites.tls13)
+            #expect(missing.isSubset(of: VettedSuites.unavailable), "\(profile.id) \(json): \(missing)")
+            if offer.isPossible { _ = try TLSOffer.Contexts().context(for: offer) }
+        }
+        _ = try TLSOffer.Contexts().context(for: TLSOffer(everythingWith: ["h2"]))
+    }
+}
