@@ -32,7 +32,7 @@ struct ServiceBench {
         }
         let beside = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
         let program = value("--program") ?? beside.appendingPathComponent("sealward").path
-        let connections = value("--connections").flatMap(Int.init) ?? 64
+        let connections = value("--connections").flatMap(Int.init) ?? 128
         let seconds = value("--seconds").flatMap(Int.init) ?? 3
         let each = value("--each").flatMap(Int.init) ?? seconds * 30_000 / connections
         let folder = URL(fileURLWithPath: value("--folder") ?? FileManager.default.currentDirectoryPath)
