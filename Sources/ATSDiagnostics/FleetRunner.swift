@@ -26,26 +26,28 @@ package struct FleetRunner: Sendable {
     package func run(
         _ targets: [CheckTarget],
         each: (Int, TargetReport) async throws -> Void
-    ) async rethrows {
-        try await withThrowingTaskGroup(of: (Int, TargetReport)?.self) { group in
-            var next = 0
-            func start() {
-                guard next < targets.count else { return }
-                let index = next
-                next += 1
-                let executor = executors.isEmpty ? nil : executors[index % executors.count]
+    ) async throws {
+        let queue = ReportQueue(targets: targets.count, capacity: concurrency)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for worker in 0..<min(concurrency, targets.count) {
+                let executor = executors.isEmpty ? nil : executors[worker % executors.count]
+                queue.begin()
                 group.addTask(executorPreference: executor) { [diagnose] in
-                    if Task.isCancelled { return nil }
-                    let report = await diagnose(targets[index])
-                    return Task.isCancelled ? nil : (index, report)
+                    // The next target begins where the last one ended, on the same thread, while that one is written down.
+                    while !Task.isCancelled, let index = queue.take() {
+                        let report = await diagnose(targets[index])
+                        if Task.isCancelled { break }
+                        await queue.put(index, report)
+                    }
+                    queue.end()
                 }
             }
-            for _ in 0..<concurrency { start() }
-            while let finished = try await group.next() {
-                guard let (index, report) = finished else { continue }
-                // The next target is asked while this one is written down.
-                if !Task.isCancelled { start() }
-                try await each(index, report)
+            do {
+                while let (index, report) = await queue.next() { try await each(index, report) }
+            } catch {
+                queue.close()
+                group.cancelAll()
+                throw error
             }
         }
     }

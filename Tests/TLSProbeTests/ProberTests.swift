@@ -167,6 +167,16 @@ import Testing
             #expect(NameResolver.Override(wrong) == nil)
         }
         #expect(NameResolver.Override("a:*:[::1]")?.address == "::1")
+        // For this port before every port before every host.
+        let texts = ["*:443:192.0.2.1", "a.example:*:192.0.2.2", "a.example:443:192.0.2.3"]
+        let several = NameResolver(overrides: texts.compactMap(NameResolver.Override.init))
+        for (host, port, expected) in [
+            ("b.example", 443, ["192.0.2.1"]), ("a.example", 444, ["192.0.2.2"]),
+            ("A.example", 443, ["192.0.2.3", "192.0.2.2"]),
+        ] {
+            let found = await several.resolve(host: host, port: port)
+            #expect(found == .addresses(try expected.map { try SocketAddress(ipAddress: $0, port: port) }))
+        }
         guard case .addresses(let local) = await NameResolver().resolve(host: "localhost", port: 1) else {
             Issue.record("localhost has no address")
             return

@@ -162,7 +162,9 @@ extension Offer {
             suites: suites,
             groups: groups,
             signatureSchemes: signatureSchemes,
-            serverName: serverName
+            serverName: serverName,
+            // One share, as Apple's clients send; a server that wants another group asks for it.
+            keyShareGroups: [.x25519]
         )
     }
 }
