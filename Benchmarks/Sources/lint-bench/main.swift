@@ -78,7 +78,8 @@ struct NoWork: Error, CustomStringConvertible { let description: String }
 
 /// A program that found nothing in lists that are full of faults did not do the work that is timed.
 func requireWork() throws {
-    let report = try json(sealward, ["ats", "lint", folder.path, "--format", "json"])["files"] as? [[String: Any]] ?? []
+    let files = try json(sealward, ["ats", "lint", folder.path, "--format", "json"])["files"]
+    let report = files as? [[String: Any]] ?? []
     let findings = report.map { ($0["findings"] as? [[String: Any]] ?? []).compactMap { $0["rule"] as? String } }
     // Each list: plain HTTP to one host, and a version of TLS that is none at another.
     guard findings.count == 1_000, findings.allSatisfy({ $0.contains("ATS015") && $0.count >= 3 }) else {
@@ -91,7 +92,9 @@ try requireWork()
 let bare = try best(of: 5) {
     for file in files {
         let list = try PropertyListSerialization.propertyList(from: Data(contentsOf: file), options: [], format: nil)
-        guard (list as? [String: Any])?["NSAppTransportSecurity"] != nil else { throw NoWork(description: "a list is not read") }
+        guard (list as? [String: Any])?["NSAppTransportSecurity"] != nil else {
+            throw NoWork(description: "a list is not read")
+        }
     }
 }
 // 1 is what says that there were errors; anything else is another run than the one above.

@@ -103,7 +103,8 @@ struct Mutator {
         switch random(8) {
         case 0: input[place] ^= 1 << UInt8(random(8))
         case 1: input[place] = UInt8(random(256))
-        case 2: input[place] = [0x00, 0x7F, 0x80, 0x81, 0x82, 0x84, 0x88, 0xFF, 0x5B, 0x9B, 0xBB, 0x30, 0x24][random(13)]
+        case 2:
+            input[place] = [0x00, 0x7F, 0x80, 0x81, 0x82, 0x84, 0x88, 0xFF, 0x5B, 0x9B, 0xBB, 0x30, 0x24][random(13)]
         case 3: input.removeSubrange(place..<(place + length))
         case 4: input.insert(contentsOf: input[place..<(place + length)], at: place)
         case 5: input.removeLast(min(input.count, random(input.count)))

@@ -140,7 +140,9 @@ struct EveryBit {
     /// RFC 3339 with any number of digits of a second's fraction.
     private static func date(_ text: String) -> Date? {
         let parts = text.dropLast().split(separator: ".")
-        guard let first = parts.first, let whole = try? Date(String(first) + "Z", strategy: .iso8601) else { return nil }
+        guard let first = parts.first, let whole = try? Date(String(first) + "Z", strategy: .iso8601) else {
+            return nil
+        }
         return whole.addingTimeInterval(parts.count > 1 ? Double("0." + parts[1]) ?? 0 : 0)
     }
 }

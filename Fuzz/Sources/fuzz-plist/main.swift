@@ -10,7 +10,9 @@ import Foundation
 ///
 ///     fuzz-plist --seconds 60 [--last FILE]
 func option(_ name: String) -> String? {
-    guard let index = CommandLine.arguments.firstIndex(of: name), index + 1 < CommandLine.arguments.count else { return nil }
+    guard let index = CommandLine.arguments.firstIndex(of: name), index + 1 < CommandLine.arguments.count else {
+        return nil
+    }
     return CommandLine.arguments[index + 1]
 }
 
@@ -28,8 +30,11 @@ for folder in ["real", "tricky"] {
         corpus.append(Array(try PropertyListSerialization.data(fromPropertyList: object, format: .binary, options: 0)))
     }
 }
-let fragments = ["<dict>", "</dict>", "<key>", "</key>", "<![CDATA[", "]]>", "&#x0;", "&amp", "<!--", "<?", "<!DOCTYPE [", "\u{FEFF}", "<true/>", "NSExceptionDomains"]
-    .map { Array($0.utf8) }
+let fragments = [
+    "<dict>", "</dict>", "<key>", "</key>", "<![CDATA[", "]]>", "&#x0;", "&amp", "<!--", "<?", "<!DOCTYPE [",
+    "\u{FEFF}", "<true/>", "NSExceptionDomains",
+]
+.map { Array($0.utf8) }
 
 func mutated(_ input: [UInt8], by random: inout SystemRandomNumberGenerator) -> [UInt8] {
     var bytes = input
