@@ -34,13 +34,13 @@ public final class ATSClient: Sendable {
     ///   - fetcher: fetches an intermediate that a server left out; nil fetches nothing.
     public convenience init(
         policy: ATSPolicy,
-        trust: TrustStore,
+        trust: TrustAnchors,
         fetcher: (any IntermediateFetcher)? = nil,
         configuration: Configuration = Configuration()
     ) {
         self.init(
             policy: policy,
-            chains: ChainBuilder(store: trust, fetcher: fetcher),
+            chains: ChainBuilder(anchors: trust, fetcher: fetcher),
             configuration: configuration
         )
     }

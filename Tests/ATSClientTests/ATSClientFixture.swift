@@ -15,8 +15,8 @@ enum Fixture {
         return ATSPolicy(dictionary: dictionary, profile: OSProfile.named(os) ?? .standard)
     }
 
-    static func trust(_ servers: LoopbackServers) throws -> TrustStore {
-        var store = TrustStore()
+    static func trust(_ servers: LoopbackServers) throws -> TrustAnchors {
+        var store = TrustAnchors()
         try store.add(file: servers.authority, kind: .installed)
         return store
     }

@@ -20,7 +20,7 @@ struct MisbehaviourTests {
         configuration.idleTimeout = .seconds(2)
         configuration.totalTimeout = .seconds(8)
         change(&configuration)
-        return ATSClient(policy: try Fixture.policy("{}"), trust: TrustStore(), configuration: configuration)
+        return ATSClient(policy: try Fixture.policy("{}"), trust: TrustAnchors(), configuration: configuration)
     }
 
     @Test(

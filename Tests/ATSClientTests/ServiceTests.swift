@@ -14,7 +14,7 @@ struct ServiceTests {
     @Test("A graceful shutdown lets loads that run end, takes no new ones, and closes every connection")
     func gracefulShutdown() async throws {
         try await PlainServer.with { server in
-            let client = ATSClient(policy: try Fixture.policy("{}"), trust: TrustStore())
+            let client = ATSClient(policy: try Fixture.policy("{}"), trust: TrustAnchors())
             let group = ServiceGroup(
                 configuration: ServiceGroupConfiguration(
                     services: [client],

@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test func everyRootOfTheSystemIsDescribed() throws {
-        let store = try TrustStore.system()
+        let store = try TrustAnchors.system()
         #expect(store.anchors.count > 100)
         for anchor in store.anchors {
             let facts = try CertificateFacts(decoding: anchor.der)

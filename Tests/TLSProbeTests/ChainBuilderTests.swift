@@ -43,13 +43,13 @@ import Testing
             )
         }
 
-        func store(_ kind: AnchorKind = .installed) throws -> TrustStore {
-            try TrustStore(pem: root.der, kind: kind, store: "test")
+        func store(_ kind: AnchorKind = .installed) throws -> TrustAnchors {
+            try TrustAnchors(pem: root.der, kind: kind, store: "test")
         }
 
         func build(_ presented: [[UInt8]]? = nil, fetcher: (any IntermediateFetcher)? = nil) async throws -> ChainFacts
         {
-            await ChainBuilder(store: try store(), fetcher: fetcher).build(
+            await ChainBuilder(anchors: try store(), fetcher: fetcher).build(
                 presented: presented ?? [leaf.der, intermediate.der]
             )
         }
@@ -102,14 +102,14 @@ import Testing
         let alone = try chain.certification.issue("alone", subject: "/CN=alone", extensions: TestCertification.server)
         let unknown = try await chain.build([alone.der])
         #expect(unknown.path == .unanchored([try CertificateFacts(decoding: alone.der)]))
-        let store = try TrustStore(pem: alone.der, kind: .installed, store: "test")
-        let known = await ChainBuilder(store: store).build(presented: [alone.der])
+        let store = try TrustAnchors(pem: alone.der, kind: .installed, store: "test")
+        let known = await ChainBuilder(anchors: store).build(presented: [alone.der])
         #expect(known.anchor?.certificate.subject == "CN=alone" && Self.subjects(known) == ["CN=alone"])
     }
 
     @Test func unknownRootIsUnanchoredWithTheWholeChain() async throws {
         let chain = try Chain()
-        let facts = await ChainBuilder(store: TrustStore()).build(
+        let facts = await ChainBuilder(anchors: TrustAnchors()).build(
             presented: [chain.leaf.der, chain.root.der, chain.intermediate.der]
         )
         #expect(Self.subjects(facts) == ["CN=localhost", "CN=Test Intermediate", "CN=Test Root"])
@@ -271,7 +271,7 @@ import Testing
             )
         }
         let leaf = try certification.issue("leaf", subject: "/CN=leaf", issuer: first)
-        let facts = await ChainBuilder(store: TrustStore()).build(presented: [leaf.der] + crowd)
+        let facts = await ChainBuilder(anchors: TrustAnchors()).build(presented: [leaf.der] + crowd)
         #expect(facts.anchor == nil && facts.judged.count <= 11)
     }
 
@@ -299,10 +299,10 @@ import Testing
 
     @Test func storesSayWhatIsWrong() throws {
         #expect(throws: MalformedInput(code: "malformed.trust-store", reason: "")) {
-            _ = try TrustStore.system(path: "/nonexistent/roots.pem")
+            _ = try TrustAnchors.system(path: "/nonexistent/roots.pem")
         }
         #expect(throws: MalformedInput(code: "malformed.trust-store", reason: "")) {
-            _ = try TrustStore(pem: Array("no certificate".utf8), kind: .installed, store: "text")
+            _ = try TrustAnchors(pem: Array("no certificate".utf8), kind: .installed, store: "text")
         }
     }
 }

@@ -12,7 +12,7 @@ import Testing
 @Test func `ATSClient: a load that the policy refuses, and one that it lets through`() async throws {
     let server = try FlawedServer(["-tls1_2", "-cipher", "AES128-GCM-SHA256"], key: ["rsa:2048"])
     let port = server.port
-    var trust = TrustStore()
+    var trust = TrustAnchors()
     try trust.add(file: server.certificate, kind: .installed)
 
     // walkthrough: ATSClient refused

@@ -9,7 +9,7 @@ import Testing
 @Test func `TLSProbe: one hello, and the chain of what answered`() async throws {
     let server = try FlawedServer(["-tls1_2"])
     let port = server.port
-    var trust = TrustStore()
+    var trust = TrustAnchors()
     try trust.add(file: server.certificate, kind: .installed)
 
     // walkthrough: TLSProbe probe
@@ -23,7 +23,7 @@ import Testing
     guard case .negotiated(let handshake) = outcome else { return print(outcome) }
     print(handshake.version, handshake.suite, handshake.keyPossession)
 
-    let chain = await ChainBuilder(store: trust).build(presented: handshake.certificates)
+    let chain = await ChainBuilder(anchors: trust).build(presented: handshake.certificates)
     // chain.anchor is where the path ends, or nil; chain.judged is what the rules look at.
     // end
     #expect(handshake.version == .tls12 && handshake.suite == .ecdheECDSAWithAES128GCMSHA256)

@@ -46,7 +46,7 @@ import UnixSignals
             dictionary: ATSDictionary(.dictionary(["NSAllowsLocalNetworking": .boolean(true)])),
             profile: .standard
         ),
-        trust: TrustStore()
+        trust: TrustAnchors()
     )
     let answer = await client.load(address + "/readyz")
     await client.shutDown()

@@ -85,7 +85,7 @@ enum ClientBench {
 
     private static func measured(_ port: Int, _ identity: Identity, _ isKept: Bool, _ count: Int) async throws -> Double
     {
-        var trust = TrustStore()
+        var trust = TrustAnchors()
         try trust.add(file: identity.authority, kind: .installed)
         var configuration = ATSClient.Configuration()
         configuration.offersHTTP2 = false

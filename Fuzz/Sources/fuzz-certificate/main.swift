@@ -19,5 +19,5 @@ FuzzDriver.run(corpus: "certificate") { input in
     _ = CertificateBundle.certificates(in: input)
     _ = PEMBlocks.decode(input)
     _ = SignedTimestamp.list(decoding: input)
-    _ = try? TrustStore(pem: input, kind: .installed, store: "fuzz")
+    _ = try? TrustAnchors(pem: input, kind: .installed, store: "fuzz")
 }

@@ -59,7 +59,7 @@ public final class ATSProxy: Service {
     /// - Throws: ``Misconfiguration`` where it would listen beyond loopback without credentials.
     public init(
         policy: ATSPolicy,
-        trust: TrustStore,
+        trust: TrustAnchors,
         fetcher: (any IntermediateFetcher)? = nil,
         configuration: Configuration = Configuration(),
         onListening: @escaping @Sendable (_ address: String, _ port: Int) -> Void = { _, _ in },
@@ -80,7 +80,7 @@ public final class ATSProxy: Service {
         let guardian = AddressGuardian()
         judge = ProxyJudge(
             policy: policy,
-            chains: ChainBuilder(store: trust, fetcher: fetcher),
+            chains: ChainBuilder(anchors: trust, fetcher: fetcher),
             configuration: configuration,
             guardian: guardian
         )

@@ -53,22 +53,22 @@ public struct CheckSession: Sendable {
     /// - Throws: `MalformedInput` where a file of roots is absent or holds no certificate.
     public init(_ configuration: Configuration) throws(MalformedInput) {
         self.configuration = configuration
-        var store: TrustStore
+        var anchors: TrustAnchors
         if let path = configuration.systemRoots {
-            store = TrustStore()
-            try store.add(file: path, kind: .system)
+            anchors = TrustAnchors()
+            try anchors.add(file: path, kind: .system)
         } else {
             do {
-                store = try .system()
+                anchors = try .system()
             } catch {
                 // A machine without roots can still judge chains to the roots that were named.
                 guard !configuration.installedRoots.isEmpty else { throw error }
-                store = TrustStore()
+                anchors = TrustAnchors()
             }
         }
-        for path in configuration.installedRoots { try store.add(file: path, kind: .installed) }
+        for path in configuration.installedRoots { try anchors.add(file: path, kind: .installed) }
         let instant = configuration.instant ?? Date()
-        let network = NetworkProbing(configuration, store: store, instant: instant)
+        let network = NetworkProbing(configuration, anchors: anchors, instant: instant)
         self.network = network
         diagnosis = TargetDiagnosis(
             profile: configuration.profile,

@@ -19,13 +19,13 @@ struct NetworkProbing: ServerProbing {
     private let fetchesFromPrivateAddresses: Bool
     private let instant: Date
 
-    init(_ configuration: CheckSession.Configuration, store: TrustStore, instant: Date) {
+    init(_ configuration: CheckSession.Configuration, anchors: TrustAnchors, instant: Date) {
         let group = MultiThreadedEventLoopGroup.singleton
         let resolver = NameResolver(overrides: configuration.overrides.names)
         prober = Prober(group: group, resolver: resolver)
         chains = RememberingChains(
             ChainBuilder(
-                store: store,
+                anchors: anchors,
                 fetcher: configuration.fetchesIntermediates
                     ? HTTPIntermediateFetcher(group: group, resolver: resolver) : nil
             )

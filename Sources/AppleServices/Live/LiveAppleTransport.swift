@@ -19,13 +19,13 @@ public struct LiveAppleTransport: AppleTransport {
     /// - Parameters:
     ///   - trust: The roots that Apple's certificates may lead to; nil for the system's, or none where the system has no file of roots.
     ///   - timeout: For a whole exchange.
-    public init(trust: TrustStore? = nil, timeout: Duration = .seconds(30)) {
+    public init(trust: TrustAnchors? = nil, timeout: Duration = .seconds(30)) {
         self.init(allowing: ["NSAllowsLocalNetworking": .boolean(true)], trust, timeout)
     }
 
     /// A transport that takes any http or https address, for simulators and tests only.
     public static func unrestricted(
-        trust: TrustStore? = nil,
+        trust: TrustAnchors? = nil,
         timeout: Duration = .seconds(60),
         connectionsPerHost: Int = 64
     ) -> LiveAppleTransport {
@@ -34,7 +34,7 @@ public struct LiveAppleTransport: AppleTransport {
 
     private init(
         allowing dictionary: [String: PropertyListValue],
-        _ trust: TrustStore?,
+        _ trust: TrustAnchors?,
         _ timeout: Duration,
         _ connectionsPerHost: Int = 8
     ) {
@@ -44,7 +44,7 @@ public struct LiveAppleTransport: AppleTransport {
         configuration.connectionsPerHost = connectionsPerHost
         client = ATSClient(
             policy: ATSPolicy(dictionary: ATSDictionary(.dictionary(dictionary)), profile: .standard),
-            trust: trust ?? (try? TrustStore.system()) ?? TrustStore(),
+            trust: trust ?? (try? TrustAnchors.system()) ?? TrustAnchors(),
             configuration: configuration
         )
     }

@@ -26,15 +26,15 @@ public struct ChainBuilder: Sendable {
     }
 
     /// The anchors.
-    public let store: TrustStore
+    public let anchors: TrustAnchors
     /// Fetches missing intermediates; nil fetches none.
     public let fetcher: (any IntermediateFetcher)?
     /// The bounds of one chain.
     public var limits: Limits
 
     /// Makes one from its parts, which the properties describe.
-    public init(store: TrustStore, fetcher: (any IntermediateFetcher)? = nil, limits: Limits = Limits()) {
-        self.store = store
+    public init(anchors: TrustAnchors, fetcher: (any IntermediateFetcher)? = nil, limits: Limits = Limits()) {
+        self.anchors = anchors
         self.fetcher = fetcher
         self.limits = limits
     }
@@ -62,7 +62,7 @@ public struct ChainBuilder: Sendable {
             var search = PathSearch(
                 leaf: leaf,
                 others: certificates.dropFirst() + fetched.map(\.certificate),
-                store,
+                anchors,
                 limits
             )
             let result = await search.run(preferringValidAt: instant)

@@ -43,7 +43,7 @@ struct PathSearch {
 
     private let leaf: Candidate
     private let pool: [Candidate]
-    private let store: TrustStore
+    private let anchors: TrustAnchors
     private let limits: ChainBuilder.Limits
     private var checks = 0
     private var best: Complete?
@@ -53,13 +53,13 @@ struct PathSearch {
     init(
         leaf: CertificateFacts,
         others: some Collection<CertificateFacts>,
-        _ store: TrustStore,
+        _ anchors: TrustAnchors,
         _ limits: ChainBuilder.Limits
     ) {
         self.leaf = Candidate(leaf)
         var seen: Set<[UInt8]> = [leaf.der]
         pool = others.filter { seen.insert($0.der).inserted }.map(Candidate.init)
-        self.store = store
+        self.anchors = anchors
         self.limits = limits
         longest = [self.leaf]
     }
@@ -69,10 +69,10 @@ struct PathSearch {
         while let partial = open.popLast(), checks < limits.signatureChecks {
             guard let tip = partial.certificates.last else { continue }
             if partial.certificates.count > longest.count { longest = partial.certificates }
-            if let anchor = store.anchor(equalTo: tip.certificate.der) {
+            if let anchor = anchors.root(equalTo: tip.certificate.der) {
                 await take(ended(partial, tip), anchor, instant)
             } else {
-                for anchor in ordered(store.anchors(named: tip.issuer), for: tip, \.certificate) {
+                for anchor in ordered(anchors.roots(named: tip.issuer), for: tip, \.certificate) {
                     guard let path = extended(partial, by: anchor.certificate) else { continue }
                     await take(path, anchor, instant)
                 }

@@ -47,21 +47,21 @@ struct EnforcementOptions: ParsableArguments {
     func overrides() throws -> [AddressOverride] { try resolve.map { try AddressOverride($0) } }
 
     /// The system's roots and those of the options. Without a system store the options' roots are all there is.
-    func trust() throws -> TrustStore {
-        var store: TrustStore
+    func trust() throws -> TrustAnchors {
+        var anchors: TrustAnchors
         do {
-            store = try TrustStore.system()
+            anchors = try TrustAnchors.system()
         } catch {
             if caFile.isEmpty { CommandIO.say("sealward: no system roots were found; every certificate is untrusted.") }
-            store = TrustStore()
+            anchors = TrustAnchors()
         }
         for path in caFile {
             do {
-                try store.add(file: path, kind: .installed)
+                try anchors.add(file: path, kind: .installed)
             } catch {
                 throw CommandFault("\(path): \(error.reason); name a PEM file with --ca-file.")
             }
         }
-        return store
+        return anchors
     }
 }

@@ -8,7 +8,7 @@ public import TLSFacts
 /// Roots that end a path, each with its kind and the store that it came from.
 ///
 /// Loading splits the text and reads the names; a root is read in full only when a path reaches for it.
-public struct TrustStore: Sendable {
+public struct TrustAnchors: Sendable {
     /// One root as it stands in its store.
     public struct Anchor: Sendable, Equatable {
         /// The certificate.
@@ -24,7 +24,7 @@ public struct TrustStore: Sendable {
     private var indexByName: [String: [Int]] = [:]
     private var indexByBytes: [[UInt8]: Int] = [:]
 
-    /// A store without roots: every chain ends unanchored.
+    /// No root: every chain ends unanchored.
     public init() {}
 
     /// - Parameters:
@@ -37,8 +37,8 @@ public struct TrustStore: Sendable {
 
     /// The roots of this Debian or Ubuntu system, which are Mozilla's, not Apple's.
     /// - Throws: `malformed.trust-store` where the file is absent or has no certificate.
-    public static func system(path: String = TrustStore.systemPath) throws(MalformedInput) -> TrustStore {
-        try TrustStore(
+    public static func system(path: String = TrustAnchors.systemPath) throws(MalformedInput) -> TrustAnchors {
+        try TrustAnchors(
             pem: try read(path),
             kind: .system,
             store: path == systemPath ? "\(path) (Mozilla)" : path
@@ -48,7 +48,7 @@ public struct TrustStore: Sendable {
     /// Adds the roots of a file (`--ca-file`, `--roots`).
     /// - Throws: `malformed.trust-store` where the file is absent or has no certificate.
     public mutating func add(file path: String, kind: AnchorKind) throws(MalformedInput) {
-        try add(pem: try TrustStore.read(path), kind: kind, store: path)
+        try add(pem: try TrustAnchors.read(path), kind: kind, store: path)
     }
 
     /// Adds the roots of a PEM text or one DER certificate. A root that is there already keeps its first kind.
@@ -57,7 +57,7 @@ public struct TrustStore: Sendable {
         if blocks.isEmpty, pem.first == 0x30 { blocks = [pem] }
         var added = 0
         for der in blocks {
-            guard let subject = TrustStore.subject(of: der) else { continue }
+            guard let subject = TrustAnchors.subject(of: der) else { continue }
             added += 1
             guard indexByBytes[der] == nil else { continue }
             indexByBytes[der] = anchors.count
@@ -70,12 +70,12 @@ public struct TrustStore: Sendable {
     }
 
     /// The root with exactly these bytes.
-    func anchor(equalTo der: [UInt8]) -> AnchorFacts? {
+    func root(equalTo der: [UInt8]) -> AnchorFacts? {
         indexByBytes[der].flatMap { facts(at: $0) }
     }
 
     /// The roots with a subject that compares as equal to the key of ``DistinguishedName/comparisonKey(_:)``.
-    func anchors(named key: String) -> [AnchorFacts] {
+    func roots(named key: String) -> [AnchorFacts] {
         (indexByName[key] ?? []).compactMap { facts(at: $0) }
     }
 
