@@ -5,8 +5,10 @@
 package enum NginxSnippet {
     /// The lines for these causes, or nil where no configuration of the server mends them.
     ///
-    /// - Parameter host: goes into `server_name`; anything that is no host name is left out.
-    package static func text(for codes: [Code], host: String) -> String? {
+    /// - Parameters:
+    ///   - host: goes into `server_name`; anything that is no host name is left out.
+    ///   - port: the one that was connected to.
+    package static func text(for codes: [Code], host: String, port: Int) -> String? {
         var lines: [String] = []
         var notes: [String] = []
         for code in codes {
@@ -47,7 +49,7 @@ package enum NginxSnippet {
                 }
             }
         let name = isName ? "    server_name \(host);\n" : ""
-        return "server {\n    listen 443 ssl;\n\(name)" + unique.map { "    \($0)\n" }.joined() + "}\n"
+        return "server {\n    listen \(port) ssl;\n\(name)" + unique.map { "    \($0)\n" }.joined() + "}\n"
     }
 
     private static let suites =

@@ -132,6 +132,9 @@ struct CheckTests {
         #expect(run.status == 1)
         #expect(run.output.contains("api.example.com"))
         #expect(run.output.contains("ats.trust.expired"))
+        // The server's configuration names the port that was checked.
+        let port = try #require(LoopbackServers.shared).server("expired").port
+        #expect(run.output.contains("listen \(port) ssl;") == (format == "html"))
     }
 
     @Test func theAppsDictionaryDecidesTheExitStatus() throws {

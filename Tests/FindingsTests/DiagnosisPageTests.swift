@@ -29,7 +29,11 @@ import Testing
         ]
         target.before = "<dict>\n</dict>"
         target.after = "<dict>\n  <key>x</key>\n</dict>"
-        target.serverConfiguration = NginxSnippet.text(for: ["ats.tls.version-too-low"], host: "old.example.com")
+        target.serverConfiguration = NginxSnippet.text(
+            for: ["ats.tls.version-too-low"],
+            host: "old.example.com",
+            port: 8443
+        )
         return DiagnosisPage(version: "1.2.3", targets: [target], judgedAt: 1_795_262_400)
     }()
 
@@ -39,6 +43,7 @@ import Testing
             "Hosts by system", "<span class=\"tag fail\">FAIL</span>", "class=\"smallest\"", "ats.tls.version-too-low",
             "2025-01-01", "2026-01-01",
             "outside", "2035-01-01", "class=\"ins\">+   &lt;key&gt;x", "ssl_protocols TLSv1.2 TLSv1.3;",
+            "listen 8443 ssl;",
             "old.example.com/&lt;x&gt;",
         ] { #expect(html.contains(part), "\(part)") }
         #expect(!html.contains("<script") && !html.contains("src=") && !html.contains("href="))
@@ -51,12 +56,12 @@ import Testing
             (["ats.trust.expired"], "Renew"), (["ats.tls.no-common-group"], "ssl_ecdh_curve"),
         ] as [([String], String)]
     ) func snippetsAreValidForTheCause(_ codes: [String], _ words: String) throws {
-        let snippet = try #require(NginxSnippet.text(for: codes.map { Code(rawValue: $0) }, host: "a;b"))
+        let snippet = try #require(NginxSnippet.text(for: codes.map { Code(rawValue: $0) }, host: "a;b", port: 443))
         #expect(snippet.contains(words) && !snippet.contains("a;b"))
     }
 
     @Test func nothingToMendGivesNoSnippet() {
-        #expect(NginxSnippet.text(for: ["ats.net.refused"], host: "a") == nil)
+        #expect(NginxSnippet.text(for: ["ats.net.refused"], host: "a", port: 443) == nil)
     }
 
     private static let chromium = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]

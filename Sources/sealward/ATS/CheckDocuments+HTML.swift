@@ -30,7 +30,11 @@ extension CheckDocuments {
             target.after = propertyList(exception)
         }
         target.noExceptionHelps = report.smallestException.value == nil && report.decisive?.result == .fail
-        target.serverConfiguration = NginxSnippet.text(for: target.causes.map(\.code), host: report.host)
+        target.serverConfiguration = NginxSnippet.text(
+            for: target.causes.map(\.code),
+            host: report.host,
+            port: report.port
+        )
         return target
     }
 
