@@ -5,6 +5,7 @@ import AppTransportSecurity
 import Findings
 import Foundation
 import TLSFacts
+import TestSupport
 import Testing
 
 @testable import ATSDiagnostics
@@ -91,7 +92,7 @@ import Testing
 
     /// Every dictionary over two hosts with every combination of keys: none with fewer keys lets all load.
     @Test func bruteForceFindsNothingSmaller() async throws {
-        var generator = Seeded(state: 7)
+        var generator = SplitMix(state: 7)
         let versions: [[TLSVersion]] = [[.tls10], [.tls11], [.tls12], [.tls13], [.tls10, .tls12]]
         for _ in 0..<40 {
             let servers = ["a.example", "b.example"].map { host in
@@ -126,17 +127,5 @@ import Testing
         let result = try await Self.judges([("old.example", Self.old), ("rsa.example", Self.secret)]).minimal()
         let value = try PropertyListValue(propertyList: Array(result.propertyList().utf8))
         #expect(value.members?["NSAppTransportSecurity"] == result.dictionary)
-    }
-}
-
-/// A small generator with a seed, so that a failure repeats (SplitMix64).
-struct Seeded: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

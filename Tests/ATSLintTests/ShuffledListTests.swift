@@ -6,21 +6,11 @@ import AppBundles
 import AppTransportSecurity
 import Findings
 import Foundation
+import TestSupport
 import Testing
 
 /// What a list says does not depend on the order of its keys, nor on whether it is XML or binary.
 @Suite struct ShuffledListTests {
-    /// Random numbers that are the same in each run.
-    struct Seeded: RandomNumberGenerator {
-        var state: UInt64
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var mixed = state
-            mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-            return mixed ^ (mixed >> 31)
-        }
-    }
 
     private static let switches = [
         "NSAllowsArbitraryLoads", "NSAllowsArbitraryLoadsForMedia", "NSAllowsArbitraryLoadsInWebContent",
@@ -38,7 +28,7 @@ import Testing
         "example.com.", "10.0.0.0/8", "10.0.0.1/8", "100.64.0.1", "2001:db8::/32", "com", "co.uk", "a.b.c.d",
     ]
 
-    private static func scalar(_ random: inout Seeded) -> Any {
+    private static func scalar(_ random: inout SplitMix) -> Any {
         switch Int.random(in: 0..<8, using: &random) {
         case 0, 1, 2: return true
         case 3, 4: return false
@@ -48,7 +38,7 @@ import Testing
         }
     }
 
-    private static func dictionary(_ random: inout Seeded) -> [String: Any] {
+    private static func dictionary(_ random: inout SplitMix) -> [String: Any] {
         var ats: [String: Any] = [:]
         for key in switches where Int.random(in: 0..<4, using: &random) == 0 { ats[key] = scalar(&random) }
         var entries: [String: Any] = [:]
@@ -69,7 +59,7 @@ import Testing
     }
 
     /// XML of our own, with the keys of each dictionary in a random order.
-    private static func xml(_ value: Any, _ random: inout Seeded) -> String {
+    private static func xml(_ value: Any, _ random: inout SplitMix) -> String {
         switch value {
         case let members as [String: Any]:
             var body = ""
@@ -95,7 +85,7 @@ import Testing
     }
 
     @Test func saysTheSameOfEachForm() throws {
-        var random = Seeded(state: 20_261_121)
+        var random = SplitMix(state: 20_261_121)
         var total = 0
         for _ in 0..<300 {
             let list = Self.dictionary(&random)

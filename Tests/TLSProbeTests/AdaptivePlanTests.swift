@@ -75,18 +75,6 @@ import Testing
         }
     }
 
-    struct SplitMix: RandomNumberGenerator {
-        var state: UInt64
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var z = state
-            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-            return z ^ (z >> 31)
-        }
-        mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
-    }
-
     static func run(_ plan: AdaptivePlan, _ server: (HelloQuestion, Int) -> HandshakeOutcome) -> AdaptivePlan {
         var plan = plan
         while let index = plan.next { plan.record(server(plan.questions[index], plan.hellosSent), for: index) }

@@ -102,7 +102,7 @@ import Testing
         let leaf = try ProbeFixtures.required().p256.der
         let template =
             Self.extensions + Server.message(13, [0, 0, 0]) + Self.certificate(leaf) + Server.message(15, [4, 3, 0, 0])
-        var random = AdaptivePlanTests.SplitMix(state: 7)
+        var random = SplitMix(state: 7)
         for _ in 0..<(ProbeFixtures.isLong ? 20_000 : 1500) {
             var messages = template
             for _ in 0...random.below(3) {

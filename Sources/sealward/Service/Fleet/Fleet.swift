@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
+import DeviceSimulator
 import Foundation
 
 /// Many devices with personas, run against a service with a bounded number at a time.
@@ -47,7 +48,7 @@ struct Fleet: Sendable {
     private func device(_ index: Int, _ persona: Persona) async throws {
         let name = "\(plan.prefix)-\(plan.seed)-\(index)"
         let systems = ["14.8", "17.6", "26.1", "27.0"]
-        var random = SplitMix(state: plan.seed &+ UInt64(index))
+        var random = SimulatorRandom(seed: plan.seed &+ UInt64(index))
         let os = systems[Int.random(in: 0..<systems.count, using: &random)]
         let script = DeviceScript(plan: plan, calls: calls, persona: persona, device: name)
         await calls.tally.begin(persona)

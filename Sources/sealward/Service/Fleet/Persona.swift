@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import DeviceSimulator
+
 /// How a device of the fleet behaves.
 enum Persona: String, CaseIterable, Sendable {
     /// Attests once, then asserts.
@@ -44,21 +46,8 @@ struct PersonaMix: Sendable, Equatable {
         let common = wanted.max { weights[$0, default: 0] < weights[$1, default: 0] } ?? .honest
         while list.count > devices, let index = list.firstIndex(of: common) { list.remove(at: index) }
         while list.count < devices { list.append(common) }
-        var random = SplitMix(state: seed)
+        var random = SimulatorRandom(seed: seed)
         list.shuffle(using: &random)
         return Array(list.prefix(devices))
-    }
-}
-
-/// The SplitMix64 generator: small, fast, the same on every machine. Not for secrets.
-struct SplitMix: RandomNumberGenerator, Sendable {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }
