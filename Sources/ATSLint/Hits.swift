@@ -82,7 +82,7 @@ package enum Mend: Sendable, Equatable {
 
     /// A new name for a key.
     static func rename(_ member: PlistMember, to key: String) -> Mend {
-        .replace(member.keyRange, with: "<key>\(XMLText.escaped(key))</key>")
+        .replace(member.keyRange, with: "<key>\(Markup.text(key))</key>")
     }
 
     /// A new value for a key.
@@ -90,20 +90,4 @@ package enum Mend: Sendable, Equatable {
 
     /// Removes a key with its value.
     static func remove(_ member: PlistMember) -> Mend { .remove(member.range) }
-}
-
-/// Text for XML.
-enum XMLText {
-    static func escaped(_ text: String) -> String {
-        var result = ""
-        for character in text.unicodeScalars {
-            switch character {
-            case "&": result += "&amp;"
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            default: result.unicodeScalars.append(character)
-            }
-        }
-        return result
-    }
 }

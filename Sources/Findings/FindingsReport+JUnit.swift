@@ -44,31 +44,3 @@ extension FindingsReport {
         return result + "    </testcase>\n"
     }
 }
-
-/// Text inside of XML and HTML.
-enum Markup {
-    /// Text between tags. Characters that XML 1.0 cannot hold become a replacement character.
-    static func text(_ text: String) -> String {
-        var result = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": result += "&amp;"
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            case "\"": result += "&quot;"
-            case "'": result += "&#39;"
-            case "\n", "\t", "\r": result.unicodeScalars.append(scalar)
-            default:
-                let isAllowed =
-                    scalar.value >= 0x20 && scalar.value != 0xFFFE && scalar.value != 0xFFFF && scalar.value != 0x7F
-                result.unicodeScalars.append(isAllowed ? scalar : "\u{FFFD}")
-            }
-        }
-        return result
-    }
-
-    /// Text inside of an attribute: on one line.
-    static func attribute(_ value: String) -> String {
-        String(text(value).map { $0.isNewline || $0 == "\t" ? " " : $0 })
-    }
-}

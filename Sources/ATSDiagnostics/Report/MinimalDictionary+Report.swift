@@ -46,32 +46,8 @@ extension MinimalDictionary {
             \t<key>NSAppTransportSecurity</key>
 
             """
-        MinimalDictionary.write(dictionary, into: &text, depth: 1)
+        for line in dictionary.xmlLines(indentation: "\t", depth: 1) { text += line + "\n" }
         return text + "</dict>\n</plist>\n"
-    }
-
-    private static func write(_ value: PropertyListValue, into text: inout String, depth: Int) {
-        let pad = String(repeating: "\t", count: depth)
-        switch value {
-        case .dictionary(let members) where members.isEmpty: text += "\(pad)<dict/>\n"
-        case .dictionary(let members):
-            text += "\(pad)<dict>\n"
-            for key in members.keys.sorted() {
-                text += "\(pad)\t<key>\(escape(key))</key>\n"
-                if let member = members[key] { write(member, into: &text, depth: depth + 1) }
-            }
-            text += "\(pad)</dict>\n"
-        case .boolean(let flag): text += "\(pad)<\(flag ? "true" : "false")/>\n"
-        case .string(let string): text += "\(pad)<string>\(escape(string))</string>\n"
-        case .integer(let number): text += "\(pad)<integer>\(number)</integer>\n"
-        // The search writes dictionaries of booleans and strings only.
-        case .real, .date, .data, .array: text += "\(pad)<string></string>\n"
-        }
-    }
-
-    private static func escape(_ text: String) -> String {
-        text.replacingOccurrences(of: "&", with: "&amp;").replacingOccurrences(of: "<", with: "&lt;")
-            .replacingOccurrences(of: ">", with: "&gt;")
     }
 
     /// For people: the dictionary, why each key is needed, what is dead, what is impossible.

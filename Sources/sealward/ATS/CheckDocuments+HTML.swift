@@ -90,31 +90,6 @@ extension CheckDocuments {
 
     /// The NSAppTransportSecurity dictionary in XML.
     private static func propertyList(_ value: PropertyListValue) -> String {
-        var lines = ["<key>NSAppTransportSecurity</key>"]
-        write(value, "", &lines)
-        return lines.joined(separator: "\n")
-    }
-
-    private static func write(_ value: PropertyListValue, _ pad: String, _ lines: inout [String]) {
-        guard pad.utf8.count <= 64 else { return }
-        switch value {
-        case .dictionary(let members):
-            guard !members.isEmpty else { return lines.append("\(pad)<dict/>") }
-            lines.append("\(pad)<dict>")
-            for key in members.keys.sorted() {
-                lines.append("\(pad)    <key>\(escape(key))</key>")
-                if let member = members[key] { write(member, pad + "    ", &lines) }
-            }
-            lines.append("\(pad)</dict>")
-        case .array(let elements):
-            lines.append("\(pad)<array>")
-            for element in elements { write(element, pad + "    ", &lines) }
-            lines.append("\(pad)</array>")
-        case .boolean(let flag): lines.append("\(pad)<\(flag)/>")
-        case .integer(let number): lines.append("\(pad)<integer>\(number)</integer>")
-        case .real(let number): lines.append("\(pad)<real>\(number)</real>")
-        case .string(let text): lines.append("\(pad)<string>\(escape(text))</string>")
-        case .date, .data: lines.append("\(pad)<!-- \(value.kind) -->")
-        }
+        (["<key>NSAppTransportSecurity</key>"] + value.xmlLines(indentation: "    ")).joined(separator: "\n")
     }
 }

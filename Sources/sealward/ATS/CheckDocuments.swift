@@ -16,11 +16,11 @@ enum CheckDocuments {
         let failures = report.decisive?.result == .fail ? 1 : 0
         let errors = report.decisive?.result == .undetermined ? 1 : 0
         var text =
-            "  <testsuite name=\"\(escape(report.target))\" tests=\"\(report.results.count)\" failures=\"\(failures)\" "
+            "  <testsuite name=\"\(Markup.attribute(report.target))\" tests=\"\(report.results.count)\" failures=\"\(failures)\" "
         text += "errors=\"\(errors)\" time=\"\(Double(report.elapsed.milliseconds) / 1000)\">\n"
         for result in report.results {
             let name = "\(result.configuration.section): \(result.configuration.name)"
-            text += "    <testcase classname=\"\(escape(report.host))\" name=\"\(escape(name))\""
+            text += "    <testcase classname=\"\(Markup.attribute(report.host))\" name=\"\(Markup.attribute(name))\""
             let reasons = result.because.map { "\($0.code): \($0.message)" }.joined(separator: "\n")
             let first = result.because.first?.code.rawValue ?? result.result.rawValue
             if result.result == .pass {
@@ -28,10 +28,10 @@ enum CheckDocuments {
             } else if result.configuration == decisive {
                 let element = result.result == .fail ? "failure" : "error"
                 text +=
-                    ">\n      <\(element) message=\"\(escape(first))\">\(escape(reasons))</\(element)>\n    </testcase>\n"
+                    ">\n      <\(element) message=\"\(Markup.attribute(first))\">\(Markup.text(reasons))</\(element)>\n    </testcase>\n"
             } else {
                 text +=
-                    ">\n      <system-out>\(escape("\(result.result.rawValue) \(reasons)"))</system-out>\n    </testcase>\n"
+                    ">\n      <system-out>\(Markup.text("\(result.result.rawValue) \(reasons)"))</system-out>\n    </testcase>\n"
             }
         }
         return text + "  </testsuite>\n"
@@ -41,55 +41,20 @@ enum CheckDocuments {
 
     static func markdown(_ report: TargetReport) -> String {
         let result = report.decisive?.result.rawValue ?? "UNDETERMINED"
-        var text = "\n## \(result) \(code(report.target))\n\n"
+        var text = "\n## \(result) \(Markdown.code(report.target))\n\n"
         for cause in report.decisive?.because ?? [] {
-            text += "- \(code(cause.code.rawValue)): \(plain(cause.message))\n"
+            text += "- \(Markdown.code(cause.code.rawValue)): \(Markdown.text(cause.message))\n"
         }
         text +=
-            "- smallest exception: \(code(report.smallestException.value?.json.rendered(pretty: false) ?? "none helps"))\n"
+            "- smallest exception: \(Markdown.code(report.smallestException.value?.json.rendered(pretty: false) ?? "none helps"))\n"
         if let facts = report.facts {
             text += "- negotiated: \(facts.handshake.version), \(facts.handshake.suite)\n"
         }
         text += "\n| configuration | result | because |\n|---|---|---|\n"
         for row in report.results {
-            let reasons = row.because.map { code($0.code.rawValue) }.joined(separator: " ")
-            text += "| \(plain(row.configuration.name)) | \(row.result.rawValue) | \(reasons) |\n"
+            let reasons = row.because.map { Markdown.code($0.code.rawValue) }.joined(separator: " ")
+            text += "| \(Markdown.text(row.configuration.name)) | \(row.result.rawValue) | \(reasons) |\n"
         }
         return text
-    }
-
-    static func escape(_ text: String) -> String {
-        var result = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": result += "&amp;"
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            case "\"": result += "&quot;"
-            case "'": result += "&#39;"
-            case "\n", "\t": result.unicodeScalars.append(scalar)
-            // XML 1.0 has no other control characters, nor the two noncharacters.
-            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{FFFE}", "\u{FFFF}": result += "\u{FFFD}"
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result
-    }
-
-    private static func plain(_ text: String) -> String {
-        var result = ""
-        for character in text {
-            if character.isNewline {
-                result += " "
-            } else {
-                if "\\`*_{}[]<>#|!".contains(character) { result += "\\" }
-                result.append(character)
-            }
-        }
-        return result
-    }
-
-    private static func code(_ text: String) -> String {
-        "`" + text.filter { !$0.isNewline && $0 != "`" && $0 != "|" } + "`"
     }
 }

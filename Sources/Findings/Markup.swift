@@ -1,0 +1,28 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Text inside of XML and HTML.
+package enum Markup {
+    /// Text between tags. Control characters, and what XML 1.0 cannot hold, become a replacement character.
+    package static func text(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            case "\"": result += "&quot;"
+            case "'": result += "&#39;"
+            case "\n", "\t", "\r": result.unicodeScalars.append(scalar)
+            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{FFFE}", "\u{FFFF}": result += "\u{FFFD}"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    /// Text inside of an attribute: on one line.
+    package static func attribute(_ value: String) -> String {
+        String(text(value).map { $0.isNewline || $0 == "\t" ? " " : $0 })
+    }
+}
