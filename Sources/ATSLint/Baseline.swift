@@ -70,21 +70,11 @@ public struct Baseline: Sendable, Equatable {
     ///
     /// - Throws: `MalformedInput` with code `malformed.baseline`.
     public init(json bytes: [UInt8]) throws(MalformedInput) {
-        let document: Document
-        do {
-            document = try JSONDecoder().decode(Document.self, from: Data(bytes))
-        } catch {
-            throw MalformedInput(
-                code: "malformed.baseline",
-                reason: "is no baseline of sealward; delete it and write it anew with --update-baseline"
-            )
-        }
-        guard document.schema == "sealward.ats-baseline/1" else {
-            throw MalformedInput(
-                code: "malformed.baseline",
-                reason: "has the schema '\(document.schema.prefix(60))', not sealward.ats-baseline/1"
-            )
-        }
+        let document = try Document.read(
+            bytes,
+            code: "malformed.baseline",
+            otherwise: "is no baseline of sealward; delete it and write it anew with --update-baseline"
+        )
         entries = Dictionary(
             document.findings.map {
                 (Entry(path: $0.path, rule: $0.rule, keyPath: $0.keyPath), min(max(0, $0.count), 1_000_000))
@@ -93,7 +83,8 @@ public struct Baseline: Sendable, Equatable {
         )
     }
 
-    private struct Document: Decodable {
+    private struct Document: SchemaDocument {
+        static let expectedSchema = "sealward.ats-baseline/1"
         let schema: String
         let findings: [Line]
         struct Line: Decodable {

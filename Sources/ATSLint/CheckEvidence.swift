@@ -24,7 +24,8 @@ public struct CheckEvidence: Sendable {
         let message: String
     }
 
-    private struct Document: Decodable {
+    private struct Document: SchemaDocument {
+        static let expectedSchema = "sealward.ats-check/1"
         let schema: String
         let os: String
         let targets: [Target]
@@ -37,21 +38,11 @@ public struct CheckEvidence: Sendable {
     ///
     /// - Throws: `MalformedInput` with code `malformed.check-report`.
     public init(json bytes: [UInt8]) throws(MalformedInput) {
-        let document: Document
-        do {
-            document = try JSONDecoder().decode(Document.self, from: Data(bytes))
-        } catch {
-            throw MalformedInput(
-                code: "malformed.check-report",
-                reason: "is no report of 'sealward ats check --format json'"
-            )
-        }
-        guard document.schema == "sealward.ats-check/1" else {
-            throw MalformedInput(
-                code: "malformed.check-report",
-                reason: "has the schema '\(document.schema.prefix(60))', not sealward.ats-check/1"
-            )
-        }
+        let document = try Document.read(
+            bytes,
+            code: "malformed.check-report",
+            otherwise: "is no report of 'sealward ats check --format json'"
+        )
         os = document.os
         targets = document.targets
     }
