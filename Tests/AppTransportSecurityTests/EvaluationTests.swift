@@ -7,81 +7,6 @@ import Foundation
 import TLSFacts
 import Testing
 
-/// Facts of a connection that meets everything, to be broken one by one.
-struct Scene {
-    var version: TLSVersion = .tls12
-    var suite: CipherSuite = .ecdheRSAWithAES128GCMSHA256
-    var host = "api.example.com"
-    var names: AlternativeNames? = AlternativeNames(dnsNames: ["api.example.com"], addresses: [])
-    var commonNames: [String] = []
-    var key: PublicKeyFacts.Kind = .rsa(bits: 2048)
-    var hash: SignatureFacts.Hash = .sha256
-    var purposes: [String]? = ["1.3.6.1.5.5.7.3.1"]
-    var issued = Scene.date("2026-01-01")
-    var days = 300.0
-    var anchor: AnchorKind? = .installed
-    var isSelfSigned = false
-    var issuerAddresses: [String] = []
-    var possession: KeyPossession = .proven
-    var extendedMasterSecret = true
-    var timestamps: [UInt8]?
-    var stapledTimestamps: [UInt8]?
-    var staple: StapleStatus?
-
-    static func date(_ day: String) -> Date { ISO8601DateFormatter().date(from: day + "T00:00:00Z") ?? .distantPast }
-
-    static func certificate(_ subject: String, issuer: String, scene: Scene, isLeaf: Bool) -> CertificateFacts {
-        CertificateFacts(
-            der: Array(subject.utf8),
-            subject: subject,
-            issuer: issuer,
-            subjectDER: Array(subject.utf8),
-            issuerDER: Array(issuer.utf8),
-            serialNumber: "01",
-            notBefore: isLeaf ? scene.issued : date("2016-01-01"),
-            notAfter: isLeaf ? scene.issued.addingTimeInterval(scene.days * 86400) : date("2046-01-01"),
-            publicKey: PublicKeyFacts(
-                kind: isLeaf ? scene.key : .rsa(bits: 4096),
-                sha256: [UInt8](repeating: isLeaf ? 1 : 2, count: 32),
-                der: []
-            ),
-            signature: SignatureFacts(algorithm: "1.2.840.113549.1.1.11", hash: isLeaf ? scene.hash : .sha256),
-            commonNames: isLeaf ? scene.commonNames : [],
-            alternativeNames: isLeaf ? scene.names : nil,
-            extendedKeyUsages: isLeaf ? scene.purposes : nil,
-            isAuthority: !isLeaf,
-            issuerAddresses: isLeaf ? scene.issuerAddresses : [],
-            embeddedTimestamps: isLeaf ? scene.timestamps : nil
-        )
-    }
-
-    var facts: ConnectionFacts {
-        let leaf = Scene.certificate("CN=leaf", issuer: isSelfSigned ? "CN=leaf" : "CN=root", scene: self, isLeaf: true)
-        let root = Scene.certificate("CN=root", issuer: "CN=root", scene: self, isLeaf: false)
-        let path: ChainFacts.Path =
-            anchor.map { .anchored([leaf], AnchorFacts(certificate: root, kind: $0, store: "test")) }
-            ?? .unanchored([leaf])
-        return ConnectionFacts(
-            handshake: HandshakeObservation(
-                version: version,
-                suite: suite,
-                keyPossession: possession,
-                stapledTimestamps: stapledTimestamps,
-                usesExtendedMasterSecret: extendedMasterSecret
-            ),
-            chain: ChainFacts(presented: [leaf], path: path),
-            staple: staple
-        )
-    }
-
-    func verdict(_ json: String = "{}", os: String = "macos26", at: String = "2026-06-01", logs: CTLogList? = nil)
-        throws -> TransportVerdict
-    {
-        let requirements = try decide("https://\(host)/", json, os: os).requirements
-        return evaluate(requirements, facts, host: host, at: Scene.date(at), logs: logs)
-    }
-}
-
 @Suite("Judging a connection")
 struct EvaluationTests {
     struct Case: CustomTestStringConvertible, Sendable {
@@ -404,53 +329,6 @@ struct EvaluationTests {
         #expect(try Scene().verdict(#"{"NSPinnedDomains":{"com":\#(entry)}}"#).passed)
         let own = #"{"NSPinnedLeafIdentities":[{"SPKI-SHA256-BASE64":"\#(EvaluationTests.leafPin)"}]}"#
         #expect(try Scene().verdict(#"{"NSPinnedDomains":{"example.com":\#(entry),"api.example.com":\#(own)}}"#).passed)
-    }
-
-    @Test("Certificate Transparency is a note without a log list, and a verdict with one")
-    func transparency() throws {
-        func logs(_ state: String) throws -> CTLogList {
-            let entries = (1...3).map { index in
-                #"{"log_id":"\#(Data(repeating: UInt8(index), count: 32).base64EncodedString())","state":{"\#(state)":{}}}"#
-            }
-            return try CTLogList(
-                json: Array(#"{"operators":[{"name":"one","logs":[\#(entries.joined(separator: ","))]}]}"#.utf8)
-            )
-        }
-        func list(_ ids: [UInt8]) -> [UInt8] {
-            let entries = ids.flatMap { identifier -> [UInt8] in
-                let entry: [UInt8] =
-                    [0] + [UInt8](repeating: identifier, count: 32) + [0, 0, 1, 0x90, 0, 0, 0, 0] + [0, 0, 4, 3, 0, 0]
-                return [UInt8(entry.count >> 8), UInt8(entry.count & 0xFF)] + entry
-            }
-            return [UInt8(entries.count >> 8), UInt8(entries.count & 0xFF)] + entries
-        }
-        var scene = Scene()
-        scene.anchor = .system
-        let unjudged = try scene.verdict()
-        #expect(unjudged.passed && unjudged.notes.contains { $0.code == "ats.note.ct-not-judged" })
-        #expect(try scene.verdict(logs: try logs("usable")).causes.map(\.code) == ["ats.ct.missing"])
-        scene.timestamps = list([1, 2, 3])
-        #expect(try scene.verdict(logs: try logs("usable")).passed)
-        #expect(try !scene.verdict(logs: try logs("retired")).passed)
-        scene.timestamps = list([1, 1, 1])
-        #expect(try !scene.verdict(logs: try logs("usable")).passed)
-        // Two logs in the stapled response are enough beside nothing else.
-        scene.timestamps = nil
-        scene.stapledTimestamps = list([1, 2])
-        #expect(try scene.verdict(logs: try logs("usable")).passed)
-        #expect(try !scene.verdict(logs: try logs("retired")).passed)
-        scene.stapledTimestamps = list([1])
-        #expect(try !scene.verdict(logs: try logs("usable")).passed)
-        scene.anchor = .installed
-        #expect(try scene.verdict(logs: try logs("usable")).passed)
-    }
-
-    @Test("lists of timestamps, cut at every byte, are refused or read, and nothing ends the process")
-    func truncation() {
-        let entry: [UInt8] = [0] + [UInt8](repeating: 9, count: 40) + [0, 0, 4, 3, 0, 0]
-        let whole: [UInt8] = [0, UInt8(entry.count + 2), 0, UInt8(entry.count)] + entry
-        #expect(SignedTimestamp.list(decoding: whole)?.count == 1)
-        for length in 0..<whole.count { #expect(SignedTimestamp.list(decoding: Array(whole.prefix(length))) == nil) }
     }
 
     @Test(
