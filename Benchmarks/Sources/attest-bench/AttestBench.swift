@@ -20,14 +20,11 @@ struct AttestBench {
     static let app = SimulatedApp("ABCDE12345.com.example.app", bundleVersion: "42")
 
     static func main() async throws {
-        let arguments = CommandLine.arguments
-        func value(_ name: String) -> String? {
-            arguments.firstIndex(of: name).flatMap { $0 + 1 < arguments.count ? arguments[$0 + 1] : nil }
-        }
-        let rounds = value("--rounds").flatMap(Int.init) ?? 40
+        let arguments = BenchArguments()
+        let rounds = arguments.number("--rounds") ?? 40
         var random = SimulatorRandom(seed: 1)
         let authority = try SimulatedAuthority(random: &random)
-        if let folder = value("--export") {
+        if let folder = arguments["--export"] {
             let fresh = try (1...25).map { try Material(authority, app: app, seed: $0, at: Date()) }
             return try export(fresh, authority, to: folder)
         }

@@ -7,23 +7,23 @@ import Foundation
 /// Times `sealward ats lint FOLDER` over 1,000 XML property lists of 2 KB, process start included, against a bare
 /// PropertyListSerialization parse of the same files, and against mobsfscan (PyPI) where it is installed.
 ///
-///     lint-bench [SEALWARD [MOBSFSCAN]]
+///     lint-bench [--program SEALWARD] [--mobsfscan PROGRAM]
 ///
-/// Without arguments the release build of the checkout is taken, and built where it is missing. mobsfscan is looked for in the
+/// Without options the release build of the checkout is taken, and built where it is missing. mobsfscan is looked for in the
 /// environment of Scripts/bootstrap: `.build/python/bin/pip install mobsfscan` puts it there.
 /// Ends with status 1 where a target is missed: at most 3 times the bare parse, at least 3 times faster than mobsfscan.
-let arguments = CommandLine.arguments
+let arguments = BenchArguments()
 let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
     .deletingLastPathComponent()
-let sealward = arguments.count > 1 ? arguments[1] : root.appendingPathComponent(".build/release/sealward").path
+let sealward = arguments["--program"] ?? root.appendingPathComponent(".build/release/sealward").path
 if !FileManager.default.isExecutableFile(atPath: sealward) {
     let command = [
         "swift", "build", "-c", "release", "--traits", "Postgres", "--product", "sealward", "--package-path", root.path,
     ]
     try run("/usr/bin/env", command)
 }
-let mobsfscan = arguments.count > 2 ? arguments[2] : root.appendingPathComponent(".build/python/bin/mobsfscan").path
+let mobsfscan = arguments["--mobsfscan"] ?? root.appendingPathComponent(".build/python/bin/mobsfscan").path
 let folder = FileManager.default.temporaryDirectory.appendingPathComponent("sealward-lint-bench-\(UUID().uuidString)")
 try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
 defer { try? FileManager.default.removeItem(at: folder) }

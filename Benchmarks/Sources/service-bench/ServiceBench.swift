@@ -22,20 +22,17 @@ struct ServiceBench {
     static let required = 0.3
 
     static func main() async throws {
-        let words = Array(CommandLine.arguments.dropFirst())
-        func value(_ name: String) -> String? {
-            words.firstIndex(of: name).flatMap { words.indices.contains($0 + 1) ? words[$0 + 1] : nil }
-        }
+        let arguments = BenchArguments()
         guard let wrk = ["/usr/bin/wrk", "/usr/local/bin/wrk"].first(where: FileManager.default.isExecutableFile) else {
             print("service-bench: skipped, because the program wrk is not there (apt-get install wrk)")
             return
         }
         let beside = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-        let program = value("--program") ?? beside.appendingPathComponent("sealward").path
-        let connections = value("--connections").flatMap(Int.init) ?? 128
-        let seconds = value("--seconds").flatMap(Int.init) ?? 3
-        let each = value("--each").flatMap(Int.init) ?? seconds * 30_000 / connections
-        let folder = URL(fileURLWithPath: value("--folder") ?? FileManager.default.currentDirectoryPath)
+        let program = arguments["--program"] ?? beside.appendingPathComponent("sealward").path
+        let connections = arguments.number("--connections") ?? 128
+        let seconds = arguments.number("--seconds") ?? 3
+        let each = arguments.number("--each") ?? seconds * 30_000 / connections
+        let folder = URL(fileURLWithPath: arguments["--folder"] ?? FileManager.default.currentDirectoryPath)
             .appendingPathComponent("service-bench-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -43,7 +40,7 @@ struct ServiceBench {
         let path = "sqlite:\(folder.path)/store.sqlite"
         let sqlite = try SQLTrustStore.sqlite(at: "\(folder.path)/store.sqlite")
         let ratio = try await measure("SQLite FULL", sqlite, path, program, wrk, folder, connections, seconds, each)
-        if let url = value("--postgres") {
+        if let url = arguments["--postgres"] {
             let postgres = try await SQLTrustStore.postgres(url)
             let ratio = try await measure("PostgreSQL", postgres, url, program, wrk, folder, connections, seconds, each)
             figure("assertions against empty POST, PostgreSQL", ratio, .none)

@@ -21,12 +21,9 @@ struct StoreBench {
     static let required = 4.0
 
     static func main() async throws {
-        let words = Array(CommandLine.arguments.dropFirst())
-        func value(_ name: String) -> String? {
-            words.firstIndex(of: name).flatMap { words.indices.contains($0 + 1) ? words[$0 + 1] : nil }
-        }
-        let seconds = value("--seconds").flatMap(Double.init) ?? 5
-        let folder = value("--folder") ?? FileManager.default.currentDirectoryPath
+        let arguments = BenchArguments()
+        let seconds = arguments["--seconds"].flatMap(Double.init) ?? 5
+        let folder = arguments["--folder"] ?? FileManager.default.currentDirectoryPath
         let path = folder + "/store-bench-\(UUID().uuidString).sqlite"
         defer { for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + end) } }
         print(
@@ -35,7 +32,7 @@ struct StoreBench {
         let sqlite = try SQLTrustStore.sqlite(at: path)
         let ratio = try await measure("SQLite, WAL, synchronous=FULL", sqlite, seconds)
         await sqlite.close()
-        if let url = value("--postgres") {
+        if let url = arguments["--postgres"] {
             let postgres = try await SQLTrustStore.postgres(url)
             let ratio = try await measure("PostgreSQL, synchronous_commit=on", postgres, seconds)
             figure("commits with 64 waiting against one, PostgreSQL", ratio, .none)
