@@ -49,6 +49,12 @@ enum ClientBench {
                 )
             )
         }
+        let plain = try await serve(nil, tally)
+        for (isSecure, isKept) in [(false, true), (false, false), (true, true), (true, false)] {
+            let port = (isSecure ? server : plain).localAddress?.port ?? 0
+            isShort = !(try await Soak(isSecure: isSecure, isKept: isKept, port: port).run(identity, tally)) || isShort
+        }
+        try await plain.close()
         try await server.close()
         try? FileManager.default.removeItem(at: folder)
         exit(isShort ? 1 : 0)
@@ -59,7 +65,7 @@ enum ClientBench {
     private static let warmUp = 10
 
     /// What the server saw.
-    private struct Tally {
+    struct Tally {
         var connections = 0
         var requests = 0
     }
@@ -140,22 +146,25 @@ enum ClientBench {
         return Double(count / 64 * 64) / seconds
     }
 
-    private static func serve(_ identity: Identity, _ tally: NIOLockedValueBox<Tally>) async throws -> any Channel {
-        let certificates = try NIOSSLCertificate.fromPEMFile(identity.chain).map {
-            NIOSSLCertificateSource.certificate($0)
+    /// - Parameter identity: nil for plain HTTP.
+    private static func serve(_ identity: Identity?, _ tally: NIOLockedValueBox<Tally>) async throws -> any Channel {
+        let context = try identity.map { identity in
+            let certificates = try NIOSSLCertificate.fromPEMFile(identity.chain).map {
+                NIOSSLCertificateSource.certificate($0)
+            }
+            let key = try NIOSSLPrivateKey(file: identity.key, format: .pem)
+            return try NIOSSLContext(
+                configuration: .makeServerConfiguration(certificateChain: certificates, privateKey: .privateKey(key))
+            )
         }
-        let key = try NIOSSLPrivateKey(file: identity.key, format: .pem)
-        let configuration = TLSConfiguration.makeServerConfiguration(
-            certificateChain: certificates,
-            privateKey: .privateKey(key)
-        )
-        let context = try NIOSSLContext(configuration: configuration)
         return try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 512)
             .childChannelInitializer { channel in
                 tally.withLockedValue { $0.connections += 1 }
                 return channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+                    if let context {
+                        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+                    }
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline()
                     try channel.pipeline.syncOperations.addHandler(Answer(tally))
                 }
