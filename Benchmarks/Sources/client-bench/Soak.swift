@@ -25,7 +25,7 @@ struct Soak {
 
     /// - Returns: whether the figure keeps to its bound.
     func run(_ identity: Identity, _ tally: NIOLockedValueBox<ClientBench.Tally>) async throws -> Bool {
-        var trust = TrustStore()
+        var trust = TrustAnchors()
         try trust.add(file: identity.authority, kind: .installed)
         var configuration = ATSClient.Configuration()
         configuration.connectionsPerHost = 64
