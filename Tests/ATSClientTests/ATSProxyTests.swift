@@ -5,6 +5,7 @@ import ATSClient
 import AppTransportSecurity
 import Findings
 import Foundation
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 import TLSProbe
@@ -318,6 +319,34 @@ struct ATSProxyTests {
                     ])
             )
             #expect(summary.impossible == ["\(LoopbackServers.host):\(try servers.server("expired").port)"])
+        }
+    }
+
+    @Test("From traffic to policy: an address that no exception names needs the key for the whole app, which suffices")
+    func summaryOfAddresses() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await PlainServer.with { server in
+            let place = "http://127.0.0.1:\(server.port)/bytes/1"
+            func load(_ json: String) async throws -> (code: String, summary: ProxySummary) {
+                let seen = NIOLockedValueBox<(String, ProxySummary)?>(nil)
+                try await RunningProxy.with(servers, json, os: "ios9") { running in
+                    let result = try await Programs.run(
+                        "curl",
+                        [
+                            "-s", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}", "-x",
+                            "http://127.0.0.1:\(running.port)", "--noproxy", "", place,
+                        ]
+                    )
+                    let summary = await running.proxy.summary()
+                    seen.withLockedValue { $0 = (result.output, summary) }
+                }
+                return try #require(seen.withLockedValue { $0 })
+            }
+            let refused = try await load("{}")
+            #expect(refused.code == "403")
+            #expect(refused.summary.dictionary == .dictionary(["NSAllowsArbitraryLoads": .boolean(true)]))
+            #expect(refused.summary.impossible == [])
+            #expect(try await load("{\"NSAllowsArbitraryLoads\": true}").code == "200")
         }
     }
 

@@ -42,26 +42,30 @@ public struct ProxySummary: Sendable {
         let deadline = NIODeadline.now() + TimeAmount(limit)
         let places = hosts.filter { $0.entry.failed < $0.entry.requests }.map(\.place)
         var needs: [String: Exception] = [:]
+        var needsArbitraryLoads = false
         var impossible: Set<String> = []
-        await withTaskGroup(of: (ProxyRecord.Place, Exception?).self) { group in
+        await withTaskGroup(of: (ProxyRecord.Place, Need?).self) { group in
             var rest = places[...]
             func next() {
                 guard let place = rest.popFirst() else { return }
                 group.addTask {
-                    (place, NIODeadline.now() < deadline ? await Exception.smallest(for: place, judge) : nil)
+                    (place, NIODeadline.now() < deadline ? await Need.smallest(for: place, judge) : nil)
                 }
             }
             for _ in 0..<16 { next() }
             for await (place, need) in group {
-                if let need {
-                    needs[place.host] = needs[place.host].map { $0.joined(need) } ?? need
-                } else {
-                    impossible.insert("\(place.host):\(place.port)")
+                switch need {
+                case .exception(let need)?: needs[place.host] = needs[place.host].map { $0.joined(need) } ?? need
+                case .arbitraryLoads?: needsArbitraryLoads = true
+                case nil: impossible.insert("\(place.host):\(place.port)")
                 }
                 next()
             }
         }
         let entries = needs.compactMapValues(\.value)
+        var dictionary: [String: PropertyListValue] = [:]
+        if !entries.isEmpty { dictionary["NSExceptionDomains"] = .dictionary(entries) }
+        if needsArbitraryLoads { dictionary["NSAllowsArbitraryLoads"] = .boolean(true) }
         return ProxySummary(
             hosts: hosts.map { place, entry in
                 Host(
@@ -74,7 +78,7 @@ public struct ProxySummary: Sendable {
                     causes: entry.causes
                 )
             },
-            dictionary: .dictionary(entries.isEmpty ? [:] : ["NSExceptionDomains": .dictionary(entries)]),
+            dictionary: .dictionary(dictionary),
             impossible: impossible.sorted()
         )
     }
@@ -117,29 +121,36 @@ struct Exception: Sendable, Equatable {
         )
     }
 
-    private func policy(_ host: String, _ profile: OSProfile) -> ATSPolicy {
+    /// A dictionary with nothing but this entry.
+    func policy(_ host: String, _ profile: OSProfile) -> ATSPolicy {
         let value = value.map { PropertyListValue.dictionary(["NSExceptionDomains": .dictionary([host: $0])]) }
         return ATSPolicy(dictionary: ATSDictionary(value), profile: profile)
     }
+}
 
-    /// The first of the list under which the host complies; nil where none does.
-    static func smallest(for place: ProxyRecord.Place, _ judge: ProxyJudge) async -> Exception? {
+/// What one place needs.
+enum Need: Equatable {
+    case exception(Exception)
+    /// The key for the whole app, where no exception reaches: before iOS 17 the entries of NSExceptionDomains are names, not addresses.
+    case arbitraryLoads
+
+    /// The first of the lists under which the place complies; nil where none does.
+    static func smallest(for place: ProxyRecord.Place, _ judge: ProxyJudge) async -> Need? {
         let host = place.host.contains(":") ? "[\(place.host)]" : place.host
         guard let url = try? LoadURL("\(place.isSecure ? "https" : "http")://\(host):\(place.port)/") else {
             return nil
         }
-        if !place.isSecure {
-            let needed = [Exception(), Exception(allowsInsecure: true)]
-            return needed.first { $0.policy(place.host, judge.policy.profile).decide(url).verdict != .blocked }
-        }
-        let addresses = await judge.addresses(of: place.host, port: place.port)
-        for exception in bySize {
-            let decision = exception.policy(place.host, judge.policy.profile).decide(url)
+        let profile = judge.policy.profile
+        let exceptions = place.isSecure ? Exception.bySize : [Exception(), Exception(allowsInsecure: true)]
+        let needs = exceptions.map(Need.exception) + [.arbitraryLoads]
+        let addresses = place.isSecure ? await judge.addresses(of: place.host, port: place.port) : []
+        for need in needs {
+            let decision = need.policy(place.host, profile).decide(url)
             if decision.verdict == .blocked { continue }
-            let requirements = decision.requirements
+            if !place.isSecure { return need }
             for address in addresses {
-                switch await judge.probe(requirements, place.host, address) {
-                case .complies: return exception
+                switch await judge.probe(decision.requirements, place.host, address) {
+                case .complies: return need
                 case .unknown: continue
                 case .refused: break
                 }
@@ -147,5 +158,16 @@ struct Exception: Sendable, Equatable {
             }
         }
         return nil
+    }
+
+    private func policy(_ host: String, _ profile: OSProfile) -> ATSPolicy {
+        switch self {
+        case .exception(let exception): exception.policy(host, profile)
+        case .arbitraryLoads:
+            ATSPolicy(
+                dictionary: ATSDictionary(.dictionary(["NSAllowsArbitraryLoads": .boolean(true)])),
+                profile: profile
+            )
+        }
     }
 }
