@@ -11,7 +11,9 @@ public import Foundation
 /// Layout, 56 bytes: version 1 | purpose and flags 1 | expiry in ms 6 | random 16 | binding tag 16 | MAC 16. Both tags are
 /// truncated HMAC-SHA256: app, key and user are not readable from a challenge, and cannot be tried out offline.
 public struct ChallengeCodec: Sendable {
-    private let key: SymmetricKey
+    /// Both codes with the key and their label taken in already: a copy goes on from there.
+    private let challengeCode: HMAC<SHA256>
+    private let bindingCode: HMAC<SHA256>
 
     /// The length of every challenge, in bytes. The contract allows 64.
     public static let length = 56
@@ -25,7 +27,15 @@ public struct ChallengeCodec: Sendable {
     /// Uses the store-wide secret, at least 16 bytes; nil for a shorter one.
     public init?(secret: some Collection<UInt8>) {
         guard secret.count >= 16 else { return nil }
-        key = SymmetricKey(data: Data(secret))
+        let key = SymmetricKey(data: Data(secret))
+        challengeCode = ChallengeCodec.code("sealward.challenge/1", key)
+        bindingCode = ChallengeCodec.code("sealward.binding/1", key)
+    }
+
+    private static func code(_ label: String, _ key: SymmetricKey) -> HMAC<SHA256> {
+        var code = HMAC<SHA256>(key: key)
+        code.update(data: Array(label.utf8) + [0])
+        return code
     }
 
     /// Fetches the store's secret, or lets the store adopt `candidate` (32 random bytes) if it has none yet.
@@ -49,8 +59,8 @@ public struct ChallengeCodec: Sendable {
         let expiry = UInt64(StoreTime.milliseconds(expiresAt))
         for shift in stride(from: 40, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: expiry >> shift)) }
         bytes += random.prefix(ChallengeCodec.randomLength)
-        bytes += bindingTag(of: bytes, binding)
-        bytes += tag("sealward.challenge/1", bytes)
+        bytes += bindingTag(of: bytes[...], binding)
+        bytes += tag(challengeCode, bytes)
         return bytes
     }
 
@@ -66,7 +76,7 @@ public struct ChallengeCodec: Sendable {
     ) -> ChallengeReading {
         let bytes = Array(bytes)
         guard bytes.count == ChallengeCodec.length, bytes[0] == 1,
-            constantTimeEqual(tag("sealward.challenge/1", bytes.prefix(40)), bytes[40...])
+            constantTimeEqual(tag(challengeCode, Array(bytes.prefix(40))), bytes[40...])
         else { return .refused(.unknown) }
         let expiry = bytes[2..<8].reduce(Int64(0)) { $0 << 8 | Int64($1) }
         if expiry <= StoreTime.milliseconds(instant) { return .refused(.expired) }
@@ -80,27 +90,31 @@ public struct ChallengeCodec: Sendable {
         } else if presented.user == nil {
             return .refused(.binding)
         }
-        guard constantTimeEqual(bindingTag(of: Array(bytes[0..<24]), binding), bytes[24..<40]) else {
+        guard constantTimeEqual(bindingTag(of: bytes[0..<24], binding), bytes[24..<40]) else {
             return .refused(.binding)
         }
         return .valid(SpendableChallenge(id: Array(bytes[8..<24]), expiresAt: StoreTime.date(expiry)))
     }
 
-    private func bindingTag(of head: [UInt8], _ binding: ChallengeBinding) -> [UInt8] {
-        var message = head
-        for part in [Array(binding.app.utf8), binding.keyId?.bytes ?? [], Array((binding.user ?? "").utf8)] {
+    private func bindingTag(of head: ArraySlice<UInt8>, _ binding: ChallengeBinding) -> [UInt8] {
+        var message: [UInt8] = []
+        message.reserveCapacity(128)
+        message.append(contentsOf: head)
+        func append(_ part: some Collection<UInt8>) {
             let length = UInt32(truncatingIfNeeded: part.count)
             for shift in [24, 16, 8, 0] as [UInt32] { message.append(UInt8(truncatingIfNeeded: length >> shift)) }
-            message += part
+            message.append(contentsOf: part)
         }
-        return tag("sealward.binding/1", message)
+        append(binding.app.utf8)
+        append(binding.keyId?.bytes ?? [])
+        append((binding.user ?? "").utf8)
+        return tag(bindingCode, message)
     }
 
-    private func tag(_ label: String, _ message: some Collection<UInt8>) -> [UInt8] {
-        var labelled = [UInt8](label.utf8)
-        labelled.append(0)
-        labelled.append(contentsOf: message)
-        return HMAC<SHA256>.authenticationCode(for: labelled, using: key).withUnsafeBytes { Array($0.prefix(16)) }
+    private func tag(_ code: HMAC<SHA256>, _ message: [UInt8]) -> [UInt8] {
+        var code = code
+        code.update(data: message)
+        return code.finalize().withUnsafeBytes { Array($0.prefix(16)) }
     }
 
     private func constantTimeEqual(_ left: [UInt8], _ right: ArraySlice<UInt8>) -> Bool {

@@ -37,7 +37,7 @@ final class SQLiteEngine: SQLEngine {
         // A neighbour process (a backup, a shell) may hold the file for a moment.
         configuration.busyMode = .timeout(5)
         pool = try DatabasePool(path: path, configuration: configuration)
-        readers = SQLiteReaders(path: path, configuration: configuration)
+        readers = SQLiteReaders(path: path)
         try pool.writeWithoutTransaction { database in
             // GRDB sets NORMAL when it turns WAL on, which loses the last commits on power loss.
             try database.execute(sql: "PRAGMA synchronous = FULL")
@@ -107,10 +107,10 @@ final class SQLiteEngine: SQLEngine {
         try? pool.close()
     }
 
-    /// At most this part of a commit's own time is waited for callers who have just been answered and come back.
+    /// For each so many callers at work the writer waits, at most, as long as a commit takes.
     static let gathering = 4
     /// And never longer than this, however slow the disk is.
-    static let longestGathering = Duration.milliseconds(2)
+    static let longestGathering = Duration.milliseconds(4)
 
     /// Runs batches until nothing waits any more. Only one of these runs at a time, on the writer's own queue.
     private func drain(_ database: Database) {
@@ -118,7 +118,8 @@ final class SQLiteEngine: SQLEngine {
         var atWork = 0
         var spent = Duration.zero
         while true {
-            gather(atWork, for: min(spent / SQLiteEngine.gathering, SQLiteEngine.longestGathering))
+            let pause = min(spent * atWork / SQLiteEngine.gathering, SQLiteEngine.longestGathering)
+            gather(atWork, for: pause)
             let (batch, idle) = queue.withLock { queue in
                 let batch = Array(queue.waiting.prefix(SQLiteEngine.batchLimit))
                 queue.waiting.removeFirst(batch.count)
@@ -143,7 +144,8 @@ final class SQLiteEngine: SQLEngine {
     /// Waits a moment until as many callers wait as were at work before.
     ///
     /// Without it callers fall into two halves, each of which waits for the other's flush; or the first who comes back has a flush
-    /// for itself and all others wait for that. One caller alone never waits here.
+    /// for itself and all others wait for that. The more are at work, the longer the wait is worth: while signatures are checked, a
+    /// flush for a few costs the processor what one for many does. One caller alone never waits here.
     private func gather(_ callers: Int, for duration: Duration) {
         guard callers > 1 else { return }
         let wanted = min(callers, SQLiteEngine.batchLimit)

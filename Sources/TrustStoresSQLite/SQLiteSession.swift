@@ -7,10 +7,21 @@ import TrustStores
 
 /// Statements on one connection; each text is prepared once for the life of the connection.
 ///
-/// GRDB opens the connection, prepares and keeps the statements; values are bound and read by SQLite's own functions, because
-/// GRDB's conversions cost more than the statements themselves.
+/// On the writer and the pool GRDB opens the connection, prepares and keeps the statements; values are bound and read by SQLite's own
+/// functions, because GRDB's conversions cost more than the statements themselves.
 struct SQLiteSession: SQLSession {
-    let database: Database
+    private let connection: OpaquePointer?
+    private let prepared: (String) throws -> OpaquePointer
+
+    init(database: Database) {
+        connection = database.sqliteConnection
+        prepared = { try database.cachedStatement(sql: $0).sqliteStatement }
+    }
+
+    init(reader: SQLiteReader) {
+        connection = reader.connection
+        prepared = reader.prepared
+    }
 
     func run(_ statements: [SQLStatement]) throws -> [SQLResult] {
         var results: [SQLResult] = []
@@ -23,7 +34,7 @@ struct SQLiteSession: SQLSession {
     func execute(_ text: String) throws { _ = try run(text, []) }
 
     private func run(_ text: String, _ arguments: [SQLValue]) throws -> SQLResult {
-        let statement = try database.cachedStatement(sql: text).sqliteStatement
+        let statement = try prepared(text)
         // Whatever happens, the statement is ready for its next use, and holds neither a lock nor what was bound.
         defer {
             sqlite3_reset(statement)
@@ -43,7 +54,7 @@ struct SQLiteSession: SQLSession {
             switch code {
             case SQLITE_ROW: rows.append(SQLRow((0..<columns).map { SQLValue(column: $0, of: statement) }))
             case SQLITE_DONE:
-                let changes = columns == 0 ? Int(sqlite3_changes64(database.sqliteConnection)) : 0
+                let changes = columns == 0 ? Int(sqlite3_changes64(connection)) : 0
                 return SQLResult(rows: rows, changes: changes)
             default: throw fault(code, text)
             }
@@ -51,9 +62,16 @@ struct SQLiteSession: SQLSession {
     }
 
     private func fault(_ code: Int32, _ text: String) -> DatabaseError {
-        DatabaseError(
+        DatabaseError(sqlite: code, connection, text)
+    }
+}
+
+extension DatabaseError {
+    /// What SQLite says about a result code that it just gave.
+    init(sqlite code: Int32, _ connection: OpaquePointer?, _ text: String? = nil) {
+        self.init(
             resultCode: ResultCode(rawValue: code),
-            message: sqlite3_errmsg(database.sqliteConnection).map { String(cString: $0) },
+            message: sqlite3_errmsg(connection).map { String(cString: $0) },
             sql: text
         )
     }

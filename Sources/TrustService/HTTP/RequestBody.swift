@@ -28,7 +28,8 @@ package struct RequestBody: Sendable {
     /// A text that may be absent; at most `limit` Unicode scalars.
     package func optionalString(_ name: String, limit: Int = 65536) throws(Problem) -> String? {
         guard let value = members[name], value != .null else { return nil }
-        guard let text = value.text, text.unicodeScalars.count <= limit else {
+        // No text has more scalars than bytes: the scalars of a short one need not be counted.
+        guard let text = value.text, text.utf8.count <= limit || text.unicodeScalars.count <= limit else {
             throw Problem("request.malformed", evidence: "\(name) must be a text of at most \(limit) characters")
         }
         return text

@@ -81,11 +81,11 @@ struct ServiceResponder: HTTPResponder {
         case .route(let found, let values): (route, parameters) = (found, values)
         }
         operation = route.operation
-        let address = CallerAddress.resolve(
-            peer: context.peer,
-            forwarded: request.headers[values: .xForwardedFor].joined(separator: ","),
-            trusted: trustedProxies
-        )
+        var address = context.peer
+        if !trustedProxies.isEmpty {
+            let forwarded = request.headers[values: .xForwardedFor].joined(separator: ",")
+            address = CallerAddress.resolve(peer: context.peer, forwarded: forwarded, trusted: trustedProxies)
+        }
         let caller = credentials.caller(bearer: Call.bearer(in: request.headers))
         try limit(route, caller, address)
         try admit(route, caller)
@@ -139,8 +139,9 @@ struct ServiceResponder: HTTPResponder {
         } catch {
             throw Problem("request.malformed", evidence: "the body ended early")
         }
-        if buffer.readableBytes == 0, request.headers[.contentType] == nil { return [] }
-        guard ServiceResponder.isJSON(request.headers[.contentType]) else { throw Problem("body.content-type") }
+        let contentType = request.headers[.contentType]
+        if buffer.readableBytes == 0, contentType == nil { return [] }
+        guard ServiceResponder.isJSON(contentType) else { throw Problem("body.content-type") }
         return Array(buffer.readableBytesView)
     }
 
