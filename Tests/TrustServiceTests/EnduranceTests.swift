@@ -96,7 +96,8 @@ import Testing
         let after = process.residentBytes
         #expect(before > 0)
         print("memory after 3 rounds of bad connections \(before >> 10) KiB, after 9 rounds \(after >> 10) KiB")
-        #expect(after - before < 16 << 20, "grew from \(before) to \(after) bytes")
+        // A sanitizer keeps what was freed for a while.
+        #expect(BuiltProgram.isSanitized || after - before < 16 << 20, "grew from \(before) to \(after) bytes")
         #expect(process.stop().status == 0)
     }
 
