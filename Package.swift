@@ -104,7 +104,7 @@ let package = Package(
         // Layer 2
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         library("AppBundles", ["AppTransportSecurity", "Findings", "CZlib"]),
-        library("TLSProbe", ["TLSFacts", "Findings", .nioCore, .nioPosix, .crypto, .cryptoExtras, .x509, .asn1]),
+        library("TLSProbe", ["TLSFacts", "Findings", .nioCore, .nioPosix, .nioConcurrency, .crypto, .cryptoExtras, .x509, .asn1]),
         library(
             "ATSClient",
             [
@@ -185,7 +185,7 @@ let package = Package(
         tests(of: "DeviceCheckBits"),
         tests(of: "TrustPolicy", ["Findings"]),
         tests(of: "AppBundles", ["AppTransportSecurity"]),
-        tests(of: "TLSProbe", ["TLSFacts", "Findings", .crypto, .nioCore, .nioPosix]),
+        tests(of: "TLSProbe", ["TLSFacts", "Findings", .crypto, .nioConcurrency, .nioCore, .nioPosix]),
         tests(
             of: "ATSClient",
             [

@@ -51,6 +51,26 @@ struct HTTP2Tests {
         }
     }
 
+    @Test("An HTTP/2 connection that rests for longer than keep-alive is closed, and the next load opens another")
+    func restingConnection() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let client = try Fixture.client(servers) { $0.keepAlive = .milliseconds(300) }
+        let url = try servers.server("http2").url
+        for _ in 0..<2 {
+            for _ in 0..<3 {
+                let report = await client.load(url)
+                #expect(report.result == .loaded && report.connection?.applicationProtocol == "h2", "\(report)")
+            }
+            #expect(client.openConnections == 1)
+            let deadline = ContinuousClock.now + .seconds(10)
+            while client.openConnections > 0, ContinuousClock.now < deadline {
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            #expect(client.openConnections == 0)
+        }
+        await client.shutDown()
+    }
+
     /// nginx with HTTP/2, which takes files by PUT and gives them back.
     private static func withServer(_ servers: LoopbackServers, _ body: (Int) async throws -> Void) async throws {
         let folder = try TemporaryDirectory()

@@ -49,7 +49,9 @@ public struct ChainBuilder: Sendable {
         at instant: Date? = nil,
         allowingPrivateAddresses: Bool = false
     ) async -> ChainFacts {
-        let parsed = presented.prefix(limits.presented).map { try? CertificateFacts(decoding: $0) }
+        let parsed = presented.prefix(limits.presented).enumerated().map { index, der in
+            index == 0 ? try? CertificateFacts(decoding: der) : anchors.issuers[der]
+        }
         let certificates = parsed.compactMap { $0 }
         let unparsed = presented.count - certificates.count
         // Without a readable leaf there is nothing whose issuer could be looked for.

@@ -10,12 +10,21 @@ import TLSFacts
 enum PathRules {
     /// The violations of a path, as sentences; empty where it is in order.
     ///
-    /// - Parameter path: leaf first, without the anchor.
-    static func violations(_ path: [CertificateFacts], _ anchor: AnchorFacts) async -> [String] {
+    /// - Parameters:
+    ///   - path: leaf first, without the anchor.
+    ///   - issuers: those that were parsed before.
+    static func violations(
+        _ path: [CertificateFacts],
+        _ anchor: AnchorFacts,
+        _ issuers: DecodedIssuers<Certificate>
+    ) async -> [String] {
         var violations = ownViolations(path)
-        if violations.isEmpty { violations = await libraryViolations(path, anchor) }
+        if violations.isEmpty { violations = await libraryViolations(path, anchor, issuers) }
         return violations
     }
+
+    /// Issuers as swift-certificates reads them.
+    static func parsedIssuers() -> DecodedIssuers<Certificate> { DecodedIssuers { try? Certificate(derEncoded: $0) } }
 
     /// The rules that hold for any certificate, also for one that swift-certificates does not read.
     private static func ownViolations(_ path: [CertificateFacts]) -> [String] {
@@ -45,11 +54,17 @@ enum PathRules {
     }
 
     /// The verdict of the RFC 5280 policy of swift-certificates, for name constraints above all.
-    private static func libraryViolations(_ path: [CertificateFacts], _ anchor: AnchorFacts) async -> [String] {
+    private static func libraryViolations(
+        _ path: [CertificateFacts],
+        _ anchor: AnchorFacts,
+        _ issuers: DecodedIssuers<Certificate>
+    ) async -> [String] {
         let constrained = path.contains { $0.hasNameConstraints } || anchor.certificate.hasNameConstraints
         guard let leaf = path.first else { return [] }
-        let parsed = path.map { try? Certificate(derEncoded: $0.der) }
-        guard let root = try? Certificate(derEncoded: anchor.certificate.der), !parsed.contains(nil) else {
+        let parsed = path.enumerated().map { index, certificate in
+            index == 0 ? try? Certificate(derEncoded: certificate.der) : issuers[certificate.der]
+        }
+        guard let root = issuers[anchor.certificate.der], !parsed.contains(nil) else {
             return constrained
                 ? [
                     "Name constraints above \(leaf.subject) cannot be checked: the path has a key too weak for the verifier"

@@ -130,7 +130,7 @@ struct PathSearch {
         let complete = Complete(
             path: path,
             anchor: anchor,
-            violations: await PathRules.violations(certificates, anchor),
+            violations: await PathRules.violations(certificates, anchor, anchors.parsedIssuers),
             isCurrent: instant.map { instant in
                 (certificates.dropFirst() + [anchor.certificate]).allSatisfy {
                     $0.notBefore <= instant && instant <= $0.notAfter

@@ -23,6 +23,10 @@ public struct TrustAnchors: Sendable {
     public private(set) var anchors: [Anchor] = []
     private var indexByName: [String: [Int]] = [:]
     private var indexByBytes: [[UInt8]: Int] = [:]
+    /// Facts of roots and of the intermediates below them.
+    let issuers = DecodedIssuers { try? CertificateFacts(decoding: $0) }
+    /// The same for ``PathRules``.
+    let parsedIssuers = PathRules.parsedIssuers()
 
     /// No root: every chain ends unanchored.
     public init() {}
@@ -81,7 +85,7 @@ public struct TrustAnchors: Sendable {
 
     private func facts(at index: Int) -> AnchorFacts? {
         let anchor = anchors[index]
-        guard let certificate = try? CertificateFacts(decoding: anchor.der) else { return nil }
+        guard let certificate = issuers[anchor.der] else { return nil }
         return AnchorFacts(certificate: certificate, kind: anchor.kind, store: anchor.store)
     }
 
