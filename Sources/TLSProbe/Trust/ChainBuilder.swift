@@ -49,7 +49,7 @@ public struct ChainBuilder: Sendable {
         at instant: Date? = nil,
         allowingPrivateAddresses: Bool = false
     ) async -> ChainFacts {
-        let parsed = presented.prefix(limits.presented).enumerated().map { index, der in
+        let parsed: [CertificateFacts?] = presented.prefix(limits.presented).enumerated().map { index, der in
             index == 0 ? try? CertificateFacts(decoding: der) : anchors.issuers[der]
         }
         let certificates = parsed.compactMap { $0 }

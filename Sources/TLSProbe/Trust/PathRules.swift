@@ -61,7 +61,7 @@ enum PathRules {
     ) async -> [String] {
         let constrained = path.contains { $0.hasNameConstraints } || anchor.certificate.hasNameConstraints
         guard let leaf = path.first else { return [] }
-        let parsed = path.enumerated().map { index, certificate in
+        let parsed: [Certificate?] = path.enumerated().map { index, certificate in
             index == 0 ? try? Certificate(derEncoded: certificate.der) : issuers[certificate.der]
         }
         guard let root = issuers[anchor.certificate.der], !parsed.contains(nil) else {
