@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+import Foundation
 
 /// The clock of the machine: the only place where this target reads the time of day.
-public enum SystemClock {
+enum SystemClock {
     /// The time of this machine.
-    public static let now: @Sendable () -> Date = { Date() }
+    static let now: @Sendable () -> Date = { Date() }
 }
