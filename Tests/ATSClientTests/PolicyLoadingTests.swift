@@ -80,7 +80,8 @@ struct PolicyLoadingTests {
         arguments: [
             ("api.example.com:443:127.0.0.1", "api.example.com 443 127.0.0.1"), ("A.example:1:::1", "a.example 1 ::1"),
             ("[::1]:443:[::2]", "::1 443 ::2"), ("nonsense", nil), ("a:b:127.0.0.1", nil), ("a:443:name", nil),
-            ("a:70000:1.2.3.4", nil), (":443:1.2.3.4", nil),
+            ("a:70000:1.2.3.4", nil), (":443:1.2.3.4", nil), ("+a:443:1.2.3.4", "a 443 1.2.3.4"),
+            ("a:443:1.2.3.4,::1", nil), ("a:443:", nil), ("a:443", nil), ("[::1:443:::2", nil), ("[::1]", nil),
         ] as [(String, String?)]
     )
     func overrides(text: String, expected: String?) {

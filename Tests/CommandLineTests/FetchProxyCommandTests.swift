@@ -37,6 +37,25 @@ struct FetchCommandTests {
         #expect(run.status == status, "\(run.output)\(run.errors)")
     }
 
+    @Test("As in curl: several addresses, every host, and of two entries for one place the last")
+    func resolve() throws {
+        let servers = try #require(LoopbackServers.shared)
+        let server = try servers.server("modern")
+        let place = "\(server.host):\(server.port)"
+        for entries in [
+            ["\(place):[::1],127.0.0.1"], ["*:\(server.port):127.0.0.1"], ["\(place):::1", "\(place):127.0.0.1"],
+        ] {
+            let run = try CheckTests.sealward(
+                ["ats", "fetch", server.url, "--ca-file", servers.authority, "--connect-timeout", "3"]
+                    + entries.flatMap { ["--resolve", $0] }
+            )
+            #expect(run.status == 0, "\(entries) \(run.errors)")
+        }
+        for wrong in ["nonsense", "\(place):name", "\(place):127.0.0.1,name"] {
+            #expect(try CheckTests.sealward(["ats", "fetch", server.url, "--resolve", wrong]).status == 64)
+        }
+    }
+
     @Test func jsonHasEveryFieldOfTheContract() throws {
         let run = try Self.fetch("redirect-http-same-host", ["--format", "json"])
         let document = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])

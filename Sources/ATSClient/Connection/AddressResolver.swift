@@ -29,28 +29,38 @@ public struct AddressOverride: Sendable, Hashable {
     ///
     /// - Throws: `MalformedInput` with code `malformed.resolve`.
     public init(_ text: String) throws(MalformedInput) {
-        let malformed = MalformedInput(
-            code: "malformed.resolve",
-            place: text,
-            reason: "is not HOST:PORT:ADDRESS, for example api.example.com:443:127.0.0.1"
-        )
+        guard let only = AddressOverride.list(text), let first = only.first, only.count == 1 else {
+            throw MalformedInput(
+                code: "malformed.resolve",
+                place: text,
+                reason: "is not HOST:PORT:ADDRESS, for example api.example.com:443:127.0.0.1"
+            )
+        }
+        self = first
+    }
+
+    /// Reads `HOST:PORT:ADDRESS[,ADDRESS]`, with a `+` in front or without, as curl does; nil where it is none.
+    package static func list(_ text: String) -> [AddressOverride]? {
         var rest = Substring(text)
+        if rest.hasPrefix("+") { rest = rest.dropFirst() }
         let host: Substring
         if rest.hasPrefix("["), let close = rest.firstIndex(of: "]") {
             host = rest[rest.index(after: rest.startIndex)..<close]
             rest = rest[rest.index(after: close)...]
         } else {
-            guard let colon = rest.firstIndex(of: ":") else { throw malformed }
+            guard let colon = rest.firstIndex(of: ":") else { return nil }
             host = rest[..<colon]
             rest = rest[colon...]
         }
         let fields = rest.dropFirst().split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard rest.hasPrefix(":"), fields.count == 2, !host.isEmpty, let port = fields.first.flatMap({ Int($0) }),
-            (1...65535).contains(port), var address = fields.last
-        else { throw malformed }
-        if address.hasPrefix("["), address.hasSuffix("]") { address = address.dropFirst().dropLast() }
-        guard IPAddress(address) != nil else { throw malformed }
-        self.init(host: String(host), port: port, address: String(address))
+            (1...65535).contains(port)
+        else { return nil }
+        let addresses = fields[1].split(separator: ",").map { address in
+            address.hasPrefix("[") && address.hasSuffix("]") ? address.dropFirst().dropLast() : address
+        }
+        guard !addresses.isEmpty, addresses.allSatisfy({ IPAddress($0) != nil }) else { return nil }
+        return addresses.map { AddressOverride(host: String(host), port: port, address: String($0)) }
     }
 
     /// Makes one from its parts, which the properties describe.

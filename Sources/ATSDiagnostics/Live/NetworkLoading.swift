@@ -101,9 +101,7 @@ struct NetworkLoading: TargetLoading {
         settings.connectionsPerHost = 1
         settings.now = { instant }
         settings.transparencyLogs = configuration.logs
-        settings.addressOverrides = configuration.overrides.effective.flatMap { entry in
-            entry.addresses.map { AddressOverride(host: entry.host, port: entry.port, address: $0) }
-        }
+        settings.addressOverrides = configuration.overrides.addressOverrides
         return settings
     }
 

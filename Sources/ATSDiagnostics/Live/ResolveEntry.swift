@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
+package import ATSClient
 
 /// Where to connect for one host and port instead of asking the resolver: `HOST:PORT:ADDRESS[,ADDRESS]`, as in curl.
 public struct ResolveEntry: Sendable, Equatable {
@@ -14,29 +14,10 @@ public struct ResolveEntry: Sendable, Equatable {
 
     /// Nil where the text has another shape, the port is no port, or an address is none.
     public init?(_ text: String) {
-        var rest = Substring(text)
-        if rest.hasPrefix("+") { rest = rest.dropFirst() }
-        let host: Substring
-        if rest.hasPrefix("["), let close = rest.firstIndex(of: "]") {
-            host = rest[rest.index(after: rest.startIndex)..<close]
-            rest = rest[rest.index(after: close)...]
-            guard rest.hasPrefix(":") else { return nil }
-            rest = rest.dropFirst()
-        } else {
-            guard let colon = rest.firstIndex(of: ":") else { return nil }
-            host = rest[..<colon]
-            rest = rest[rest.index(after: colon)...]
-        }
-        guard let colon = rest.firstIndex(of: ":"), let port = Int(rest[..<colon]), (1...65535).contains(port) else {
-            return nil
-        }
-        let list = rest[rest.index(after: colon)...].split(separator: ",").map { address in
-            address.hasPrefix("[") && address.hasSuffix("]") ? String(address.dropFirst().dropLast()) : String(address)
-        }
-        guard !host.isEmpty, !list.isEmpty, list.allSatisfy({ IPAddress($0) != nil }) else { return nil }
-        self.host = host.lowercased()
-        self.port = port
-        addresses = list
+        guard let list = AddressOverride.list(text), let first = list.first else { return nil }
+        host = first.host
+        port = first.port
+        addresses = list.map(\.address)
     }
 }
 
@@ -45,5 +26,12 @@ extension [ResolveEntry] {
     package var effective: [ResolveEntry] {
         var seen: Set<String> = []
         return reversed().filter { seen.insert("\($0.host):\($0.port)").inserted }.reversed()
+    }
+
+    /// For a client or a proxy.
+    package var addressOverrides: [AddressOverride] {
+        effective.flatMap { entry in
+            entry.addresses.map { AddressOverride(host: entry.host, port: entry.port, address: $0) }
+        }
     }
 }

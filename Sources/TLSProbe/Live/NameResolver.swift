@@ -23,19 +23,6 @@ public struct NameResolver: Sendable {
             self.port = port
             self.address = address
         }
-
-        /// Reads `HOST:PORT:ADDRESS`; the port may be `*`, and an IPv6 address may stand in brackets. Nil where it is none.
-        public init?(_ text: String) {
-            let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-            guard parts.count == 3, !parts[0].isEmpty, !parts[2].isEmpty else { return nil }
-            var address = parts[2]
-            if address.hasPrefix("["), address.hasSuffix("]") { address = address.dropFirst().dropLast() }
-            let port = Int(parts[1])
-            guard parts[1] == "*" || port.map({ (1...65535).contains($0) }) == true,
-                (try? SocketAddress(ipAddress: String(address), port: 0)) != nil
-            else { return nil }
-            self.init(host: String(parts[0]), port: port, address: String(address))
-        }
     }
 
     /// Either at least one address, or why there is none.

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ATSClient
+import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import Findings
@@ -19,20 +19,13 @@ struct EnforcementOptions: ParsableArguments {
             valueName: "HOST:PORT:ADDRESS"
         )
     )
-    var resolve: [String] = []
+    var resolve: [ResolveEntry] = []
 
     @Option(help: ArgumentHelp("Seconds for one connection to a server, TLS included.", valueName: "S"))
     var connectTimeout: Double = 10
 
     func validate() throws {
         try EnforcementOptions.check(seconds: connectTimeout, of: "--connect-timeout")
-        for text in resolve {
-            do {
-                _ = try AddressOverride(text)
-            } catch {
-                throw ValidationError("--resolve \(error.description).")
-            }
-        }
     }
 
     /// - Throws: `ValidationError` for what is no number of seconds above 0 and up to a day.
@@ -43,8 +36,6 @@ struct EnforcementOptions: ParsableArguments {
     }
 
     var connectLimit: Duration { .milliseconds(Int(connectTimeout * 1000)) }
-
-    func overrides() throws -> [AddressOverride] { try resolve.map { try AddressOverride($0) } }
 
     /// The system's roots and those of the options. Without a system store the options' roots are all there is.
     func trust() throws -> TrustAnchors {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSClient
+import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import Findings
@@ -66,7 +67,7 @@ struct FetchCommand: AsyncParsableCommand {
             configuration.connectTimeout = network.connectLimit
             configuration.totalTimeout = .milliseconds(Int(timeout * 1000))
             configuration.idleTimeout = configuration.totalTimeout
-            configuration.addressOverrides = try network.overrides()
+            configuration.addressOverrides = network.resolve.addressOverrides
             configuration.toleratesUncleanClose = true
             if acceptUntrusted { configuration.acceptsUntrusted = { _ in true } }
             let client = ATSClient(

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSClient
+import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import Findings
@@ -69,7 +70,7 @@ struct ProxyCommand: AsyncParsableCommand {
             configuration.port = place.port
             configuration.isMonitoring = monitor
             configuration.connectTimeout = network.connectLimit
-            configuration.addressOverrides = try network.overrides()
+            configuration.addressOverrides = network.resolve.addressOverrides
             if let passwordFile { configuration.credentials = try ProxyCommand.credentials(passwordFile) }
             let isQuiet = shared.quiet
             let proxy: ATSProxy
