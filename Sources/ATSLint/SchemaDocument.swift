@@ -17,6 +17,7 @@ extension SchemaDocument {
     static func read(_ bytes: [UInt8], code: Code, otherwise reason: String) throws(MalformedInput) -> Self {
         let document: Self
         do {
+            // A file of this program's own making, whose size the caller bounds; Foundation ends at 512 levels.
             document = try JSONDecoder().decode(Self.self, from: Data(bytes))
         } catch {
             throw MalformedInput(code: code, reason: reason)

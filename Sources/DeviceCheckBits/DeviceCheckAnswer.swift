@@ -21,6 +21,7 @@ public enum DeviceCheckAnswer {
     ) throws(DeviceCheckFault) -> DeviceBitState {
         try expectSuccess(status, body, retryAfter)
         if neverSetTexts.contains(plainText(body)) { return .neverSet }
+        // Bounded above by ``bodyLimit``, and in depth by Foundation (512); the reader of `Findings` lies beside this layer, not below.
         guard let fields = try? JSONDecoder().decode([String: Member].self, from: Data(body)) else {
             throw unusable("not-json", "neither JSON nor one of the texts for bits that were never set")
         }

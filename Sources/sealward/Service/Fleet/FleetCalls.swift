@@ -118,6 +118,7 @@ struct FleetCalls: Sendable {
             bytes = Array(try JSONEncoder().encode(body.compactMapValues { $0 }))
         }
         let answer = try await transport.send(AppleRequest(method: method, url: url, headers: headers, body: bytes))
+        // At most 64 KiB, which the transport sees to; what is no such object counts as an answer without members.
         let reply = answer.body.isEmpty ? nil : try? JSONDecoder().decode(FleetReply.Body.self, from: Data(answer.body))
         return FleetReply(status: answer.status, body: reply ?? FleetReply.Body())
     }
