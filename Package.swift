@@ -104,7 +104,10 @@ let package = Package(
         // Layer 2
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         library("AppBundles", ["AppTransportSecurity", "Findings", "CZlib"]),
-        library("TLSProbe", ["TLSFacts", "Findings", .nioCore, .nioPosix, .nioConcurrency, .crypto, .cryptoExtras, .x509, .asn1]),
+        library(
+            "TLSProbe",
+            ["TLSFacts", "Findings", .nioCore, .nioPosix, .nioConcurrency, .crypto, .cryptoExtras, .x509, .asn1]
+        ),
         library(
             "ATSClient",
             [
