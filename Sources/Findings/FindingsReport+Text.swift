@@ -3,8 +3,8 @@
 
 extension FindingsReport {
     /// The form for people in a terminal.
-    public func text(colour: Bool) -> String {
-        func paint(_ text: String, _ code: String) -> String { colour ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text }
+    public func text(colored: Bool) -> String {
+        func paint(_ text: String, _ code: String) -> String { colored ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text }
         var result = ""
         for file in files where !file.findings.isEmpty {
             result += paint(Self.printable(file.path), "1") + "\n"

@@ -51,11 +51,11 @@ import Testing
     }
 
     @Test func textIsForTerminals() {
-        let text = Self.report().text(colour: false)
+        let text = Self.report().text(colored: false)
         #expect(text.contains("App ä/Info.plist\n  3:5  error R001  NSAppTransportSecurity.x.example.com"))
         #expect(text.hasSuffix("1 error, 1 warning and 1 note in 2 files.\n"))
         #expect(!text.contains("\u{1B}"))
-        #expect(Self.report().text(colour: true).contains("\u{1B}[1;31merror"))
+        #expect(Self.report().text(colored: true).contains("\u{1B}[1;31merror"))
     }
 
     @Test func xcodeLines() {

@@ -31,8 +31,6 @@ public struct CheckSession: Sendable {
         public var connectTimeout: Duration = .seconds(10)
         /// How long one target may take in all.
         public var targetTimeout: Duration = .seconds(30)
-        /// How many connections may be open at once.
-        public var concurrency = 64
         /// Whether redirects and fetched intermediates of public targets may lead to private addresses.
         public var allowsPrivateRedirects = false
         /// The time of judgement; nil is now.

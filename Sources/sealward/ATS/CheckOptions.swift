@@ -104,7 +104,6 @@ struct CheckOptions: ParsableArguments {
         options.overrides = resolve
         options.connectTimeout = .seconds(connectTimeout)
         options.targetTimeout = .seconds(timeout)
-        options.concurrency = concurrency
         options.allowsPrivateRedirects = allowPrivate
         options.instant = at?.date
         if let ctLogList {

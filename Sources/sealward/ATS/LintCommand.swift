@@ -127,7 +127,7 @@ struct LintCommand: AsyncParsableCommand {
     {
         if let draft, format == .text || format == .markdown { return draft }
         switch format {
-        case .text: return report.text(colour: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil))
+        case .text: return report.text(colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil))
         case .json: return json(results, input, draft).rendered() + "\n"
         case .sarif: return report.sarif().rendered() + "\n"
         case .junit: return report.junit()
