@@ -55,6 +55,8 @@ struct SchemathesisTests {
         try Data(SchemathesisTests.settings.utf8).write(to: settings)
         let process = Process()
         process.executableURL = URL(fileURLWithPath: try #require(program))
+        // It keeps what it found in the folder where it runs.
+        process.currentDirectoryURL = folder
         process.arguments = [
             "--config-file", settings.path, "run", service.base + "/openapi.yaml", "--url", service.base, "-H",
             "Authorization: Bearer \(RunningService.adminToken)", "--max-examples", "50", "--checks", "all",
