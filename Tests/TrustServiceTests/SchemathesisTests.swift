@@ -8,15 +8,14 @@ import Testing
 
 /// Where `Scripts/bootstrap` installs Python packages, then the search path.
 private let places =
-    [ServeProcess.root.appendingPathComponent(".build/python/bin").path]
+    [ContractClient.folder.path]
     + (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
 private let program =
     places.flatMap { ["\($0)/schemathesis", "\($0)/st"] }.first { FileManager.default.isExecutableFile(atPath: $0) }
-private let isLong = ProcessInfo.processInfo.environment["SEALWARD_LONG"] != nil
 
 /// A property-based client that knows the contract alone drives the live service.
 @Suite(
-    .enabled(if: isLong, "set SEALWARD_LONG=1"),
+    .enabled(if: ContractClient.isAsked, "set SEALWARD_LONG=1"),
     .enabled(if: program != nil, "needs schemathesis from PyPI, in .build/python or on PATH"),
     .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")
 )
@@ -53,21 +52,16 @@ struct SchemathesisTests {
         let service = try await ServeProcess(file)
         let settings = folder.appendingPathComponent("schemathesis.toml")
         try Data(SchemathesisTests.settings.utf8).write(to: settings)
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: try #require(program))
         // It keeps what it found in the folder where it runs.
-        process.currentDirectoryURL = folder
-        process.arguments = [
-            "--config-file", settings.path, "run", service.base + "/openapi.yaml", "--url", service.base, "-H",
-            "Authorization: Bearer \(RunningService.adminToken)", "--max-examples", "50", "--checks", "all",
-        ]
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = pipe
-        try process.run()
-        let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0, "\(text.suffix(6000))")
+        let (status, text) = try ContractClient.run(
+            URL(fileURLWithPath: try #require(program)),
+            [
+                "--config-file", settings.path, "run", service.base + "/openapi.yaml", "--url", service.base, "-H",
+                "Authorization: Bearer \(RunningService.adminToken)", "--max-examples", "50", "--checks", "all",
+            ],
+            in: folder
+        )
+        #expect(status == 0, "\(text.suffix(6000))")
         #expect(service.stop().status == 0)
     }
 }
