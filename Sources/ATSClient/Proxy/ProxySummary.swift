@@ -64,8 +64,8 @@ public struct ProxySummary: Sendable {
         }
         let entries = needs.compactMapValues(\.value)
         var dictionary: [String: PropertyListValue] = [:]
-        if !entries.isEmpty { dictionary["NSExceptionDomains"] = .dictionary(entries) }
-        if needsArbitraryLoads { dictionary["NSAllowsArbitraryLoads"] = .boolean(true) }
+        if !entries.isEmpty { dictionary[ATSKey.exceptionDomains] = .dictionary(entries) }
+        if needsArbitraryLoads { dictionary[ATSKey.arbitraryLoads] = .boolean(true) }
         return ProxySummary(
             hosts: hosts.map { place, entry in
                 Host(
@@ -106,9 +106,9 @@ struct Exception: Sendable, Equatable {
     /// The entry of NSExceptionDomains; nil where none is needed.
     var value: PropertyListValue? {
         var members: [String: PropertyListValue] = [:]
-        if allowsInsecure { members["NSExceptionAllowsInsecureHTTPLoads"] = .boolean(true) }
-        if let minimum { members["NSExceptionMinimumTLSVersion"] = .string(minimum.description) }
-        if dropsForwardSecrecy { members["NSExceptionRequiresForwardSecrecy"] = .boolean(false) }
+        if allowsInsecure { members[ATSKey.insecureHTTPLoads] = .boolean(true) }
+        if let minimum { members[ATSKey.minimumTLSVersion] = .string(minimum.description) }
+        if dropsForwardSecrecy { members[ATSKey.forwardSecrecy] = .boolean(false) }
         return members.isEmpty ? nil : .dictionary(members)
     }
 
@@ -123,7 +123,7 @@ struct Exception: Sendable, Equatable {
 
     /// A dictionary with nothing but this entry.
     func policy(_ host: String, _ profile: OSProfile) -> ATSPolicy {
-        let value = value.map { PropertyListValue.dictionary(["NSExceptionDomains": .dictionary([host: $0])]) }
+        let value = value.map { PropertyListValue.dictionary([ATSKey.exceptionDomains: .dictionary([host: $0])]) }
         return ATSPolicy(dictionary: ATSDictionary(value), profile: profile)
     }
 }
@@ -165,7 +165,7 @@ enum Need: Equatable {
         case .exception(let exception): exception.policy(host, profile)
         case .arbitraryLoads:
             ATSPolicy(
-                dictionary: ATSDictionary(.dictionary(["NSAllowsArbitraryLoads": .boolean(true)])),
+                dictionary: ATSDictionary(.dictionary([ATSKey.arbitraryLoads: .boolean(true)])),
                 profile: profile
             )
         }
