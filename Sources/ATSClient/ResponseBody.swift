@@ -119,7 +119,8 @@ final class BodyBuffer: Sendable {
             }
             state.parts.append(part)
             state.pending += part.readableBytes
-            state.isHeld = state.pending >= BodyBuffer.highWatermark
+            // Once held, only the consumer lets it go on: a small part after that must not look as if nobody had been stopped.
+            if state.pending >= BodyBuffer.highWatermark { state.isHeld = true }
             return (nil, !state.isHeld)
         }
         waiter?.resume(returning: part)
