@@ -3,10 +3,8 @@
 
 import ATSClient
 import AppTransportSecurity
-import Foundation
 import HTTPTypes
 import NIOCore
-import NIOPosix
 import TestSupport
 import Testing
 
@@ -75,45 +73,16 @@ struct HTTP2Tests {
 
     /// nginx with HTTP/2, which takes files by PUT and gives them back.
     private static func withServer(_ servers: LoopbackServers, _ body: (Int) async throws -> Void) async throws {
-        let folder = try TemporaryDirectory()
-        let holder = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .bind(host: "127.0.0.1", port: 0).get()
-        let port = try #require(holder.localAddress?.port)
-        try await holder.close()
-        try FileManager.default.createDirectory(atPath: folder.path("root"), withIntermediateDirectories: true)
-        let isRoot = getuid() == 0
-        let configuration = """
-            \(isRoot ? "user root;" : "")
-            daemon off; worker_processes 1; pid \(folder.path("pid")); error_log \(folder.path("error")) warn;
-            events { worker_connections 64; }
-            http {
-                access_log off; client_max_body_size 20m; client_body_temp_path \(folder.path("body"));
-                proxy_temp_path \(folder.path("proxy")); fastcgi_temp_path \(folder.path("fastcgi"));
-                uwsgi_temp_path \(folder.path("uwsgi")); scgi_temp_path \(folder.path("scgi"));
-                server {
-                    listen 127.0.0.1:\(port) ssl http2;
-                    ssl_certificate \(servers.folder)/ip.pem; ssl_certificate_key \(servers.folder)/rsa2048.key;
-                    root \(folder.path("root")); dav_methods PUT;
-                }
+        let nginx = try await NginxServer { port, folder in
+            """
+            client_max_body_size 20m;
+            server {
+                listen 127.0.0.1:\(port) ssl http2;
+                ssl_certificate \(servers.folder)/ip.pem; ssl_certificate_key \(servers.folder)/rsa2048.key;
+                root \(folder)/root; dav_methods PUT;
             }
             """
-        try Data(configuration.utf8).write(to: URL(fileURLWithPath: folder.path("nginx.conf")))
-        let nginx = Process()
-        nginx.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        nginx.arguments = ["nginx", "-e", folder.path("error"), "-c", folder.path("nginx.conf")]
-        nginx.standardOutput = FileHandle.nullDevice
-        nginx.standardError = FileHandle.nullDevice
-        try nginx.run()
-        defer {
-            // The master takes its worker with it on SIGTERM.
-            nginx.terminate()
         }
-        let deadline = ContinuousClock.now + .seconds(10)
-        let client = try Fixture.client(servers)
-        while await client.load("https://127.0.0.1:\(port)/").result != .loaded, ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(20))
-        }
-        await client.shutDown(grace: .zero)
-        try await body(port)
+        try await body(nginx.port)
     }
 }

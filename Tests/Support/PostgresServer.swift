@@ -31,12 +31,12 @@ package final class PostgresServer: Sendable {
     }
 
     private let folder: String
-    private let port: UInt16
+    private let port: Int
     private let names = Mutex(0)
 
     package init() throws {
         folder = NSTemporaryDirectory() + "sealward-postgres-\(UUID().uuidString.prefix(8))"
-        port = try PostgresServer.freePort()
+        port = try FreePort.take()
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         if geteuid() == 0, let user = getpwnam("postgres") { chown(folder, user.pointee.pw_uid, user.pointee.pw_gid) }
         try run("initdb", ["-D", folder + "/data", "-A", "trust", "-U", "sealward", "-E", "UTF8", "--no-sync"])
@@ -108,21 +108,5 @@ package final class PostgresServer: Sendable {
             try? run("pg_ctl", ["-D", folder + "/data", "-m", "immediate", "-w", "stop"], in: folder)
             try? FileManager.default.removeItem(atPath: folder)
         }
-    }
-
-    private static func freePort() throws -> UInt16 {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                bind(descriptor, address, length) == 0 && getsockname(descriptor, address, &length) == 0
-            }
-        }
-        guard isBound else { throw Failure(description: "no free port") }
-        return UInt16(bigEndian: address.sin_port)
     }
 }

@@ -3,20 +3,14 @@
 
 import Findings
 import Foundation
-import Glibc
+import TestSupport
 import Testing
 
 @testable import TrustService
 
-private let nginxProgram = ["/usr/sbin/nginx", "/usr/bin/nginx"].first {
-    FileManager.default.isExecutableFile(atPath: $0)
-}
-
 /// The recipe of the documentation: nginx asks the service about each request, in front of a small backend.
-@Suite(.enabled(if: nginxProgram != nil, "needs the program nginx")) struct GatewayTests {
+@Suite(.enabled(if: NginxServer.isAvailable, "needs the program nginx")) struct GatewayTests {
     @Test func nginxLetsOnlyTokensThrough() async throws {
-        let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         try await RunningService.with { (service: RunningService) async throws -> Void in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
@@ -29,47 +23,28 @@ private let nginxProgram = ["/usr/sbin/nginx", "/usr/bin/nginx"].first {
                     try await phone.assertion(keyId).adding([.init("singleUse", true)])
                 )["token"]?.text
             )
-            let (port, backend) = (Int.random(in: 20000..<30000), Int.random(in: 30000..<40000))
-            let configuration = """
-                daemon off; pid \(folder.path)/pid; error_log \(folder.path)/error.log;
-                events {}
-                http {
-                  access_log off; client_body_temp_path \(folder.path)/b; proxy_temp_path \(folder.path)/p;
-                  fastcgi_temp_path \(folder.path)/f; uwsgi_temp_path \(folder.path)/u; scgi_temp_path \(folder.path)/s;
-                  server { listen 127.0.0.1:\(backend); location / { return 200 "backend $http_x_sealward_key"; } }
-                  server {
-                    listen 127.0.0.1:\(port);
-                    location / {
-                      auth_request /authorize;
-                      auth_request_set $sealward_key $upstream_http_x_sealward_key;
-                      proxy_set_header X-Sealward-Key $sealward_key;
-                      proxy_pass http://127.0.0.1:\(backend);
-                    }
-                    location = /authorize {
-                      internal;
-                      proxy_pass \(service.base)/v1/authorize?simulated=allow;
-                      proxy_pass_request_body off;
-                      proxy_set_header Content-Length "";
-                    }
+            // The backend listens on a path, so that there is one port to find free.
+            let nginx = try await NginxServer { port, folder in
+                """
+                server { listen unix:\(folder)/backend; location / { return 200 "backend $http_x_sealward_key"; } }
+                server {
+                  listen 127.0.0.1:\(port);
+                  location / {
+                    auth_request /authorize;
+                    auth_request_set $sealward_key $upstream_http_x_sealward_key;
+                    proxy_set_header X-Sealward-Key $sealward_key;
+                    proxy_pass http://unix:\(folder)/backend;
+                  }
+                  location = /authorize {
+                    internal;
+                    proxy_pass \(service.base)/v1/authorize?simulated=allow;
+                    proxy_pass_request_body off;
+                    proxy_set_header Content-Length "";
                   }
                 }
                 """
-            let file = folder.appendingPathComponent("nginx.conf")
-            try Data(configuration.utf8).write(to: file)
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: nginxProgram ?? "")
-            process.arguments = ["-c", file.path, "-p", folder.path, "-e", folder.path + "/error.log"]
-            process.standardError = FileHandle.nullDevice
-            try process.run()
-            defer {
-                kill(process.processIdentifier, SIGTERM)
-                process.waitUntilExit()
             }
-            let gateway = "http://127.0.0.1:\(port)/anything"
-            let deadline = ContinuousClock.now + .seconds(10)
-            while (try? await RunningService.call("GET", gateway)) == nil, ContinuousClock.now < deadline {
-                try await Task.sleep(for: .milliseconds(50))
-            }
+            let gateway = "http://127.0.0.1:\(nginx.port)/anything"
             #expect(try await RunningService.call("GET", gateway).status == 401)
             #expect(try await RunningService.call("GET", gateway, token: token + "x").status == 401)
             #expect(try await RunningService.call("GET", gateway, token: single).status == 401)
