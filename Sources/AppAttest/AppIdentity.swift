@@ -15,42 +15,42 @@ public struct AppIdentity: Hashable, Sendable, CustomStringConvertible {
     /// The App ID prefix, for example `ABCDE12345`.
     public let prefix: String
     /// The `CFBundleIdentifier` of the full app, for example `com.example.app`.
-    public let bundleID: String
+    public let bundleId: String
     /// SHA-256 of the application identifier, 32 bytes: what a WebAuthn authenticator calls `rpIdHash`.
-    public let relyingPartyIDHash: [UInt8]
+    public let relyingPartyIdHash: [UInt8]
 
     /// Makes an identity from its two parts.
     ///
     /// - Throws: `malformed.app-id` where a part is empty, the prefix contains a dot, or a part has spaces or control characters.
-    public init(prefix: String, bundleID: String) throws(MalformedInput) {
-        let applicationID = prefix + "." + bundleID
-        let isPlain = applicationID.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
-        guard !prefix.isEmpty, !bundleID.isEmpty, !prefix.utf8.contains(UInt8(ascii: ".")), isPlain,
-            applicationID.utf8.count <= 512
+    public init(prefix: String, bundleId: String) throws(MalformedInput) {
+        let applicationId = prefix + "." + bundleId
+        let isPlain = applicationId.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+        guard !prefix.isEmpty, !bundleId.isEmpty, !prefix.utf8.contains(UInt8(ascii: ".")), isPlain,
+            applicationId.utf8.count <= 512
         else {
             throw MalformedInput(
-                code: .malformedAppID,
+                code: .malformedAppId,
                 reason: "an app identity is PREFIX.bundle, for example ABCDE12345.com.example.app"
             )
         }
         self.prefix = prefix
-        self.bundleID = bundleID
-        relyingPartyIDHash = Array(SHA256.hash(data: Array(applicationID.utf8)))
+        self.bundleId = bundleId
+        relyingPartyIdHash = Array(SHA256.hash(data: Array(applicationId.utf8)))
     }
 
     /// Makes an identity from the application identifier `PREFIX.bundle`; the prefix ends at the first dot.
     ///
     /// - Throws: `malformed.app-id`.
-    public init(_ applicationID: String) throws(MalformedInput) {
-        let dot = applicationID.firstIndex(of: ".") ?? applicationID.endIndex
+    public init(_ applicationId: String) throws(MalformedInput) {
+        let dot = applicationId.firstIndex(of: ".") ?? applicationId.endIndex
         try self.init(
-            prefix: String(applicationID[..<dot]),
-            bundleID: String(applicationID[dot...].dropFirst())
+            prefix: String(applicationId[..<dot]),
+            bundleId: String(applicationId[dot...].dropFirst())
         )
     }
 
     /// `PREFIX.bundle`.
-    public var applicationID: String { prefix + "." + bundleID }
+    public var applicationId: String { prefix + "." + bundleId }
 
-    public var description: String { applicationID }
+    public var description: String { applicationId }
 }

@@ -103,8 +103,8 @@ public struct AssertionVerifier: Sendable {
         }
 
         // Step 4: the app.
-        guard data.relyingPartyIDHash.elementsEqual(app.relyingPartyIDHash) else {
-            throw Refusal(.assertAppIDMismatch, step: 4, "the assertion is for another app")
+        guard data.relyingPartyIdHash.elementsEqual(app.relyingPartyIdHash) else {
+            throw Refusal(.assertAppIdMismatch, step: 4, "the assertion is for another app")
         }
 
         // Step 5: the counter grew.

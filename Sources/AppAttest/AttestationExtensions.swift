@@ -72,7 +72,7 @@ public struct ValidationCategory: RawRepresentable, Hashable, Sendable, CustomSt
     /// 5: enterprise or ad hoc distribution.
     public static let enterprise = ValidationCategory(rawValue: 5)
     /// 6: Developer ID, on a Mac.
-    public static let developerID = ValidationCategory(rawValue: 6)
+    public static let developerId = ValidationCategory(rawValue: 6)
 
     public var description: String { String(rawValue) }
 }

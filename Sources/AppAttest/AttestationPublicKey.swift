@@ -30,7 +30,7 @@ public struct AttestationPublicKey: Sendable {
     }
 
     /// The identifier of the key: SHA-256 of its 65 bytes.
-    public var keyID: KeyIdentifier { KeyIdentifier(hash: SHA256.hash(data: x963Representation)) }
+    public var keyId: KeyIdentifier { KeyIdentifier(hash: SHA256.hash(data: x963Representation)) }
 }
 
 extension AttestationPublicKey: Hashable {

@@ -10,7 +10,7 @@ public struct AttestedKey: Sendable {
     /// The key that the device holds.
     public let publicKey: AttestationPublicKey
     /// SHA-256 of the key's point, 32 bytes.
-    public let keyID: KeyIdentifier
+    public let keyId: KeyIdentifier
     /// The app that the device named.
     public let app: AppIdentity
     /// Where the attestation was made.
@@ -28,7 +28,7 @@ public struct AttestedKey: Sendable {
 
     fileprivate init(
         publicKey: AttestationPublicKey,
-        keyID: KeyIdentifier,
+        keyId: KeyIdentifier,
         app: AppIdentity,
         environment: AttestationEnvironment,
         receipt: [UInt8],
@@ -38,7 +38,7 @@ public struct AttestedKey: Sendable {
         verifiedAt: Date
     ) {
         self.publicKey = publicKey
-        self.keyID = keyID
+        self.keyId = keyId
         self.app = app
         self.environment = environment
         self.receipt = receipt
@@ -60,7 +60,7 @@ public enum AttestationVerdict: Sendable {
 /// Verifies attestations of one environment for one app or several.
 ///
 ///     let verifier = AttestationVerifier(apps: [app], environment: .production, roots: .apple, receiptRoots: .apple)
-///     switch await verifier.verify(bytes, keyID: keyID, clientDataHash: .init(hashing: challenge), at: now) {
+///     switch await verifier.verify(bytes, keyId: keyId, clientDataHash: .init(hashing: challenge), at: now) {
 ///     case .accepted(let key): try await keys.insert(key)
 ///     case .refused(let why): metrics.count(why.code)
 ///     }
@@ -86,7 +86,7 @@ public struct AttestationVerifier: Sendable {
         policy: AttestationPolicy = AttestationPolicy(),
         rememberedIntermediates: Int = 16
     ) {
-        self.apps = Dictionary(apps.map { ($0.relyingPartyIDHash, $0) }, uniquingKeysWith: { first, _ in first })
+        self.apps = Dictionary(apps.map { ($0.relyingPartyIdHash, $0) }, uniquingKeysWith: { first, _ in first })
         self.environment = environment
         self.policy = policy
         chain = ChainVerifier(anchors: roots.anchors, rememberedLimit: rememberedIntermediates)
@@ -96,18 +96,18 @@ public struct AttestationVerifier: Sendable {
     /// Reads and judges an attestation. Bytes that are no attestation are a refusal with a `malformed.` code.
     ///
     /// - Parameters:
-    ///   - keyID: the identifier that the app sent along.
+    ///   - keyId: the identifier that the app sent along.
     ///   - clientDataHash: what the app handed to `attestKey`, rebuilt from your own challenge.
     ///   - instant: the time of judgement.
     public func verify(
         _ attestation: some Collection<UInt8>,
-        keyID: KeyIdentifier,
+        keyId: KeyIdentifier,
         clientDataHash: ClientDataHash,
         at instant: Date
     ) async -> AttestationVerdict {
         do {
             let object = try AttestationObject(decoding: attestation)
-            return await verify(object, keyID: keyID, clientDataHash: clientDataHash, at: instant)
+            return await verify(object, keyId: keyId, clientDataHash: clientDataHash, at: instant)
         } catch {
             return .refused(Refusal(error))
         }
@@ -116,12 +116,12 @@ public struct AttestationVerifier: Sendable {
     /// Judges an attestation that was read before.
     public func verify(
         _ object: AttestationObject,
-        keyID: KeyIdentifier,
+        keyId: KeyIdentifier,
         clientDataHash: ClientDataHash,
         at instant: Date
     ) async -> AttestationVerdict {
         do {
-            return .accepted(try await judge(object, keyID, clientDataHash, instant))
+            return .accepted(try await judge(object, keyId, clientDataHash, instant))
         } catch {
             return .refused(error)
         }
@@ -131,7 +131,7 @@ public struct AttestationVerifier: Sendable {
     /// https://developer.apple.com/documentation/devicecheck/validating-apps-that-connect-to-your-server), then ours from 10 on.
     private func judge(
         _ object: AttestationObject,
-        _ keyID: KeyIdentifier,
+        _ keyId: KeyIdentifier,
         _ clientDataHash: ClientDataHash,
         _ instant: Date
     ) async throws(Refusal) -> AttestedKey {
@@ -163,13 +163,13 @@ public struct AttestationVerifier: Sendable {
 
         // Step 5: the key identifier is the hash of the leaf's public key.
         let publicKey = try leafKey(leaf)
-        guard publicKey.keyID == keyID else {
-            throw Refusal(.attestKeyIDMismatch, step: 5, "the key identifier is not that of the certified key")
+        guard publicKey.keyId == keyId else {
+            throw Refusal(.attestKeyIdMismatch, step: 5, "the key identifier is not that of the certified key")
         }
 
         // Step 6: the app.
-        guard let app = apps[Array(data.relyingPartyIDHash)] else {
-            throw Refusal(.attestAppIDMismatch, step: 6, "the attestation is for another app")
+        guard let app = apps[Array(data.relyingPartyIdHash)] else {
+            throw Refusal(.attestAppIdMismatch, step: 6, "the attestation is for another app")
         }
 
         // Step 7: a new key was never used.
@@ -181,8 +181,8 @@ public struct AttestationVerifier: Sendable {
         try checkEnvironment(credential.aaguid)
 
         // Step 9: the credential is the key.
-        guard credential.credentialID.elementsEqual(keyID.bytes) else {
-            throw Refusal(.attestCredentialIDMismatch, step: 9, "the credential identifier is not the key identifier")
+        guard credential.credentialId.elementsEqual(keyId.bytes) else {
+            throw Refusal(.attestCredentialIdMismatch, step: 9, "the credential identifier is not the key identifier")
         }
 
         // Step 10 (ours): the COSE key and the certified key are the same, so that no two readers see two keys.
@@ -210,7 +210,7 @@ public struct AttestationVerifier: Sendable {
         )
         return AttestedKey(
             publicKey: publicKey,
-            keyID: keyID,
+            keyId: keyId,
             app: app,
             environment: environment,
             receipt: Array(object.receipt),

@@ -9,7 +9,7 @@ package struct AuthenticatorData: Sendable {
     /// All of it, as it was signed.
     package let bytes: ArraySlice<UInt8>
     /// 32 bytes.
-    package let relyingPartyIDHash: ArraySlice<UInt8>
+    package let relyingPartyIdHash: ArraySlice<UInt8>
     package let flags: UInt8
     package let counter: UInt32
     /// Present in attestations only.
@@ -33,7 +33,7 @@ package struct AuthenticatorData: Sendable {
         /// 16 bytes that name the environment.
         package let aaguid: ArraySlice<UInt8>
         /// 32 bytes: the key identifier.
-        package let credentialID: ArraySlice<UInt8>
+        package let credentialId: ArraySlice<UInt8>
         /// The COSE key as `0x04`, x, y: 65 bytes.
         package let publicKey: [UInt8]
     }
@@ -85,7 +85,7 @@ package struct AuthenticatorData: Sendable {
         }
         trailerBytes = rest
         self.bytes = bytes
-        (relyingPartyIDHash, flags, counter) = head
+        (relyingPartyIdHash, flags, counter) = head
         self.credential = credential
     }
 
@@ -114,7 +114,7 @@ package struct AuthenticatorData: Sendable {
             throw malformed("a credential identifier has 32 bytes, not \(length)", at: 53)
         }
         rest = rest.dropFirst(18)
-        let credentialID = rest.prefix(32)
+        let credentialId = rest.prefix(32)
         rest = rest.dropFirst(32)
         let key: CBORItem
         let offset = rest.startIndex - start
@@ -123,7 +123,7 @@ package struct AuthenticatorData: Sendable {
         } catch {
             throw malformed("the public key is not CBOR: \(error.reason)", at: offset + error.offset)
         }
-        return AttestedCredential(aaguid: aaguid, credentialID: credentialID, publicKey: try point(of: key, at: offset))
+        return AttestedCredential(aaguid: aaguid, credentialId: credentialId, publicKey: try point(of: key, at: offset))
     }
 
     /// The uncompressed point of a COSE key (RFC 9053, section 7.1.1) that is exactly EC2, ES256, P-256, x, y.

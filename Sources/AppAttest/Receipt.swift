@@ -75,7 +75,7 @@ public struct Receipt: Sendable {
     public func field(_ number: Int) -> Field? { fields.first { $0.number == number } }
 
     /// Field 2: the application identifier.
-    public var applicationID: String? { field(2)?.text }
+    public var applicationId: String? { field(2)?.text }
     /// Field 3: the attested key's certificate as DER.
     public var attestedCertificate: [UInt8]? { field(3)?.value }
     /// Field 4: the client data hash. Exact in the first receipt only: later ones hold it mangled through text.

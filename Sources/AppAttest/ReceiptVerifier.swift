@@ -12,7 +12,7 @@ public struct VerifiedReceipt: Sendable {
     /// ATTEST or RECEIPT (field 6).
     public let type: ReceiptType
     /// Team prefix and bundle id (field 2).
-    public let applicationID: String
+    public let applicationId: String
     /// The attested key.
     public let publicKey: AttestationPublicKey
     /// nil where the receipt does not say.
@@ -134,8 +134,8 @@ public struct ReceiptVerifier: Sendable {
         let facts = try facts(of: receipt)
 
         // Step 4: the app.
-        guard facts.applicationID.utf8.elementsEqual(expected.app.applicationID.utf8) else {
-            throw Refusal(.receiptAppIDMismatch, step: 4, "the receipt is for another app")
+        guard facts.applicationId.utf8.elementsEqual(expected.app.applicationId.utf8) else {
+            throw Refusal(.receiptAppIdMismatch, step: 4, "the receipt is for another app")
         }
 
         // Step 5: the age.
@@ -227,7 +227,7 @@ public struct ReceiptVerifier: Sendable {
         func invalid(_ number: Int) -> Refusal {
             Refusal(.receiptFieldInvalid, step: 3, "field \(number) cannot be read")
         }
-        guard let applicationID = receipt.applicationID else { throw invalid(2) }
+        guard let applicationId = receipt.applicationId else { throw invalid(2) }
         guard let certificate = receipt.attestedCertificate, let record = try? CertificateRecord(der: certificate[...]),
             let publicKey = try? AttestationPublicKey(x963Representation: record.keyBits)
         else { throw invalid(3) }
@@ -248,7 +248,7 @@ public struct ReceiptVerifier: Sendable {
         return VerifiedReceipt(
             receipt: receipt,
             type: type,
-            applicationID: applicationID,
+            applicationId: applicationId,
             publicKey: publicKey,
             environment: environment,
             creationTime: creationTime,

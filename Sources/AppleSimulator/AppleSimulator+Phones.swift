@@ -50,11 +50,11 @@ extension AppleSimulator {
         case "attest": return try attest(wish, device, wall: wall)
         case "assert": return try assert(wish, device)
         case "token":
-            guard let app = wish.app, AppID.isValid(app) else { throw PhoneError.invalidInput }
+            guard let app = wish.app, AppId.isValid(app) else { throw PhoneError.invalidInput }
             _ = try phones.phone(device)
             let token = tokens.make(
                 device: device,
-                team: AppID.team(of: app),
+                team: AppId.team(of: app),
                 environment: wish.environment ?? .production,
                 at: clock.now(wall: wall)
             )

@@ -54,7 +54,7 @@ public enum AssertionFault: String, Sendable, CaseIterable {
         case .counterIsZero: assertion.counter = 0
         case .singleHashing: assertion.hashesOnce = true
         case .otherApp:
-            assertion.relyingPartyIDHash = Array(SHA256.hash(data: Array("OTHER12345.com.example.other".utf8)))
+            assertion.relyingPartyIdHash = Array(SHA256.hash(data: Array("OTHER12345.com.example.other".utf8)))
         case .otherKey: break
         case .otherClientData: assertion.clientDataHash = Array(SHA256.hash(data: assertion.clientDataHash))
         case .corruptedSignature: assertion.adjustSignature = { $0.dropLast() + [($0.last ?? 0) ^ 1] }

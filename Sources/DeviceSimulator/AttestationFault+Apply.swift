@@ -30,12 +30,12 @@ extension AttestationFault {
     }
 
     private func applyToNonce(_ recipe: inout AttestationRecipe) {
-        let nonceID = ASN1.apple(8, 2)
+        let nonceId = ASN1.apple(8, 2)
         switch self {
         case .wrongNonce: recipe.adjustNonce = { [($0.first ?? 0) ^ 1] + $0.dropFirst() }
-        case .missingNonce: recipe.adjustLeaf = { leaf in leaf.extensions.removeAll { $0.id == nonceID } }
+        case .missingNonce: recipe.adjustLeaf = { leaf in leaf.extensions.removeAll { $0.id == nonceId } }
         case .duplicateNonce:
-            recipe.adjustLeaf = { leaf in leaf.extensions += leaf.extensions.filter { $0.id == nonceID } }
+            recipe.adjustLeaf = { leaf in leaf.extensions += leaf.extensions.filter { $0.id == nonceId } }
         default: recipe.encodeNonce = { ASN1.sequence(ASN1.tagged(2, ASN1.octets($0))) }
         }
     }
@@ -114,14 +114,14 @@ extension AttestationFault {
             recipe.trailer = trailer
         }
         switch self {
-        case .otherApp: recipe.relyingPartyIDHash = Array(SHA256.hash(data: Array("OTHER12345.com.example.other".utf8)))
+        case .otherApp: recipe.relyingPartyIdHash = Array(SHA256.hash(data: Array("OTHER12345.com.example.other".utf8)))
         case .otherEnvironment:
             recipe.aaguid = Array((request.app.isProduction ? "appattestdevelop" : "appattest").utf8)
             recipe.aaguid += [UInt8](repeating: 0, count: 16 - recipe.aaguid.count)
         case .unknownEnvironment: recipe.aaguid = Array("appattest".utf8) + [0, 0, 0, 0, 0, 0, 1]
         case .sandboxEnvironment: recipe.aaguid = Array("appattestsandbox".utf8)
         case .counterNotZero: recipe.counter = 1
-        case .otherCredentialID: recipe.credentialID[0] ^= 1
+        case .otherCredentialId: recipe.credentialId[0] ^= 1
         case .otherPublicKey:
             let point = P256.Signing.PrivateKey().publicKey.x963Representation
             recipe.coseKey = AttestationRecipe.cose(x: Array(point.dropFirst().prefix(32)), y: Array(point.suffix(32)))

@@ -53,7 +53,7 @@ public enum AttestationFault: String, Sendable, CaseIterable {
     /// The counter is 1.
     case counterNotZero = "counter-not-zero"
     /// The credential id is not the hash of the key.
-    case otherCredentialID = "other-credential-id"
+    case otherCredentialId = "other-credential-id"
     /// The COSE key is not the leaf's.
     case otherPublicKey = "other-public-key"
     /// The flag for attested credential data is clear.
@@ -109,7 +109,7 @@ public enum AttestationFault: String, Sendable, CaseIterable {
             "attest.chain.untrusted"
         case .missingIntermediate, .rootAppended: "attest.chain.count"
         case .counterNotZero: "attest.counter.not-zero"
-        case .otherCredentialID: "attest.credential-id.mismatch"
+        case .otherCredentialId: "attest.credential-id.mismatch"
         case .otherPublicKey: "attest.public-key.mismatch"
         case .noCredentialFlag, .extensionFlagWithoutMap, .truncatedExtensions, .extensionsFollowedByJunk:
             "malformed.authenticator-data"

@@ -37,12 +37,12 @@ public struct SimulatedAttestation: Sendable {
 /// Every part of an attestation on its way to becoming one, so that faults and tests can change any of them.
 package struct AttestationRecipe: Sendable {
     package var format = CBOR.text("apple-appattest")
-    package var relyingPartyIDHash: [UInt8]
+    package var relyingPartyIdHash: [UInt8]
     package var flags: UInt8
     package var counter: UInt32 = 0
     package var aaguid: [UInt8]
-    package var credentialIDLength: UInt16 = 32
-    package var credentialID: [UInt8]
+    package var credentialIdLength: UInt16 = 32
+    package var credentialId: [UInt8]
     package var coseKey: [UInt8]
     /// What follows the key: the extension map, or nothing.
     package var trailer: [UInt8]
@@ -86,8 +86,8 @@ package struct AttestationRecipe: Sendable {
 
     package var authenticatorData: [UInt8] {
         adjustAuthenticatorData(
-            relyingPartyIDHash + [flags] + counter.bigEndianBytes + aaguid
-                + [UInt8(credentialIDLength >> 8), UInt8(credentialIDLength & 0xFF)] + credentialID + coseKey + trailer
+            relyingPartyIdHash + [flags] + counter.bigEndianBytes + aaguid
+                + [UInt8(credentialIdLength >> 8), UInt8(credentialIdLength & 0xFF)] + credentialId + coseKey + trailer
         )
     }
 }
@@ -138,25 +138,25 @@ extension SimulatedAuthority {
     }
 
     private func recipe(for request: SimulatedAttestationRequest, at instant: Date) -> AttestationRecipe {
-        let keyID = Array(SHA256.hash(data: request.publicKey))
+        let keyId = Array(SHA256.hash(data: request.publicKey))
         let system = request.system
         let name = request.app.isProduction ? "appattest" : "appattestdevelop"
         return AttestationRecipe(
-            relyingPartyIDHash: Array(SHA256.hash(data: Array(request.app.applicationID.utf8))),
+            relyingPartyIdHash: Array(SHA256.hash(data: Array(request.app.applicationId.utf8))),
             flags: system.sendsExtensions ? 0xC0 : 0x40,
             aaguid: Array(name.utf8) + [UInt8](repeating: 0, count: 16 - name.utf8.count),
-            credentialID: keyID,
+            credentialId: keyId,
             coseKey: AttestationRecipe.cose(
                 x: Array(request.publicKey.dropFirst().prefix(32)),
                 y: Array(request.publicKey.suffix(32))
             ),
             trailer: system.sendsExtensions ? AttestationRecipe.extensionMap(request.app) : [],
             clientDataHash: request.clientDataHash,
-            leaf: leafRecipe(request, keyID, at: instant),
+            leaf: leafRecipe(request, keyId, at: instant),
             leafSigner: attestationCA.key,
             receipt: SimulatedReceipt(
                 type: .attest,
-                applicationID: request.app.applicationID,
+                applicationId: request.app.applicationId,
                 certificate: [],
                 clientHash: request.clientDataHash,
                 token: token(for: request.publicKey),
@@ -170,7 +170,7 @@ extension SimulatedAuthority {
     /// A leaf of three days that began a day before the attestation.
     private func leafRecipe(
         _ request: SimulatedAttestationRequest,
-        _ keyID: [UInt8],
+        _ keyId: [UInt8],
         at instant: Date
     ) -> CertificateRecipe {
         let start = Date(timeIntervalSince1970: instant.timeIntervalSince1970.rounded(.down) - 86_400)
@@ -179,7 +179,7 @@ extension SimulatedAuthority {
         return CertificateRecipe(
             serialNumber: (0..<6).reversed().map { UInt8(truncatingIfNeeded: milliseconds >> ($0 * 8)) },
             issuer: attestationCA.subject,
-            subject: SimulatedAuthority.name(hexadecimal(keyID), unit: "AAA Certification SIMULATED"),
+            subject: SimulatedAuthority.name(hexadecimal(keyId), unit: "AAA Certification SIMULATED"),
             notBefore: start,
             notAfter: start.addingTimeInterval(3 * 86_400),
             keyInfo: ASN1.sequence(
@@ -202,7 +202,7 @@ extension SimulatedAuthority {
             extensions.append(CertificateExtension(ASN1.object(2, 5, 29, 37), ASN1.sequence(ASN1.apple(4, 24))))
         }
         var usage = number(4, 10) + number(1200, 0) + number(1201, 0) + number(1202, 0) + number(1203, 0)
-        usage += text(1204, request.app.applicationID)
+        usage += text(1204, request.app.applicationId)
         if system.namesKeyStore { usage += text(5, "sks ") }
         usage += number(1206, 4) + number(1207, 0) + number(1209, 0) + number(1210, 0) + number(1211, 0)
         if !system.namesKeyStore { usage += number(10, 0) }

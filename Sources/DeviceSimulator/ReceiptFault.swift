@@ -94,7 +94,7 @@ public enum ReceiptFault: String, Sendable, CaseIterable {
         case .thousandCertificates:
             // Small ones, so that the receipt stays under the limit of its size.
             recipe.adjustCertificates = { $0 + [[UInt8]](repeating: ASN1.sequence(ASN1.null), count: 1000) }
-        case .otherApp: recipe.content.applicationID = "OTHER12345.com.example.other"
+        case .otherApp: recipe.content.applicationId = "OTHER12345.com.example.other"
         case .otherKey: recipe.content.certificate = authority.receiptSigner.certificate
         case .duplicateField: recipe.adjustFields = { $0 + $0.filter { $0.number == 2 } }
         case .missingType: recipe.content.omittedFields.insert(6)

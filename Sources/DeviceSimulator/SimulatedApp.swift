@@ -14,11 +14,11 @@ public struct SimulatedApp: Hashable, Sendable {
         /// By an enterprise profile.
         case enterprise = 5
         /// On macOS with a Developer ID.
-        case developerID = 6
+        case developerId = 6
     }
 
     /// `PREFIX.bundle`, of the full app also where this is its App Clip.
-    public var applicationID: String
+    public var applicationId: String
     /// `CFBundleVersion`.
     public var bundleVersion: String
     /// How it reached the device.
@@ -28,12 +28,12 @@ public struct SimulatedApp: Hashable, Sendable {
 
     /// Makes one from its parts, which the properties describe.
     public init(
-        _ applicationID: String,
+        _ applicationId: String,
         bundleVersion: String = "1",
         distribution: Distribution = .appStore,
         isAppClip: Bool = false
     ) {
-        self.applicationID = applicationID
+        self.applicationId = applicationId
         self.bundleVersion = bundleVersion
         self.distribution = distribution
         self.isAppClip = isAppClip

@@ -6,7 +6,7 @@ import FoundationEssentials
 
 /// Every part of an assertion on its way to becoming one.
 public struct SimulatedAssertion: Sendable {
-    package var relyingPartyIDHash: [UInt8]
+    package var relyingPartyIdHash: [UInt8]
     package var flags: UInt8
     package var counter: UInt32
     package var trailer: [UInt8]
@@ -18,7 +18,7 @@ public struct SimulatedAssertion: Sendable {
     package var adjustObject: @Sendable ([UInt8]) -> [UInt8] = { $0 }
 
     package init(app: SimulatedApp, system: SimulatedSystem, counter: UInt32, clientDataHash: [UInt8]) {
-        relyingPartyIDHash = Array(SHA256.hash(data: Array(app.applicationID.utf8)))
+        relyingPartyIdHash = Array(SHA256.hash(data: Array(app.applicationId.utf8)))
         flags = system.sendsExtensions ? 0xC0 : 0x40
         self.counter = counter
         trailer = system.sendsExtensions ? AttestationRecipe.extensionMap(app) : []
@@ -44,7 +44,7 @@ public struct SimulatedAssertion: Sendable {
     }
 
     package func object(signedBy key: P256.Signing.PrivateKey) throws -> [UInt8] {
-        let data = adjustAuthenticatorData(relyingPartyIDHash + [flags] + counter.bigEndianBytes + trailer)
+        let data = adjustAuthenticatorData(relyingPartyIdHash + [flags] + counter.bigEndianBytes + trailer)
         let nonce = SHA256.hash(data: data + clientDataHash)
         let signature = hashesOnce ? try key.signature(for: nonce) : try key.signature(for: Data(nonce))
         return adjustObject(

@@ -9,15 +9,15 @@ public import FoundationEssentials
 ///
 ///     let device = SimulatedDevice(system: .iOS("27.0"), random: SimulatorRandom(seed: 7), service: authority)
 ///     await device.install(app)
-///     let keyID = try await device.generateKey(for: app)
-///     let attestation = try await device.attestKey(keyID, clientDataHash: hash, for: app, at: now)
-///     let assertion = try await device.generateAssertion(keyID, clientDataHash: hash, for: app)
+///     let keyId = try await device.generateKey(for: app)
+///     let attestation = try await device.attestKey(keyId, clientDataHash: hash, for: app, at: now)
+///     let assertion = try await device.generateAssertion(keyId, clientDataHash: hash, for: app)
 ///
 /// A software P-256 key stands in for the Secure Enclave.
 public actor SimulatedDevice {
     private struct Key {
         let key: P256.Signing.PrivateKey
-        let applicationID: String
+        let applicationId: String
         let isFromClip: Bool
         var attestation: SimulatedAttestation?
         var counter: UInt32 = 0
@@ -49,15 +49,15 @@ public actor SimulatedDevice {
 
     /// Installs an app or an App Clip. A full app takes over the keys of its clip.
     public func install(_ app: SimulatedApp) {
-        installed[app.applicationID, default: []].insert(app.isAppClip)
+        installed[app.applicationId, default: []].insert(app.isAppClip)
     }
 
     /// Deletes an app or a clip. Its keys are gone, unless clip and full app were both there.
     public func delete(_ app: SimulatedApp) {
-        installed[app.applicationID]?.remove(app.isAppClip)
-        if installed[app.applicationID]?.isEmpty ?? true {
-            installed[app.applicationID] = nil
-            keys = keys.filter { $0.value.applicationID != app.applicationID }
+        installed[app.applicationId]?.remove(app.isAppClip)
+        if installed[app.applicationId]?.isEmpty ?? true {
+            installed[app.applicationId] = nil
+            keys = keys.filter { $0.value.applicationId != app.applicationId }
         }
     }
 
@@ -81,8 +81,8 @@ public actor SimulatedDevice {
             random: random,
             service: service
         )
-        for (applicationID, kinds) in installed {
-            for isClip in kinds { await device.install(SimulatedApp(applicationID, isAppClip: isClip)) }
+        for (applicationId, kinds) in installed {
+            for isClip in kinds { await device.install(SimulatedApp(applicationId, isAppClip: isClip)) }
         }
         return device
     }
@@ -95,9 +95,9 @@ public actor SimulatedDevice {
     public func generateKey(for app: SimulatedApp) throws -> String {
         try checkSupport(app)
         let key = random.p256()
-        let keyID = Data(SHA256.hash(data: key.publicKey.x963Representation)).base64EncodedString()
-        keys[keyID] = Key(key: key, applicationID: app.applicationID, isFromClip: app.isAppClip)
-        return keyID
+        let keyId = Data(SHA256.hash(data: key.publicKey.x963Representation)).base64EncodedString()
+        keys[keyId] = Key(key: key, applicationId: app.applicationId, isFromClip: app.isAppClip)
+        return keyId
     }
 
     /// Has Apple certify the key, once. After `serverUnavailable` call again with the same key and the same hash.
@@ -105,7 +105,7 @@ public actor SimulatedDevice {
     /// - Throws: `featureUnsupported`, `invalidInput` for a hash under 16 bytes, `invalidKey` for an unknown key or one that was
     ///   attested before, and what the service throws.
     public func attestKey(
-        _ keyID: String,
+        _ keyId: String,
         clientDataHash: some Sequence<UInt8> & Sendable,
         for app: SimulatedApp,
         at instant: Date
@@ -113,7 +113,7 @@ public actor SimulatedDevice {
         let hash = Array(clientDataHash)
         try checkSupport(app)
         guard hash.count >= 16 else { throw SimulatedServiceError.invalidInput }
-        guard let key = keys[keyID], key.applicationID == app.applicationID, key.attestation == nil else {
+        guard let key = keys[keyId], key.applicationId == app.applicationId, key.attestation == nil else {
             throw SimulatedServiceError.invalidKey
         }
         let request = SimulatedAttestationRequest(
@@ -123,8 +123,8 @@ public actor SimulatedDevice {
             clientDataHash: hash
         )
         let attestation = try await service.certify(request, at: instant)
-        guard keys[keyID] != nil, keys[keyID]?.attestation == nil else { throw SimulatedServiceError.invalidKey }
-        keys[keyID]?.attestation = attestation
+        guard keys[keyId] != nil, keys[keyId]?.attestation == nil else { throw SimulatedServiceError.invalidKey }
+        keys[keyId]?.attestation = attestation
         return attestation.object
     }
 
@@ -132,7 +132,7 @@ public actor SimulatedDevice {
     ///
     /// - Throws: `featureUnsupported`, `invalidInput` for a hash under 16 bytes, `invalidKey` for a key that is unknown or was not attested.
     public func generateAssertion(
-        _ keyID: String,
+        _ keyId: String,
         clientDataHash: some Sequence<UInt8> & Sendable,
         for app: SimulatedApp,
         fault: AssertionFault? = nil
@@ -140,11 +140,11 @@ public actor SimulatedDevice {
         let hash = Array(clientDataHash)
         try checkSupport(app)
         guard hash.count >= 16 else { throw SimulatedServiceError.invalidInput }
-        guard var key = keys[keyID], key.applicationID == app.applicationID, key.attestation != nil else {
+        guard var key = keys[keyId], key.applicationId == app.applicationId, key.attestation != nil else {
             throw SimulatedServiceError.invalidKey
         }
         key.counter += key.counter == .max ? 0 : 1
-        keys[keyID] = key
+        keys[keyId] = key
         return try SimulatedAssertion.make(
             key: key.key,
             app: app,
@@ -156,18 +156,18 @@ public actor SimulatedDevice {
     }
 
     /// What the certification of a key gave, for tests that go on from there.
-    public func attestation(of keyID: String) -> SimulatedAttestation? { keys[keyID]?.attestation }
+    public func attestation(of keyId: String) -> SimulatedAttestation? { keys[keyId]?.attestation }
 
     /// The public key, 65 bytes.
-    public func publicKey(of keyID: String) -> [UInt8]? {
-        keys[keyID].map { Array($0.key.publicKey.x963Representation) }
+    public func publicKey(of keyId: String) -> [UInt8]? {
+        keys[keyId].map { Array($0.key.publicKey.x963Representation) }
     }
 
     private func checkSupport(_ app: SimulatedApp) throws {
         guard isSupported, !system.isMac || system.major >= 27, system.major >= 14 else {
             throw SimulatedServiceError.featureUnsupported
         }
-        guard installed[app.applicationID]?.contains(app.isAppClip) == true else {
+        guard installed[app.applicationId]?.contains(app.isAppClip) == true else {
             throw SimulatedServiceError.invalidInput
         }
     }

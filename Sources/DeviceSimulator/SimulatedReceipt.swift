@@ -24,7 +24,7 @@ public struct SimulatedReceipt: Sendable {
     /// Field 6.
     public var type: ReceiptType
     /// Field 2.
-    public var applicationID: String
+    public var applicationId: String
     /// Field 3: the leaf certificate of the attestation, as DER.
     public var certificate: [UInt8]
     /// Field 4.
@@ -53,7 +53,7 @@ public struct SimulatedReceipt: Sendable {
     /// Makes one from its parts, which the properties describe.
     public init(
         type: ReceiptType,
-        applicationID: String,
+        applicationId: String,
         certificate: [UInt8],
         clientHash: [UInt8],
         token: String,
@@ -64,7 +64,7 @@ public struct SimulatedReceipt: Sendable {
         expiration: Date
     ) {
         self.type = type
-        self.applicationID = applicationID
+        self.applicationId = applicationId
         self.certificate = certificate
         self.clientHash = clientHash
         self.token = token
@@ -83,7 +83,7 @@ public struct SimulatedReceipt: Sendable {
         }
         if let riskMetric { add(17, Array(String(riskMetric).utf8)) }
         if type == .receipt { add(6, Array(type.rawValue.utf8)) }
-        add(2, Array(applicationID.utf8))
+        add(2, Array(applicationId.utf8))
         add(3, certificate)
         // Apple's later receipts hold the hash after a passage through text, which mangles it.
         add(4, type == .attest ? clientHash : Array(String(decoding: clientHash, as: UTF8.self).utf8))
@@ -121,7 +121,7 @@ extension SimulatedAuthority {
     ) throws -> [UInt8] {
         let content = SimulatedReceipt(
             type: .receipt,
-            applicationID: app.applicationID,
+            applicationId: app.applicationId,
             certificate: leafCertificate,
             clientHash: clientDataHash,
             token: token(for: publicKey),

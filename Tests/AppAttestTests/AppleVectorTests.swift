@@ -22,7 +22,7 @@ import Testing
         let verdict = try await verify(vector)
         let key = try #require(verdict.accepted, "\(verdict)")
         #expect(key.publicKey == (try vector.key))
-        #expect(key.keyID == (try vector.keyID))
+        #expect(key.keyId == (try vector.keyIdentifier))
         #expect(key.app == (try vector.app))
         #expect(key.environment == (try vector.world))
         #expect(key.leaf.osVersion != nil)
@@ -46,10 +46,10 @@ import Testing
     func anythingElseIsRefused(_ vector: AppleVector) async throws {
         let other = try AppIdentity("X" + vector.appId.dropFirst())
         let world: AttestationEnvironment = try vector.world == .production ? .development : .production
-        let keyID = try #require(KeyIdentifier(bytes: [UInt8](repeating: 7, count: 32)))
+        let keyId = try #require(KeyIdentifier(bytes: [UInt8](repeating: 7, count: 32)))
         #expect(try await verify(vector, app: other).code == "attest.app-id.mismatch")
         #expect(try await verify(vector, environment: world).code == "attest.environment.mismatch")
-        #expect(try await verify(vector, keyID: keyID).code == "attest.key-id.mismatch")
+        #expect(try await verify(vector, keyId: keyId).code == "attest.key-id.mismatch")
         #expect(
             try await verify(vector, hash: ClientDataHash(hashing: Array("other".utf8))).code == "attest.nonce.mismatch"
         )
@@ -170,7 +170,7 @@ import Testing
         _ vector: AppleVector,
         app: AppIdentity? = nil,
         environment: AttestationEnvironment? = nil,
-        keyID: KeyIdentifier? = nil,
+        keyId: KeyIdentifier? = nil,
         hash: ClientDataHash? = nil,
         at instant: Date? = nil,
         roots: AttestationRoots = .apple
@@ -183,7 +183,7 @@ import Testing
         )
         return await verifier.verify(
             try vector.bytes(vector.attestation),
-            keyID: try keyID ?? vector.keyID,
+            keyId: try keyId ?? vector.keyIdentifier,
             clientDataHash: try hash ?? vector.hash,
             at: try instant ?? vector.instant
         )

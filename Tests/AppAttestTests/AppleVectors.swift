@@ -41,7 +41,7 @@ struct AppleVector: Decodable, CustomTestStringConvertible, Sendable {
     var testDescription: String { name }
 
     var app: AppIdentity { get throws { try AppIdentity(appId) } }
-    var keyID: KeyIdentifier { get throws { try #require(KeyIdentifier(base64: keyId)) } }
+    var keyIdentifier: KeyIdentifier { get throws { try #require(KeyIdentifier(base64: keyId)) } }
     var hash: ClientDataHash { get throws { try ClientDataHash(precomputed: bytes(clientDataHash)) } }
     var key: AttestationPublicKey { get throws { try AttestationPublicKey(x963Representation: bytes(publicKeyX963)) } }
     var instant: Date { get throws { try #require(validAt.flatMap(AppleVector.date)) } }

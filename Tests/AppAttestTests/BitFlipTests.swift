@@ -25,7 +25,7 @@ import Testing
         try await flip(
             object,
             verifier: try stage.verifier(),
-            keyID: try stage.attestationKey.keyID,
+            keyId: try stage.attestationKey.keyId,
             hash: stage.hash,
             at: stage.instant
         )
@@ -59,7 +59,7 @@ import Testing
         try await flip(
             try vector.bytes(vector.attestation),
             verifier: verifier,
-            keyID: try vector.keyID,
+            keyId: try vector.keyIdentifier,
             hash: try vector.hash,
             at: try vector.instant,
             receiptIsGood: vector.verification.attestationReceipt?.problems.isEmpty ?? true
@@ -69,7 +69,7 @@ import Testing
     private func flip(
         _ object: [UInt8],
         verifier: AttestationVerifier,
-        keyID: KeyIdentifier,
+        keyId: KeyIdentifier,
         hash: ClientDataHash,
         at instant: Date,
         receiptIsGood: Bool = true
@@ -77,7 +77,7 @@ import Testing
         let parsed = try AttestationObject(decoding: object)
         let receipt = try #require(parsed.receipt.isEmpty ? nil : parsed.receipt.startIndex..<parsed.receipt.endIndex)
         let certificates = parsed.certificates.map { $0.startIndex..<$0.endIndex }
-        let first = await verifier.verify(object, keyID: keyID, clientDataHash: hash, at: instant)
+        let first = await verifier.verify(object, keyId: keyId, clientDataHash: hash, at: instant)
         #expect(first.code == nil)
         var count = 0
         for index in object.indices {
@@ -88,7 +88,7 @@ import Testing
             for bit in bits {
                 var changed = object
                 changed[index] ^= 1 << UInt8(bit)
-                let verdict = await verifier.verify(changed, keyID: keyID, clientDataHash: hash, at: instant)
+                let verdict = await verifier.verify(changed, keyId: keyId, clientDataHash: hash, at: instant)
                 count += 1
                 if isReceipt {
                     let falls = verdict.accepted?.receiptVerdict?.code != nil

@@ -44,14 +44,14 @@ import Testing
     @Test func verdictsDoNotDependOnMemory() async throws {
         let stage = try Stage()
         let verifier = try stage.verifier()
-        let keyID = try stage.attestationKey.keyID
+        let keyId = try stage.attestationKey.keyId
         let good = try stage.authority.attest(stage.request, at: stage.instant).object
         for fault in AttestationFault.allCases {
             #expect(
-                await verifier.verify(good, keyID: keyID, clientDataHash: stage.hash, at: stage.instant).code == nil
+                await verifier.verify(good, keyId: keyId, clientDataHash: stage.hash, at: stage.instant).code == nil
             )
             let object = try stage.authority.attest(stage.request, at: stage.instant, fault: fault).object
-            let verdict = await verifier.verify(object, keyID: keyID, clientDataHash: stage.hash, at: stage.instant)
+            let verdict = await verifier.verify(object, keyId: keyId, clientDataHash: stage.hash, at: stage.instant)
             #expect(verdict.code == fault.expectedCode, "\(fault): \(verdict)")
         }
     }
@@ -112,7 +112,7 @@ import Testing
         let object = try stage.authority.attest(stage.request, at: stage.instant).object
         let verdict = await verifier.verify(
             object,
-            keyID: try stage.attestationKey.keyID,
+            keyId: try stage.attestationKey.keyId,
             clientDataHash: stage.hash,
             at: stage.instant
         )

@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    static let nonceID = ASN1.apple(8, 2)
+    static let nonceId = ASN1.apple(8, 2)
     static let instant = Date(timeIntervalSince1970: 1_795_262_400)
     static let rsaKey = ASN1.sequence(
         ASN1.sequence(ASN1.object(1, 2, 840, 113549, 1, 1, 1), ASN1.null),
@@ -133,7 +133,7 @@ import Testing
         }
         + [0, 31, 33, 65535].map { length in
             Case(39, "an identifier of \(length) bytes", "malformed.authenticator-data") {
-                $0.credentialIDLength = length
+                $0.credentialIdLength = length
             }
         }
         + [0x00, 0x80, 0xFF, 0x41, 0x01].map { flags in
@@ -191,7 +191,7 @@ import Testing
     ])
     func groups43And44OtherApps(_ identifier: String) async throws {
         let verdict = try await Stage().verdict {
-            $0.relyingPartyIDHash = Array(SHA256.hash(data: Array(identifier.utf8)))
+            $0.relyingPartyIdHash = Array(SHA256.hash(data: Array(identifier.utf8)))
         }
         #expect(verdict.code == "attest.app-id.mismatch")
     }
@@ -203,7 +203,7 @@ import Testing
         let other = try AttestationPublicKey(x963Representation: P256.Signing.PrivateKey().publicKey.x963Representation)
         let verdict = try await stage.verifier().verify(
             object,
-            keyID: other.keyID,
+            keyId: other.keyId,
             clientDataHash: stage.hash,
             at: stage.instant
         )
@@ -244,7 +244,7 @@ import Testing
         func code(_ chain: [[UInt8]]) async throws -> String? {
             await verifier.verify(
                 try NegativeChainTests.object(vector, chain: chain),
-                keyID: try vector.keyID,
+                keyId: try vector.keyIdentifier,
                 clientDataHash: try vector.hash,
                 at: try vector.instant
             ).code
@@ -294,7 +294,7 @@ import Testing
         )
         let own = await verifier.verify(
             object,
-            keyID: try stage.attestationKey.keyID,
+            keyId: try stage.attestationKey.keyId,
             clientDataHash: stage.hash,
             at: stage.instant
         )
@@ -317,7 +317,7 @@ import Testing
         func code(_ offset: TimeInterval) async throws -> String? {
             await verifier.verify(
                 object,
-                keyID: try stage.attestationKey.keyID,
+                keyId: try stage.attestationKey.keyId,
                 clientDataHash: stage.hash,
                 at: start.addingTimeInterval(offset)
             ).code
@@ -337,7 +337,7 @@ import Testing
         for _ in 0..<3 {
             let verdict = await verifier.verify(
                 object,
-                keyID: try stage.attestationKey.keyID,
+                keyId: try stage.attestationKey.keyId,
                 clientDataHash: stage.hash,
                 at: stage.instant
             )
@@ -351,7 +351,7 @@ import Testing
         let object = try stage.authority.attest(stage.request, at: stage.instant).object
         let verdict = try await stage.verifier().verify(
             object,
-            keyID: try stage.attestationKey.keyID,
+            keyId: try stage.attestationKey.keyId,
             clientDataHash: try ClientDataHash(precomputed: stage.clientData),
             at: stage.instant
         )

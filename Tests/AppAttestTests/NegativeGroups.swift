@@ -146,7 +146,7 @@ extension NegativeGroup {
             45,
             "another key identifier",
             [
-                .attestation(.otherCredentialID),
+                .attestation(.otherCredentialId),
                 .test(chain, "group45OtherKeyIdentifier", ["attest.key-id.mismatch"]),
             ]
         ),

@@ -23,7 +23,7 @@ import Testing
             )
             let verdict = await verifier.verify(
                 object,
-                keyID: try stage.attestationKey.keyID,
+                keyId: try stage.attestationKey.keyId,
                 clientDataHash: stage.hash,
                 at: stage.instant
             )

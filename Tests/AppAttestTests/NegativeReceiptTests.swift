@@ -172,7 +172,7 @@ import Testing
         let leaf = try stage.authority.attest(stage.request, at: stage.instant).leafCertificate
         let content = SimulatedReceipt(
             type: .receipt,
-            applicationID: stage.app.applicationID,
+            applicationId: stage.app.applicationId,
             certificate: leaf,
             clientHash: stage.hash.bytes,
             token: "token",
@@ -231,7 +231,7 @@ import Testing
         )
         let attestation = await verifier.verify(
             object,
-            keyID: try stage.attestationKey.keyID,
+            keyId: try stage.attestationKey.keyId,
             clientDataHash: stage.hash,
             at: stage.instant
         )

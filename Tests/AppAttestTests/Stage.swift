@@ -34,7 +34,7 @@ struct Stage: Sendable {
 
     var publicKey: [UInt8] { Array(key.publicKey.x963Representation) }
     var hash: ClientDataHash { ClientDataHash(hashing: clientData) }
-    var identity: AppIdentity { get throws { try AppIdentity(app.applicationID) } }
+    var identity: AppIdentity { get throws { try AppIdentity(app.applicationId) } }
     var attestationKey: AttestationPublicKey {
         get throws { try AttestationPublicKey(x963Representation: publicKey) }
     }
@@ -61,7 +61,7 @@ struct Stage: Sendable {
     ) async throws -> AttestationVerdict {
         try await verifier(policy).verify(
             object,
-            keyID: try attestationKey.keyID,
+            keyId: try attestationKey.keyId,
             clientDataHash: hash,
             at: moment ?? instant
         )

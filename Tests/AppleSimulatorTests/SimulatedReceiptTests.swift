@@ -68,7 +68,7 @@ import Testing
         )
         let verdict = await verifier.verify(
             made.attestation,
-            keyID: try #require(KeyIdentifier(base64: made.keyId)),
+            keyId: try #require(KeyIdentifier(base64: made.keyId)),
             clientDataHash: ClientDataHash(hashing: Data("challenge".utf8)),
             at: bench.wall
         )
@@ -210,7 +210,7 @@ import Testing
         if kind == "olderReceipt" {
             #expect(try #require(spoiled.creationTime) < #require(old.creationTime))
         } else {
-            #expect(spoiled.applicationID != old.applicationID)
+            #expect(spoiled.applicationId != old.applicationId)
         }
     }
 }

@@ -75,12 +75,12 @@ import Testing
         try Data(bytes).write(to: URL(fileURLWithPath: folder.path(name)))
     }
 
-    private var keyID: String { Data(SHA256.hash(data: key.publicKey.x963Representation)).base64EncodedString() }
+    private var keyId: String { Data(SHA256.hash(data: key.publicKey.x963Representation)).base64EncodedString() }
     private var publicKey: String { Data(key.publicKey.x963Representation).base64EncodedString() }
 
     private func verify(_ file: String, changing changes: [String: String] = [:]) throws -> Result {
         var options = [
-            "--app-id": app.applicationID, "--environment": "production", "--key-id": keyID, "--challenge": challenge,
+            "--app-id": app.applicationId, "--environment": "production", "--key-id": keyId, "--challenge": challenge,
             "--at": "2026-11-21T12:00:00Z", "--trust-root": folder.path("roots.pem"), "--format": "json",
         ]
         for (name, value) in changes { options[name] = value.isEmpty ? nil : value }
@@ -94,7 +94,7 @@ import Testing
         #expect(result.string("schema") == "sealward.attestation/1")
         #expect(result.string("verdict") == "accepted")
         #expect(result.json["code"] is NSNull)
-        #expect(result.string("keyId") == keyID)
+        #expect(result.string("keyId") == keyId)
         #expect(result.string("publicKey") == publicKey)
         #expect(result.string("environment") == "production")
         #expect(result.json["counter"] as? Int == 0)
@@ -193,7 +193,7 @@ import Testing
         )
         try write(object, "assertion")
         let result = try AttestCommandTests.run([
-            "attest", "verify-assertion", folder.path("assertion"), "--app-id", app.applicationID, "--public-key",
+            "attest", "verify-assertion", folder.path("assertion"), "--app-id", app.applicationId, "--public-key",
             publicKey, "--client-data", data, "--counter", counter, "--format", "json",
         ])
         #expect(result.status == status, "\(result.errors)")
@@ -204,18 +204,18 @@ import Testing
 
     @Test func receipts() throws {
         let options = [
-            "--app-id", app.applicationID, "--public-key", publicKey, "--at", "2026-11-21T12:05:00Z", "--trust-root",
+            "--app-id", app.applicationId, "--public-key", publicKey, "--at", "2026-11-21T12:05:00Z", "--trust-root",
             folder.path("roots.pem"), "--format", "json",
         ]
         let result = try AttestCommandTests.run(["receipt", "verify", folder.path("receipt")] + options)
         #expect(result.status == 0, "\(result.errors)\(result.output)")
         #expect(result.string("schema") == "sealward.receipt/1")
         #expect(result.string("type") == "ATTEST")
-        #expect(result.string("appId") == app.applicationID)
+        #expect(result.string("appId") == app.applicationId)
         #expect(result.string("environment") == "production")
         #expect(result.string("creationTime") == "2026-11-21T12:00:00Z")
         #expect(result.string("expirationTime") == "2027-02-19T12:00:00Z")
-        #expect((result.json["fields"] as? [String: Any])?["2"] as? String == app.applicationID)
+        #expect((result.json["fields"] as? [String: Any])?["2"] as? String == app.applicationId)
         #expect(
             try AttestCommandTests.run(["receipt", "verify", folder.path("receipt"), "--max-age", "300"] + options)
                 .status == 0
@@ -255,7 +255,7 @@ import Testing
         let text = try AttestCommandTests.run(["attest", "inspect", folder.path("attestation.b64")])
         #expect(text.output.contains("SIMULATED App Attestation CA 1"))
         let receipt = try AttestCommandTests.run(["receipt", "inspect", folder.path("receipt")])
-        #expect(receipt.output.contains("app id") && receipt.output.contains(app.applicationID))
+        #expect(receipt.output.contains("app id") && receipt.output.contains(app.applicationId))
         #expect(try AttestCommandTests.run(["receipt", "inspect", folder.path("attestation")]).status == 2)
     }
 }

@@ -32,27 +32,27 @@ import Testing
 
     @Test func aKeyIsAttestedOnceAndThenAsserts() async throws {
         let device = try await device()
-        let keyID = try await device.generateKey(for: app)
-        #expect(Data(base64Encoded: keyID)?.count == 32)
+        let keyId = try await device.generateKey(for: app)
+        #expect(Data(base64Encoded: keyId)?.count == 32)
         await #expect(throws: SimulatedServiceError.invalidKey) {
-            try await device.generateAssertion(keyID, clientDataHash: hash, for: app)
+            try await device.generateAssertion(keyId, clientDataHash: hash, for: app)
         }
-        _ = try await device.attestKey(keyID, clientDataHash: hash, for: app, at: now)
+        _ = try await device.attestKey(keyId, clientDataHash: hash, for: app, at: now)
         await #expect(throws: SimulatedServiceError.invalidKey) {
-            try await device.attestKey(keyID, clientDataHash: hash, for: app, at: now)
+            try await device.attestKey(keyId, clientDataHash: hash, for: app, at: now)
         }
-        let first = try await device.generateAssertion(keyID, clientDataHash: hash, for: app)
-        let second = try await device.generateAssertion(keyID, clientDataHash: hash, for: app)
+        let first = try await device.generateAssertion(keyId, clientDataHash: hash, for: app)
+        let second = try await device.generateAssertion(keyId, clientDataHash: hash, for: app)
         #expect(first != second)
     }
 
     @Test func shortHashesAreInvalidInput() async throws {
         let device = try await device()
-        let keyID = try await device.generateKey(for: app)
+        let keyId = try await device.generateKey(for: app)
         await #expect(throws: SimulatedServiceError.invalidInput) {
-            try await device.attestKey(keyID, clientDataHash: [UInt8](repeating: 0, count: 15), for: app, at: now)
+            try await device.attestKey(keyId, clientDataHash: [UInt8](repeating: 0, count: 15), for: app, at: now)
         }
-        _ = try await device.attestKey(keyID, clientDataHash: [UInt8](repeating: 0, count: 16), for: app, at: now)
+        _ = try await device.attestKey(keyId, clientDataHash: [UInt8](repeating: 0, count: 16), for: app, at: now)
     }
 
     @Test(arguments: [(SimulatedSystem.iOS("13.7"), true), (.macOS("26.4"), true), (.iOS("27.0"), false)])
@@ -63,44 +63,44 @@ import Testing
 
     @Test func keysSurviveUpdatesButNotReinstallation() async throws {
         let device = try await device(.iOS("26.1"))
-        let keyID = try await device.generateKey(for: app)
-        _ = try await device.attestKey(keyID, clientDataHash: hash, for: app, at: now)
+        let keyId = try await device.generateKey(for: app)
+        _ = try await device.attestKey(keyId, clientDataHash: hash, for: app, at: now)
         await device.update(to: .iOS("27.0"))
-        await device.install(SimulatedApp(app.applicationID, bundleVersion: "2"))
-        _ = try await device.generateAssertion(keyID, clientDataHash: hash, for: app)
+        await device.install(SimulatedApp(app.applicationId, bundleVersion: "2"))
+        _ = try await device.generateAssertion(keyId, clientDataHash: hash, for: app)
         await device.reinstall(app)
         await #expect(throws: SimulatedServiceError.invalidKey) {
-            try await device.generateAssertion(keyID, clientDataHash: hash, for: app)
+            try await device.generateAssertion(keyId, clientDataHash: hash, for: app)
         }
     }
 
     @Test func aRestoredDeviceHasTheAppsButNotTheKeys() async throws {
         let device = try await device()
-        let keyID = try await device.generateKey(for: app)
-        _ = try await device.attestKey(keyID, clientDataHash: hash, for: app, at: now)
+        let keyId = try await device.generateKey(for: app)
+        _ = try await device.attestKey(keyId, clientDataHash: hash, for: app, at: now)
         let other = await device.restored()
         await #expect(throws: SimulatedServiceError.invalidKey) {
-            try await other.generateAssertion(keyID, clientDataHash: hash, for: app)
+            try await other.generateAssertion(keyId, clientDataHash: hash, for: app)
         }
         _ = try await other.generateKey(for: app)
-        _ = try await device.generateAssertion(keyID, clientDataHash: hash, for: app)
+        _ = try await device.generateAssertion(keyId, clientDataHash: hash, for: app)
     }
 
     @Test func aClipSharesItsKeysWithTheAppAndTakesThemAlongWhenDeletedAlone() async throws {
         let device = SimulatedDevice(system: .iOS("27.0"), random: SimulatorRandom(seed: 5), service: try authority())
         await device.install(app.clip)
-        let keyID = try await device.generateKey(for: app.clip)
-        _ = try await device.attestKey(keyID, clientDataHash: hash, for: app.clip, at: now)
+        let keyId = try await device.generateKey(for: app.clip)
+        _ = try await device.attestKey(keyId, clientDataHash: hash, for: app.clip, at: now)
         await device.install(app)
         await device.delete(app.clip)
-        _ = try await device.generateAssertion(keyID, clientDataHash: hash, for: app)
+        _ = try await device.generateAssertion(keyId, clientDataHash: hash, for: app)
 
         await device.install(app.clip)
         await device.delete(app)
         await device.delete(app.clip)
         await device.install(app.clip)
         await #expect(throws: SimulatedServiceError.invalidKey) {
-            try await device.generateAssertion(keyID, clientDataHash: hash, for: app.clip)
+            try await device.generateAssertion(keyId, clientDataHash: hash, for: app.clip)
         }
     }
 
@@ -108,9 +108,9 @@ import Testing
         let device = try await device()
         let other = SimulatedApp("ABCDE12345.com.example.other")
         await device.install(other)
-        let keyID = try await device.generateKey(for: app)
+        let keyId = try await device.generateKey(for: app)
         await #expect(throws: SimulatedServiceError.invalidKey) {
-            try await device.attestKey(keyID, clientDataHash: hash, for: other, at: now)
+            try await device.attestKey(keyId, clientDataHash: hash, for: other, at: now)
         }
         await #expect(throws: SimulatedServiceError.invalidInput) {
             try await device.generateKey(for: SimulatedApp("ABCDE12345.com.example.absent"))
@@ -143,13 +143,13 @@ import Testing
             service: Outage(try authority(), failures: 2)
         )
         await device.install(app)
-        let keyID = try await device.generateKey(for: app)
+        let keyId = try await device.generateKey(for: app)
         for _ in 0..<2 {
             await #expect(throws: SimulatedServiceError.serverUnavailable) {
-                try await device.attestKey(keyID, clientDataHash: hash, for: app, at: now)
+                try await device.attestKey(keyId, clientDataHash: hash, for: app, at: now)
             }
         }
-        _ = try await device.attestKey(keyID, clientDataHash: hash, for: app, at: now)
+        _ = try await device.attestKey(keyId, clientDataHash: hash, for: app, at: now)
     }
 
     @Test func theSameSeedMakesTheSameKeysAndAuthority() async throws {

@@ -54,7 +54,7 @@ import Testing
     func receiptsAreVerified(_ encoding: SimulatedReceipt.Encoding, _ signsAttributes: Bool) throws {
         var content = SimulatedReceipt(
             type: .receipt,
-            applicationID: "ABCDE12345.com.example.app",
+            applicationId: "ABCDE12345.com.example.app",
             certificate: attestation.leafCertificate,
             clientHash: [UInt8](repeating: 1, count: 32),
             token: "token",

@@ -120,7 +120,7 @@ import Testing
         }
         let job: [String: Any] = [
             "cases": cases, "keyId": Data(SHA256.hash(data: publicKey)).base64EncodedString(),
-            "publicKey": Data(publicKey).base64EncodedString(), "appId": app.applicationID,
+            "publicKey": Data(publicKey).base64EncodedString(), "appId": app.applicationId,
             "root": authority.attestationRootPEM, "challenge": Data(challenge).base64EncodedString(),
             "hash": Data(hash).base64EncodedString(),
         ]

@@ -12,7 +12,7 @@ import TrustStores
 
 /// Which builds of an app are the app: environments apart, the App Clip as its full app.
 @Suite struct IdentityTests {
-    private static let development = SimulatedApp(RunningService.app.applicationID, distribution: .development)
+    private static let development = SimulatedApp(RunningService.app.applicationId, distribution: .development)
 
     /// `shop` takes production keys, `beta` development keys of the same app.
     private static var configuration: Configuration {

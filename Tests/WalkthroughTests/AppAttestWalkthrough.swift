@@ -31,10 +31,10 @@ import Testing
         roots: try AttestationRoots(pem: authority.attestationRootPEM),  // .apple for real devices
         receiptRoots: try ReceiptRoots(pem: authority.receiptRootPEM)
     )
-    guard let keyID = KeyIdentifier(base64: keyText) else { return }
+    guard let keyId = KeyIdentifier(base64: keyText) else { return }
     let verdict = await verifier.verify(
         attestation,
-        keyID: keyID,
+        keyId: keyId,
         clientDataHash: ClientDataHash(hashing: challenge),
         at: now
     )
@@ -45,7 +45,7 @@ import Testing
     }
     // Store key.publicKey with the counter 0.
     // end
-    #expect(key.app == app && key.environment == .production && key.keyID == keyID)
+    #expect(key.app == app && key.environment == .production && key.keyId == keyId)
     if case .accepted(let receipt)? = key.receiptVerdict { #expect(receipt.type == .attest) } else { Issue.record() }
 
     let request = Array(#"{"transfer": 10}"#.utf8)

@@ -15,17 +15,17 @@ import Testing
     let app = SimulatedApp("ABCDE12345.com.example.shop", distribution: .testFlight)
     await phone.install(app)
 
-    let keyID = try await phone.generateKey(for: app)
+    let keyId = try await phone.generateKey(for: app)
     let hash = ClientDataHash(hashing: Array("challenge".utf8)).bytes
-    let attestation = try await phone.attestKey(keyID, clientDataHash: hash, for: app, at: Date())
+    let attestation = try await phone.attestKey(keyId, clientDataHash: hash, for: app, at: Date())
     await phone.reinstall(app)  // The key is lost, as on a real device.
     // end
     #expect(attestation.count > 4_000)
     await #expect(throws: SimulatedServiceError.invalidKey) {
-        _ = try await phone.generateAssertion(keyID, clientDataHash: hash, for: app)
+        _ = try await phone.generateAssertion(keyId, clientDataHash: hash, for: app)
     }
     let again = try await phone.generateKey(for: app)
-    #expect(again != keyID)
+    #expect(again != keyId)
     guard let publicKey = await phone.publicKey(of: again), let name = KeyIdentifier(base64: again) else {
         throw CancellationError()
     }
@@ -48,7 +48,7 @@ import Testing
     )
     let verdict = await verifier.verify(
         forged.object,
-        keyID: name,
+        keyId: name,
         clientDataHash: try ClientDataHash(precomputed: hash),
         at: Date()
     )

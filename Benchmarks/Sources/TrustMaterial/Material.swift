@@ -36,7 +36,7 @@ public struct Material: Sendable {
     /// Attests so many keys of simulated devices, verifies them, and stores them: a store takes nothing else.
     public func holders(_ count: Int, in store: SQLTrustStore) async throws -> [Holder] {
         let verifier = AttestationVerifier(
-            apps: [try AppIdentity(app.applicationID)],
+            apps: [try AppIdentity(app.applicationId)],
             environment: .production,
             roots: try AttestationRoots(pem: authority.attestationRootPEM),
             receiptRoots: try ReceiptRoots(pem: authority.receiptRootPEM)
@@ -51,7 +51,7 @@ public struct Material: Sendable {
             let name = try await device.generateKey(for: app)
             let object = try await device.attestKey(name, clientDataHash: hash.bytes, for: app, at: now)
             guard let id = KeyIdentifier(base64: name),
-                case .accepted(let key) = await verifier.verify(object, keyID: id, clientDataHash: hash, at: now),
+                case .accepted(let key) = await verifier.verify(object, keyId: id, clientDataHash: hash, at: now),
                 let registration = KeyRegistration(
                     key,
                     app: Material.appId,

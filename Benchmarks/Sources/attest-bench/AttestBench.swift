@@ -30,7 +30,7 @@ struct AttestBench {
         }
         let materials = try (1...25).map { try Material(authority, app: app, seed: $0, at: instant) }
 
-        let identity = try AppIdentity(app.applicationID)
+        let identity = try AppIdentity(app.applicationId)
         let assertions = AssertionVerifier(app: identity)
         let attestations = AttestationVerifier(
             apps: [identity],
@@ -63,7 +63,7 @@ struct AttestBench {
                 try await measure(rounds, materials) { material in
                     let verdict = await attestations.verify(
                         material.attestation,
-                        keyID: material.keyID,
+                        keyId: material.keyId,
                         clientDataHash: material.clientDataHash,
                         at: instant
                     )
@@ -159,13 +159,13 @@ struct AttestBench {
             [
                 "attestation": Data(material.attestation).base64EncodedString(),
                 "assertion": Data(material.assertion).base64EncodedString(),
-                "publicKey": Data(material.publicKey).base64EncodedString(), "keyId": material.keyID.base64,
+                "publicKey": Data(material.publicKey).base64EncodedString(), "keyId": material.keyId.base64,
                 "challenge": Data(material.challenge).base64EncodedString(),
                 "clientDataHash": Data(material.clientDataHash.bytes).base64EncodedString(),
             ]
         }
         let document: [String: Any] = [
-            "root": authority.attestationRootPEM, "appId": app.applicationID, "items": items,
+            "root": authority.attestationRootPEM, "appId": app.applicationId, "items": items,
         ]
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try JSONSerialization.data(withJSONObject: document)

@@ -10,7 +10,7 @@ import SwiftASN1
 /// One device's objects, and the bare keys and signatures inside them for the references.
 struct Material: Sendable {
     let publicKey: [UInt8]
-    let keyID: KeyIdentifier
+    let keyId: KeyIdentifier
     let challenge: [UInt8]
     let clientDataHash: ClientDataHash
     let attestation: [UInt8]
@@ -34,7 +34,7 @@ struct Material: Sendable {
     init(_ authority: SimulatedAuthority, app: SimulatedApp, seed: UInt8, at instant: Date) throws {
         let key = try P256.Signing.PrivateKey(rawRepresentation: [UInt8](repeating: seed, count: 32))
         publicKey = Array(key.publicKey.x963Representation)
-        keyID = try AttestationPublicKey(x963Representation: publicKey).keyID
+        keyId = try AttestationPublicKey(x963Representation: publicKey).keyId
         challenge = [seed]
         clientDataHash = ClientDataHash(hashing: challenge)
         let request = SimulatedAttestationRequest(

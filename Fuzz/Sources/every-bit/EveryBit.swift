@@ -70,7 +70,7 @@ struct EveryBit {
         }
         let object = try bytes(vector.attestation)
         let hash = try ClientDataHash(precomputed: bytes(vector.clientDataHash))
-        guard let keyID = KeyIdentifier(base64: vector.keyId),
+        guard let keyId = KeyIdentifier(base64: vector.keyId),
             let environment = vector.environment.flatMap(AttestationEnvironment.init(rawValue:)),
             let instant = vector.validAt.flatMap(date)
         else { throw Failed(description: vector.name) }
@@ -80,7 +80,7 @@ struct EveryBit {
         }
         let remembering = fresh(receiptRoots: .apple)
         func verdict(_ object: [UInt8], _ verifier: AttestationVerifier? = nil) async -> AttestationVerdict {
-            await (verifier ?? remembering).verify(object, keyID: keyID, clientDataHash: hash, at: instant)
+            await (verifier ?? remembering).verify(object, keyId: keyId, clientDataHash: hash, at: instant)
         }
         guard case .accepted(let key) = await verdict(object) else {
             print("\(vector.name): not accepted as it is")

@@ -13,25 +13,25 @@ enum FuzzAttestation {
     static func main() throws {
         let app = try AppIdentity("ABCDE12345.com.example.app")
         let verifier = AttestationVerifier(apps: [app], environment: .production, roots: .apple, receiptRoots: .apple)
-        guard let keyID = KeyIdentifier(bytes: [UInt8](repeating: 7, count: 32)) else { return }
+        guard let keyId = KeyIdentifier(bytes: [UInt8](repeating: 7, count: 32)) else { return }
         FuzzDriver.run(corpus: "attestation") { input in
-            attempt(input, verifier, keyID)
+            attempt(input, verifier, keyId)
             let data = Array(input.prefix(60_000))
-            attempt([0xA2] + text("signature") + bytes([]) + text("authenticatorData") + bytes(data), verifier, keyID)
+            attempt([0xA2] + text("signature") + bytes([]) + text("authenticatorData") + bytes(data), verifier, keyId)
             let statement = [0xA2] + text("x5c") + [0x82] + bytes(data) + bytes([]) + text("receipt") + bytes([])
             let head = [0xA3] + text("fmt") + text("apple-appattest") + text("attStmt")
-            attempt(head + statement + text("authData") + bytes(data), verifier, keyID)
+            attempt(head + statement + text("authData") + bytes(data), verifier, keyId)
         }
     }
 
-    private static func attempt(_ object: [UInt8], _ verifier: AttestationVerifier, _ keyID: KeyIdentifier) {
+    private static func attempt(_ object: [UInt8], _ verifier: AttestationVerifier, _ keyId: KeyIdentifier) {
         _ = try? AssertionObject(decoding: object)
         guard (try? AttestationObject(decoding: object)) != nil else { return }
         let done = DispatchSemaphore(value: 0)
         Task.detached {
             let verdict = await verifier.verify(
                 object,
-                keyID: keyID,
+                keyId: keyId,
                 clientDataHash: ClientDataHash(hashing: [1, 2, 3]),
                 at: Date(timeIntervalSince1970: 1_776_795_192)
             )

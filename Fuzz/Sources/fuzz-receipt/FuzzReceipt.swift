@@ -13,7 +13,7 @@ enum FuzzReceipt {
         let verifier = ReceiptVerifier(roots: .apple)
         FuzzDriver.run(corpus: "receipt") { input in
             guard let receipt = try? Receipt(decoding: input) else { return }
-            _ = (receipt.applicationID, receipt.type, receipt.environment, receipt.creationTime, receipt.riskMetric)
+            _ = (receipt.applicationId, receipt.type, receipt.environment, receipt.creationTime, receipt.riskMetric)
             _ = (receipt.refreshNotBefore, receipt.expirationTime, receipt.fields.map(\.text))
             let done = DispatchSemaphore(value: 0)
             Task.detached {

@@ -86,7 +86,7 @@ struct PhoneDesk: Sendable {
     ) throws -> PhoneKey {
         var phone = try phone(device)
         guard phone.isSupported else { throw PhoneError.featureUnsupported }
-        guard AppID.isValid(app), phone.keys.count < 10_000 else { throw PhoneError.invalidInput }
+        guard AppId.isValid(app), phone.keys.count < 10_000 else { throw PhoneError.invalidInput }
         phone.keysMade += 1
         let key = seed.signingKey("phone \(device) \(phone.keysMade)")
         let id = Data(SHA256.hash(data: key.publicKey.x963Representation)).base64EncodedString()

@@ -19,7 +19,7 @@ struct ReceiptDesk: Sendable {
         /// Field 4.
         let clientDataHash: [UInt8]
 
-        var team: String { AppID.team(of: app) }
+        var team: String { AppId.team(of: app) }
     }
 
     /// What Apple says to a receipt.
@@ -86,7 +86,7 @@ struct ReceiptDesk: Sendable {
 }
 
 /// App IDs: a prefix, which is usually the team id, a dot, and a bundle id.
-enum AppID {
+enum AppId {
     static func team(of app: String) -> String { String(app.prefix { $0 != "." }) }
 
     static func isValid(_ app: String) -> Bool {

@@ -182,7 +182,7 @@ package struct ConfigurationReader {
         if environments?.isEmpty == true { issues.add(cursor.child("environments"), "must not be empty") }
         guard let id, let team else { return nil }
         let prefix = cursor.string("appIdPrefix") ?? team
-        for (index, bundle) in bundles.enumerated() where (try? AppIdentity(prefix: prefix, bundleID: bundle)) == nil {
+        for (index, bundle) in bundles.enumerated() where (try? AppIdentity(prefix: prefix, bundleId: bundle)) == nil {
             issues.add("\(cursor.child("bundleIds"))[\(index)]", "makes no app id together with the prefix")
         }
         var app = Configuration.App(id: id, teamId: team, appIdPrefix: prefix, bundleIds: bundles)

@@ -30,7 +30,7 @@ struct AppVerifiers: Sendable {
 
     init(_ app: Configuration.App, simulator: SimulatorTrust?) throws(MalformedInput) {
         var identities: [AppIdentity] = []
-        for bundle in app.bundleIds { identities.append(try AppIdentity(prefix: app.appIdPrefix, bundleID: bundle)) }
+        for bundle in app.bundleIds { identities.append(try AppIdentity(prefix: app.appIdPrefix, bundleId: bundle)) }
         var policy = AttestationPolicy()
         if let categories = app.allowedValidationCategories {
             policy.validationCategories = .init(
@@ -70,7 +70,7 @@ struct AppVerifiers: Sendable {
         }
         self.worlds = worlds
         assertions = Dictionary(
-            identities.map { ($0.applicationID, AssertionVerifier(app: $0, policy: policy)) },
+            identities.map { ($0.applicationId, AssertionVerifier(app: $0, policy: policy)) },
             uniquingKeysWith: { first, _ in first }
         )
     }
@@ -87,7 +87,7 @@ struct AppVerifiers: Sendable {
         var refusal = Problem("attest.chain.untrusted")
         for world in worlds {
             for verifier in world.attestations {
-                switch await verifier.verify(object, keyID: keyId, clientDataHash: hash, at: now) {
+                switch await verifier.verify(object, keyId: keyId, clientDataHash: hash, at: now) {
                 case .accepted(let key):
                     if requireExtensions, key.extensions?.validationCategory == nil {
                         throw Problem("attest.policy.validation-category", evidence: "the extensions are missing")

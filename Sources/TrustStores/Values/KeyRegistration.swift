@@ -41,10 +41,10 @@ public struct KeyRegistration: Sendable, Equatable {
     ) {
         guard case .accepted(let receipt) = key.receiptVerdict else { return nil }
         self.init(
-            id: key.keyID,
+            id: key.keyId,
             publicKeyBytes: key.publicKey.x963Representation,
             app: app,
-            identity: key.app.applicationID,
+            identity: key.app.applicationId,
             environment: key.environment.rawValue,
             simulated: simulated,
             user: user,

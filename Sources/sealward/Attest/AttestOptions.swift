@@ -45,13 +45,13 @@ enum EnvironmentArgument: String, ExpressibleByArgument, CaseIterable {
 
 /// The identifier of a key, in base64.
 struct KeyIdentifierArgument: ExpressibleByArgument {
-    let keyID: KeyIdentifier
+    let keyId: KeyIdentifier
 
     init?(argument: String) {
-        guard let bytes = try? StrictBase64.decode(argument), let keyID = KeyIdentifier(bytes: bytes) else {
+        guard let bytes = try? StrictBase64.decode(argument), let keyId = KeyIdentifier(bytes: bytes) else {
             return nil
         }
-        self.keyID = keyID
+        self.keyId = keyId
     }
 }
 

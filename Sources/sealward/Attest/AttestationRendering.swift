@@ -11,9 +11,9 @@ extension AttestationVerdict {
         case .accepted(let key):
             [
                 "schema": "sealward.attestation/1", "verdict": "accepted", "step": nil, "code": nil,
-                "message": "every step holds", "keyId": .string(key.keyID.base64),
+                "message": "every step holds", "keyId": .string(key.keyId.base64),
                 "publicKey": .string(StrictBase64.encode(key.publicKey.x963Representation)),
-                "appId": .string(key.app.applicationID), "environment": .string(key.environment.rawValue),
+                "appId": .string(key.app.applicationId), "environment": .string(key.environment.rawValue),
                 "counter": 0, "receipt": .string(StrictBase64.encode(key.receipt)),
                 "receiptVerdict": key.receiptVerdict?.summary ?? nil,
                 "extensions": key.extensions?.json ?? ["bundleVersion": nil, "validationCategory": nil],
@@ -38,7 +38,7 @@ extension AttestationVerdict {
                 "accepted: the attestation holds in every step",
                 "  app           \(key.app)",
                 "  environment   \(key.environment.rawValue)",
-                "  key id        \(key.keyID)",
+                "  key id        \(key.keyId)",
                 "  public key    \(StrictBase64.encode(key.publicKey.x963Representation))",
                 "  leaf          valid from \(key.leaf.notBefore.rfc3339) to \(key.leaf.notAfter.rfc3339)",
             ]

@@ -74,7 +74,7 @@ struct InspectAttestationCommand: AsyncParsableCommand {
     private static func authenticatorData(_ data: AuthenticatorData) -> JSONValue {
         var members: [JSONValue.Member] = [
             .init("size", .integer(data.bytes.count)),
-            .init("rpIdHash", .string(StrictBase64.encode(data.relyingPartyIDHash))),
+            .init("rpIdHash", .string(StrictBase64.encode(data.relyingPartyIdHash))),
             .init("flags", .string("0x" + [data.flags].hexadecimal)),
             .init("flagsMeaning", .string(meaning(data.flags))),
             .init("counter", .integer(Int(data.counter))),
@@ -83,7 +83,7 @@ struct InspectAttestationCommand: AsyncParsableCommand {
             members += [
                 .init("aaguid", .string(credential.aaguid.hexadecimal)),
                 .init("aaguidText", .string(printable(credential.aaguid))),
-                .init("credentialId", .string(StrictBase64.encode(credential.credentialID))),
+                .init("credentialId", .string(StrictBase64.encode(credential.credentialId))),
                 .init("publicKey", .string(StrictBase64.encode(credential.publicKey))),
             ]
         }

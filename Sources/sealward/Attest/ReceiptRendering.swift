@@ -44,7 +44,7 @@ extension Receipt {
         var members: [JSONValue.Member] = [.init("schema", .string(schema))]
         members += verdict
         members += [
-            .init("type", .optional(type?.rawValue)), .init("appId", .optional(applicationID)),
+            .init("type", .optional(type?.rawValue)), .init("appId", .optional(applicationId)),
             .init("environment", .optional(environment)), .init("creationTime", time(12, creationTime)),
             .init("refreshNotBefore", time(19, refreshNotBefore)), .init("expirationTime", time(21, expirationTime)),
             .init("riskMetric", .optional(riskMetric)),

@@ -91,7 +91,7 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
             case .success(let bytes):
                 verdict = await verifier.verify(
                     bytes,
-                    keyID: keyId.keyID,
+                    keyId: keyId.keyId,
                     clientDataHash: hash,
                     at: judgement.instant
                 )
