@@ -16,7 +16,7 @@ package struct JSONReader {
     /// Reads the document.
     ///
     /// - Parameter depthLimit: how deep objects and arrays may stand in each other; recursion goes no deeper.
-    /// - Throws: ``MalformedInput`` with the code `malformed.json` and the byte offset.
+    /// - Throws: ``MalformedInput`` with the code `malformed.json`, and the line and column.
     package static func read(
         _ bytes: [UInt8],
         depthLimit: Int = depthLimit
@@ -34,8 +34,13 @@ package struct JSONReader {
         self.depthLimit = depthLimit
     }
 
+    /// A fault at the current position, with lines and columns counted from 1 and columns in characters as an editor counts them.
     private func fault(_ reason: String) -> MalformedInput {
-        MalformedInput(code: "malformed.json", place: "offset \(position)", reason: reason)
+        let before = bytes.prefix(position)
+        let line = before.count { $0 == 0x0A } + 1
+        let start = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+        let column = before[start...].count { $0 & 0xC0 != 0x80 } + 1
+        return MalformedInput(code: "malformed.json", place: "line \(line), column \(column)", reason: reason)
     }
 
     private var current: UInt8? { position < bytes.count ? bytes[position] : nil }

@@ -19,10 +19,11 @@ import Testing
 
     /// What a message says about the place and the reason.
     @Test(arguments: [
-        ("{", "offset 1: expected the name of a member"), ("", "offset 0: the document ends too early"),
+        ("{", "line 1, column 2: expected the name of a member"), ("", "line 1, column 1: the document ends too early"),
         (#"{"a":1,"a":2}"#, "`a` is given twice"), (#"{"x":{"a":1,"\u0061":2}}"#, "x: `a` is given twice"),
         (#"{"x":[{"y":null}]}"#, "x[0].y: null stands where a value is expected"),
-        ("{} {}", "offset 3: something follows the document"),
+        ("{} {}", "line 1, column 4: something follows the document"),
+        ("{\n  \"é\": 1,\r\n  \"ü\": x}", "line 3, column 8: not a JSON value"),
     ])
     func whatIsNoDictionaryIsRefusedWithItsPlace(_ text: String, _ message: String) {
         let error = #expect(throws: MalformedInput.self) { try PropertyListValue(json: Array(text.utf8)) }

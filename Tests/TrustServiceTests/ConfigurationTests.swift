@@ -11,7 +11,10 @@ import Testing
     private func read(_ text: String, environment: [String: String] = [:], files: [String: String] = [:])
         -> ConfigurationReader.Outcome
     {
-        ConfigurationReader.read(file: Array(text.utf8), environment: environment) { files[$0].map { Array($0.utf8) } }
+        ConfigurationReader.read(file: Array(text.utf8), environment: environment) { path throws(UnreadableFile) in
+            guard let text = files[path] else { throw UnreadableFile(reason: "\(path): there is no such file") }
+            return Array(text.utf8)
+        }
     }
 
     private func issues(_ text: String, files: [String: String] = [:]) -> [String] {
@@ -89,6 +92,39 @@ import Testing
         let text = #"{"tokens": {"keyFiles": ["key.pem", "bad.pem"]}}"#
         let parameters = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
         #expect(issues(text, files: ["key.pem": parameters + pem, "bad.pem": "no key"]) == ["tokens.keyFiles[1]"])
+    }
+
+    @Test func aSentenceNamesTheFileOrTheVariableToMend() throws {
+        let outcome = read(
+            #"{"listen": "here", "challenges": {"ttlSeconds": 0}, "colour": 1}"#,
+            environment: ["SEALWARD_CHALLENGES_TTL_SECONDS": "-1", "SEALWARD_TRUSTED_PROXIES": "::1,nowhere"]
+        )
+        guard case .issues(let issues) = outcome else { throw Failure("accepted") }
+        let sentences = Set(issues.map { $0.sentence(file: "sealward.json") })
+        #expect(sentences.contains("listen: must be HOST:PORT, for example 127.0.0.1:8080 (sealward.json)"))
+        #expect(
+            sentences.contains(
+                "challenges.ttlSeconds: must be a whole number from 1 to 86400 (SEALWARD_CHALLENGES_TTL_SECONDS)"
+            )
+        )
+        #expect(
+            sentences.contains("trustedProxies[1]: must be an address or a CIDR block (SEALWARD_TRUSTED_PROXIES)")
+        )
+        #expect(issues.first { $0.path == "colour" }?.reason.contains("known here are adminTokenFile, apple, ") == true)
+    }
+
+    /// The lines of a private key, given by mistake, must not open the door: anyone knows the first and the last of them.
+    @Test(arguments: [
+        "-----BEGIN PRIVATE KEY-----\nMIGH\n-----END PRIVATE KEY-----\n", "-----x", "two words", "tök", "\n \n",
+    ])
+    func whatIsNoTokenIsRefused(_ text: String) {
+        #expect(issues(#"{"serverTokenFile": "t"}"#, files: ["t": text]) == ["serverTokenFile"])
+    }
+
+    @Test func tokensStandOnLinesOfTheirOwn() throws {
+        let outcome = read(#"{"adminTokenFile": "t"}"#, files: ["t": "\r\n one-._~+/= \r\ntwo\n"])
+        guard case .configuration(let settings) = outcome else { throw Failure("refused: \(outcome)") }
+        #expect(settings.adminTokens?.tokens == ["one-._~+/=", "two"])
     }
 
     @Test(arguments: ["[]", "{", "{\"listen\": \"a:1\", \"listen\": \"b:1\"}", "null x"])

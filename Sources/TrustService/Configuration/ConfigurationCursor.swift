@@ -5,17 +5,48 @@ import Findings
 
 /// One thing that is wrong with a configuration: where, and why.
 package struct ConfigurationIssue: Sendable, Equatable, CustomStringConvertible {
+    /// The setting (`apps[0].mode`); empty where the document is no configuration at all.
     package let path: String
+    /// What is wrong and what would be right, without a full stop.
+    package let reason: String
+    /// The environment variable from which the setting came; nil for the document.
+    package var variable: String?
+
+    package var description: String { sentence() }
+
+    /// `path: reason`, with the file or the variable to mend behind it.
+    package func sentence(file: String? = nil) -> String {
+        if path.isEmpty { return "\(file ?? "configuration"): \(reason)" }
+        let source = variable ?? file
+        return "\(path): \(reason)\(source.map { " (\($0))" } ?? "")"
+    }
+}
+
+/// Why a file that a configuration names cannot be read.
+package struct UnreadableFile: Error, Sendable {
+    /// One sentence with the name of the file in it, without a full stop.
     package let reason: String
 
-    package var description: String { "\(path): \(reason)" }
+    package init(reason: String) { self.reason = reason }
 }
 
 /// Collects everything that is wrong, so that it is reported at once.
 final class ConfigurationIssues {
     private(set) var all: [ConfigurationIssue] = []
 
-    func add(_ path: String, _ reason: String) { all.append(ConfigurationIssue(path: path, reason: reason)) }
+    func add(_ path: String, _ reason: String) {
+        all.append(ConfigurationIssue(path: ConfigurationIssues.line(path), reason: ConfigurationIssues.line(reason)))
+    }
+
+    /// Names come from the document: a line stays a line, and tells a terminal nothing.
+    private static func line(_ text: String) -> String {
+        guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F || $0 == 0xC2 }) else { return text }
+        var line = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            line.append(scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar)
+        }
+        return String(line)
+    }
 }
 
 /// One object of the configuration while it is read: it hands out typed members and names what is left over.
@@ -30,19 +61,23 @@ struct ConfigurationCursor {
         self.issues = issues
         members = value.members ?? []
         isObject = value.members != nil
-        if !isObject { issues.add(path.isEmpty ? "configuration" : path, "must be an object") }
+        if !isObject { issues.add(path, path.isEmpty ? ConfigurationCursor.shape : "must be an object") }
         var seen: Set<String> = []
         for member in members where !seen.insert(member.name).inserted {
-            issues.add(child(member.name), "is given twice")
+            issues.add(child(member.name), "is given twice; leave one of them")
         }
     }
+
+    /// What every document must be.
+    static let shape = "must be one JSON object, for example {\"listen\": \"127.0.0.1:8080\"}"
 
     func child(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
     /// Names every member that is not among the known ones.
     func finish(known: Set<String>) {
+        let names = known.sorted().joined(separator: ", ")
         for member in members where !known.contains(member.name) {
-            issues.add(child(member.name), "is not a known key")
+            issues.add(child(member.name), "is not a known key; known here are \(names)")
         }
     }
 

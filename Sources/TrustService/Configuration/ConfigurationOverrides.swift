@@ -44,6 +44,14 @@ package enum ConfigurationOverrides {
         return name
     }
 
+    /// The variable that set the setting of this path, whose elements it set too; nil where none did.
+    static func variable(setting path: String, in environment: [String: String]) -> String? {
+        let list = path.prefix { $0 != "[" }
+        guard paths.contains(where: { $0.path == list }) else { return nil }
+        let name = variable(for: String(list))
+        return environment[name, default: ""].isEmpty ? nil : name
+    }
+
     /// The document with every variable's value in its place.
     static func apply(_ environment: [String: String], to document: JSONValue) -> JSONValue {
         var document = document

@@ -12,7 +12,7 @@ import Foundation
 package struct ConfigurationReader {
     private let issues = ConfigurationIssues()
     private let environment: [String: String]
-    private let readFile: (String) -> [UInt8]?
+    private let readFile: (String) throws(UnreadableFile) -> [UInt8]
 
     package enum Outcome {
         case configuration(Configuration)
@@ -24,11 +24,11 @@ package struct ConfigurationReader {
     /// - Parameters:
     ///   - file: the bytes of the configuration file, or nil where none was named.
     ///   - environment: the variables of the process.
-    ///   - readFile: reads a file that the configuration names; nil where it cannot be read.
+    ///   - readFile: reads a file that the configuration names.
     package static func read(
         file: [UInt8]?,
         environment: [String: String],
-        readFile: @escaping (String) -> [UInt8]?
+        readFile: @escaping (String) throws(UnreadableFile) -> [UInt8]
     ) -> Outcome {
         let reader = ConfigurationReader(environment: environment, readFile: readFile)
         var document = JSONValue.object([])
@@ -36,14 +36,25 @@ package struct ConfigurationReader {
             do throws(MalformedInput) {
                 document = try JSONReader.read(file)
             } catch {
-                return .issues([ConfigurationIssue(path: "configuration", reason: error.description)])
+                let reason = "\(error.description); a configuration \(ConfigurationCursor.shape)"
+                return .issues([ConfigurationIssue(path: "", reason: reason)])
             }
         }
         let configuration = reader.configuration(ConfigurationOverrides.apply(environment, to: document))
-        return reader.issues.all.isEmpty ? .configuration(configuration) : .issues(reader.issues.all)
+        if reader.issues.all.isEmpty { return .configuration(configuration) }
+        return .issues(
+            reader.issues.all.map { issue in
+                var issue = issue
+                issue.variable = ConfigurationOverrides.variable(setting: issue.path, in: environment)
+                return issue
+            }
+        )
     }
 
-    private init(environment: [String: String], readFile: @escaping (String) -> [UInt8]?) {
+    private init(
+        environment: [String: String],
+        readFile: @escaping (String) throws(UnreadableFile) -> [UInt8]
+    ) {
         self.environment = environment
         self.readFile = readFile
     }
@@ -127,31 +138,43 @@ package struct ConfigurationReader {
     }
 
     private func read(_ path: String, at key: String) -> String? {
-        guard let bytes = readFile(path), let text = String(validating: bytes, as: UTF8.self) else {
-            issues.add(key, "names a file that cannot be read")
-            return nil
+        do throws(UnreadableFile) {
+            if let text = String(validating: try readFile(path), as: UTF8.self) { return text }
+            issues.add(key, "\(path): is no text in UTF-8")
+        } catch {
+            issues.add(key, error.reason)
         }
-        return text
+        return nil
     }
 
     private func tokens(_ cursor: ConfigurationCursor, _ name: String, variable: String) -> CredentialSource? {
         if let token = environment[variable], !token.isEmpty { return CredentialSource(tokens: [token]) }
-        guard let text = file(cursor, name)?.text else { return nil }
+        guard let (path, text) = file(cursor, name) else { return nil }
         let tokens = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
             .filter { !$0.isEmpty }
-        if tokens.isEmpty { issues.add(cursor.child(name), "names a file without a token") }
+        if tokens.isEmpty { issues.add(cursor.child(name), "\(path): holds no token; write one on each line") }
+        // A header carries nothing else; and lines of a key or a certificate, which others know, must never become tokens.
+        if let wrong = tokens.firstIndex(where: { !$0.utf8.allSatisfy { 0x21...0x7E ~= $0 } || $0.hasPrefix("-----") })
+        {
+            let reason = "\(path): its token \(wrong + 1) has spaces or other characters that no bearer token has"
+            issues.add(cursor.child(name), reason)
+            return nil
+        }
         return tokens.isEmpty ? nil : CredentialSource(tokens: tokens)
     }
 
     private func simulator(_ cursor: ConfigurationCursor) -> SimulatorTrust? {
         cursor.finish(known: ["attestationRoot", "receiptRoot"])
         let roots = ["attestationRoot", "receiptRoot"].map { name -> String? in
-            guard let text = file(cursor, name, required: true)?.text else { return nil }
+            guard let (path, text) = file(cursor, name, required: true) else { return nil }
             let isRoot =
                 name == "attestationRoot"
                 ? (try? AttestationRoots(pem: text)) != nil : (try? ReceiptRoots(pem: text)) != nil
             guard isRoot else {
-                issues.add(cursor.child(name), "must be a PEM file with a root certificate")
+                issues.add(
+                    cursor.child(name),
+                    "\(path): holds no root certificate in PEM; simulated Apple gives one at /roots"
+                )
                 return nil
             }
             return text
@@ -222,13 +245,15 @@ package struct ConfigurationReader {
         if let seconds = cursor.integer("ttlSeconds", 1...86400) { tokens.ttl = .seconds(seconds) }
         for (index, path) in (cursor.strings("keyFiles") ?? []).enumerated() {
             let key = "\(cursor.child("keyFiles"))[\(index)]"
-            if let pem = read(path, at: key).flatMap({ privateKey($0, at: key) }) { tokens.keyPEMs.append(pem) }
+            if let pem = read(path, at: key).flatMap({ privateKey($0, of: path, at: key) }) {
+                tokens.keyPEMs.append(pem)
+            }
         }
         return tokens
     }
 
     /// The PEM block of the P-256 private key in a file, which may hold other blocks (`EC PARAMETERS`) as well.
-    private func privateKey(_ text: String, at key: String) -> String? {
+    private func privateKey(_ text: String, of path: String, at key: String) -> String? {
         for label in ["PRIVATE KEY", "EC PRIVATE KEY"] {
             let begin = "-----BEGIN \(label)-----"
             let end = "-----END \(label)-----"
@@ -238,7 +263,7 @@ package struct ConfigurationReader {
             let pem = String(text[first.lowerBound..<last.upperBound])
             if (try? P256.Signing.PrivateKey(pemRepresentation: pem)) != nil { return pem }
         }
-        issues.add(key, "must be a PEM file with a P-256 private key")
+        issues.add(key, "\(path): holds no P-256 private key in PEM")
         return nil
     }
 
@@ -261,8 +286,8 @@ package struct ConfigurationReader {
         guard ["teamId", "keyId", "keyFile"].contains(where: { cursor.value($0) != nil }) else { return }
         let team = cursor.required("teamId")
         let keyId = cursor.required("keyId")
-        let pem = file(cursor, "keyFile", required: true)?.text
-        let key = pem.flatMap { privateKey($0, at: cursor.child("keyFile")) }
+        let file = file(cursor, "keyFile", required: true)
+        let key = file.flatMap { privateKey($0.text, of: $0.path, at: cursor.child("keyFile")) }
         if let team, let keyId, let key {
             result.apple = Configuration.AppleAccount(teamId: team, keyId: keyId, keyPEM: key)
         }

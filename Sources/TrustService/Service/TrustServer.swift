@@ -86,7 +86,11 @@ public struct TrustServer: Service {
         readFile: @escaping (String) -> [UInt8]? = { _ in nil },
         announce: @escaping @Sendable (String) -> Void = { _ in }
     ) async throws {
-        switch ConfigurationReader.read(file: json, environment: environment, readFile: readFile) {
+        let outcome = ConfigurationReader.read(file: json, environment: environment) { path throws(UnreadableFile) in
+            guard let bytes = readFile(path) else { throw UnreadableFile(reason: "\(path): cannot be read") }
+            return bytes
+        }
+        switch outcome {
         case .issues(let issues): throw InvalidConfiguration(issues: issues.map(\.description))
         case .configuration(let configuration):
             try await self.init(

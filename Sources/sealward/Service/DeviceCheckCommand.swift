@@ -77,10 +77,7 @@ struct DeviceCheckOptions: ParsableArguments {
         return DeviceCheckClient(transport: LiveAppleTransport(), authorization: authorization, endpoint: endpoint)
     }
 
-    func token(_ file: String) throws -> String {
-        String(decoding: try CommandIO.read(file, limit: 64 << 10), as: UTF8.self)
-            .trimmingCharacters(in: .whitespacesAndNewlines)
-    }
+    func token(_ file: String) throws -> String { try CommandIO.token(file, kind: "device token") }
 
     /// Runs one operation and prints its result, or what Apple held against it.
     func report(

@@ -53,12 +53,20 @@ struct ServeCommand: AsyncParsableCommand {
     /// The configuration, or nil after everything that is wrong with it has been printed.
     private func read() throws -> Configuration? {
         let bytes = try config.map { try CommandIO.read($0, limit: 4 << 20) }
-        let outcome = ConfigurationReader.read(file: bytes, environment: ProcessInfo.processInfo.environment) { path in
-            try? CommandIO.read(path, limit: 1 << 20)
-        }
+        let file = config.map { $0 == "-" ? "standard input" : $0 }
+        let outcome = ConfigurationReader.read(
+            file: bytes,
+            environment: ProcessInfo.processInfo.environment,
+            readFile: ServeCommand.readFile
+        )
         switch outcome {
         case .issues(let issues):
-            for issue in issues { CommandIO.say(issue.description) }
+            for issue in issues.prefix(ServeCommand.mostIssues) { CommandIO.say(issue.sentence(file: file)) }
+            if issues.count > ServeCommand.mostIssues {
+                CommandIO.say(
+                    "\(file ?? "configuration"): \(issues.count - ServeCommand.mostIssues) more settings are wrong"
+                )
+            }
             return nil
         case .configuration(let settings):
             #if !Postgres
@@ -68,6 +76,18 @@ struct ServeCommand: AsyncParsableCommand {
                 }
             #endif
             return settings
+        }
+    }
+
+    /// No configuration of people has more faults; a file of another kind may have millions.
+    private static let mostIssues = 100
+
+    /// Reads a file that a configuration names: tokens, keys and roots, none of which comes near the limit.
+    static func readFile(_ path: String) throws(UnreadableFile) -> [UInt8] {
+        do {
+            return try CommandIO.read(path, limit: 1 << 20)
+        } catch {
+            throw UnreadableFile(reason: error.reason)
         }
     }
 

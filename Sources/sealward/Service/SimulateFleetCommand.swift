@@ -90,8 +90,8 @@ struct SimulateFleetCommand: AsyncParsableCommand {
                 service: SimulateFleetCommand.trimmed(service),
                 apple: SimulateFleetCommand.trimmed(apple),
                 app: app,
-                serverToken: try serverTokenFile.map(SimulateFleetCommand.token),
-                adminToken: try adminTokenFile.map(SimulateFleetCommand.token),
+                serverToken: try serverTokenFile.map { try CommandIO.token($0, kind: "server token") },
+                adminToken: try adminTokenFile.map { try CommandIO.token($0, kind: "admin token") },
                 tally: tally
             )
             var plan = Fleet.Plan(appId: appId)
@@ -122,11 +122,6 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     }
 
     private static func trimmed(_ url: String) -> String { String(url.reversed().drop { $0 == "/" }.reversed()) }
-
-    private static func token(_ file: String) throws -> String {
-        String(decoding: try CommandIO.read(file, limit: 64 << 10), as: UTF8.self)
-            .trimmingCharacters(in: .whitespacesAndNewlines)
-    }
 }
 
 extension PersonaMix: ExpressibleByArgument {

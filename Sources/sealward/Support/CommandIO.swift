@@ -25,6 +25,9 @@ struct CommandFault: Error, CustomStringConvertible {
     let description: String
 
     init(_ sentence: String) { description = sentence }
+
+    /// The sentence without its full stop, for a place inside of another.
+    var reason: String { description.hasSuffix(".") ? String(description.dropLast()) : description }
 }
 
 /// The streams of a command: data on standard output or in a file, everything else on standard error.
@@ -65,18 +68,27 @@ enum CommandIO {
         do {
             try file.write(contentsOf: data)
         } catch {
-            let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-            let number = cause?.domain == NSPOSIXErrorDomain ? Int32(cause?.code ?? 0) : 0
-            if number == EPIPE { throw ExitCode(Outcome.undetermined.rawValue) }
-            let reason = number == 0 ? "" : " (\(String(cString: strerror(number))))"
+            if systemNumber(error) == EPIPE { throw ExitCode(Outcome.undetermined.rawValue) }
+            let reason = systemReason(error).map { " (\($0))" } ?? ""
             throw CommandFault("\(path ?? "standard output"): cannot be written\(reason).")
         }
+    }
+
+    /// The number of the system's error below one of Foundation's; nil where there is none.
+    private static func systemNumber(_ error: any Error) -> Int32? {
+        let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+        return cause?.domain == NSPOSIXErrorDomain ? cause.map { Int32($0.code) } : nil
+    }
+
+    /// What the system says about it, for example "No space left on device".
+    private static func systemReason(_ error: any Error) -> String? {
+        systemNumber(error).map { String(cString: strerror($0)) }
     }
 
     /// Reads a whole file, or standard input for `-`.
     ///
     /// - Parameter limit: the most bytes that are read; a longer input is a fault and is never held in memory.
-    static func read(_ path: String, limit: Int = 64 << 20) throws -> [UInt8] {
+    static func read(_ path: String, limit: Int = 64 << 20) throws(CommandFault) -> [UInt8] {
         let name = path == "-" ? "standard input" : path
         var isFolder: ObjCBool = false
         if path != "-" {
@@ -89,19 +101,29 @@ enum CommandIO {
             throw CommandFault("\(name): cannot be read; check its permissions.")
         }
         var bytes: [UInt8] = []
-        do {
-            while let part = try handle.read(upToCount: 1 << 16), !part.isEmpty {
-                bytes.append(contentsOf: part)
-                if bytes.count > limit {
-                    throw CommandFault("\(name): is larger than \(limit) bytes, the limit for this input.")
-                }
+        while true {
+            let part: Data?
+            do { part = try handle.read(upToCount: 1 << 16) } catch {
+                throw CommandFault("\(name): cannot be read\(systemReason(error).map { " (\($0))" } ?? "").")
             }
-        } catch let fault as CommandFault {
-            throw fault
-        } catch {
-            throw CommandFault("\(name): cannot be read (\(error)).")
+            guard let part, !part.isEmpty else { return bytes }
+            bytes.append(contentsOf: part)
+            if bytes.count > limit {
+                throw CommandFault("\(name): is larger than \(limit) bytes, the limit for this input.")
+            }
         }
-        return bytes
+    }
+
+    /// Reads a file that holds one token: printable ASCII without spaces, and white space around it.
+    static func token(_ path: String, kind: String) throws(CommandFault) -> String {
+        let name = path == "-" ? "standard input" : path
+        let bytes = try read(path, limit: 64 << 10)
+        let token = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        guard !token.isEmpty else { throw CommandFault("\(name): is empty; write the \(kind) there.") }
+        guard token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
+            throw CommandFault("\(name): holds no \(kind): that is one line without spaces.")
+        }
+        return token
     }
 
     /// Whether colour may be used on standard output: a terminal, and neither `NO_COLOR` nor `TERM=dumb`.

@@ -98,9 +98,11 @@ struct DemoService {
             "receipts": ["refreshAfterSeconds": 1, "pollSeconds": 1],
             "deviceCheck": ["bits": [["bit": 0, "name": "trialUsed"]]],
         ]
-        let outcome = ConfigurationReader.read(file: Array(document.rendered().utf8), environment: [:]) { path in
-            try? CommandIO.read(path, limit: 1 << 20)
-        }
+        let outcome = ConfigurationReader.read(
+            file: Array(document.rendered().utf8),
+            environment: [:],
+            readFile: ServeCommand.readFile
+        )
         switch outcome {
         case .configuration(let configuration): return configuration
         case .issues(let issues):

@@ -1,0 +1,160 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Foundation
+import TestSupport
+import Testing
+
+/// The files that the commands of the service are given: whatever stands in them, one sentence names the file and the mend.
+@Suite struct ServiceFileTests {
+    /// What people give by mistake, and a file that nobody gives in earnest.
+    enum Content: String, CaseIterable { case absent, folder, empty, huge, cut, otherKind, binary }
+
+    let folder: TemporaryDirectory
+    let key = P256.Signing.PrivateKey()
+
+    init() throws {
+        folder = try TemporaryDirectory()
+        try write(key.pemRepresentation, "key.p8")
+        try write("AAAA\n", "token")
+    }
+
+    private func write(_ text: String, _ name: String) throws {
+        try text.write(toFile: folder.path(name), atomically: true, encoding: .utf8)
+    }
+
+    /// Makes the file and gives its path.
+    private func file(_ content: Content) throws -> String {
+        let path = folder.path(content.rawValue)
+        switch content {
+        case .absent: break
+        case .folder: try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        case .empty: try write("", content.rawValue)
+        case .huge:
+            try write("", content.rawValue)
+            try FileHandle(forWritingTo: URL(fileURLWithPath: path)).truncate(atOffset: 40 << 20)
+        case .cut: try write(String(key.pemRepresentation.prefix(90)), content.rawValue)
+        case .otherKind: try write("<html><body>404 not found</body></html>\n", content.rawValue)
+        case .binary: try Data((0...255).map { UInt8($0) }).write(to: URL(fileURLWithPath: path))
+        }
+        return path
+    }
+
+    /// Runs the program and expects status 2 and one line that names the file, without a trace of the code behind it.
+    private func expectOneSentence(_ arguments: [String], names path: String, begins: String) throws {
+        let result = try AttestCommandTests.run(arguments)
+        #expect(result.status == 2, "\(arguments): \(result.errors)")
+        let lines = result.errors.split(separator: "\n")
+        #expect(lines.count == 1 && lines.first?.contains(path) == true, "\(arguments): \(result.errors)")
+        #expect(lines.first?.hasPrefix(begins) == true, "\(arguments): \(result.errors)")
+        #expect(result.output.isEmpty, "\(result.output)")
+        for trace in ["Error Domain", "NSError", "Fatal", "Swift.", "Optional(", "Sources/"] {
+            #expect(!result.errors.contains(trace), "\(result.errors)")
+        }
+    }
+
+    @Test(arguments: Content.allCases)
+    func devicecheck(_ content: Content) throws {
+        let path = try file(content)
+        let account = ["--team-id", "SIMTEAM001", "--key-id", "SIMKEY0001", "--base-url", "http://127.0.0.1:1"]
+        for operation in [["query"], ["validate"], ["update", "--bit0", "true"]] {
+            let command = ["devicecheck"] + operation + account
+            try expectOneSentence(
+                command + ["--key-file", path, "--device-token-file", folder.path("token")],
+                names: path,
+                begins: "sealward: "
+            )
+            // A cut key is several lines, as no device token is.
+            try expectOneSentence(
+                command + ["--key-file", folder.path("key.p8"), "--device-token-file", path],
+                names: path,
+                begins: "sealward: "
+            )
+        }
+        let one = ["devicecheck", "update", "--bit0", "true"] + account
+        try expectOneSentence(
+            one + ["--key-file", folder.path("key.p8"), "--device-token-file", folder.path("token")]
+                + ["--read-token-file", path],
+            names: path,
+            begins: "sealward: "
+        )
+    }
+
+    @Test(arguments: Content.allCases)
+    func simulate(_ content: Content) throws {
+        let path = try file(content)
+        let team = ["simulate", "apple", "--team", "SIMTEAM001:SIMKEY0001:\(path)"]
+        try expectOneSentence(team, names: path, begins: "sealward: ")
+        let fleet = [
+            "simulate", "fleet", "--service", "http://127.0.0.1:1", "--apple", "http://127.0.0.1:1", "--app", "shop",
+            "--app-id", "SIMTEAM001.com.example.shop", "--devices", "1",
+        ]
+        for option in ["--server-token-file", "--admin-token-file"] {
+            try expectOneSentence(fleet + [option, path], names: path, begins: "sealward: ")
+        }
+    }
+
+    @Test(arguments: ["--attestation-root", "--receipt-root", "--key-folder"])
+    func whatCannotBeWrittenIsNamed(_ option: String) throws {
+        let path = folder.path("key.p8") + "/inside"
+        let command = ["simulate", "apple", "--team", "SIMTEAM001:SIMKEY0001", option, path]
+        try expectOneSentence(command, names: path, begins: "sealward: ")
+    }
+
+    /// Every setting that names a file, as a line of the contract: `path: reason`, with the configuration to mend behind it.
+    @Test(arguments: Content.allCases)
+    func serve(_ content: Content) throws {
+        let path = try file(content)
+        let configuration = folder.path("sealward.json")
+        let root = folder.path("key.p8")
+        let settings: [(path: String, text: String)] = [
+            ("serverTokenFile", #"{"serverTokenFile":"\#(path)"}"#),
+            ("adminTokenFile", #"{"adminTokenFile":"\#(path)"}"#),
+            ("tokens.keyFiles[0]", #"{"tokens":{"keyFiles":["\#(path)"]}}"#),
+            ("apple.keyFile", #"{"apple":{"teamId":"T","keyId":"K","keyFile":"\#(path)"}}"#),
+        ]
+        for setting in settings {
+            try write(setting.text, "sealward.json")
+            let command = ["serve", "--check-config", "--config", configuration]
+            try expectOneSentence(command, names: path, begins: "\(setting.path): ")
+            try expectOneSentence(command, names: "(\(configuration))", begins: "\(setting.path): ")
+        }
+        try write(#"{"trustSimulator":{"attestationRoot":"\#(path)","receiptRoot":"\#(root)"}}"#, "sealward.json")
+        let result = try AttestCommandTests.run(["serve", "--check-config", "--config", configuration])
+        let lines = result.errors.split(separator: "\n")
+        #expect(result.status == 2 && lines.count == 2, "\(result.errors)")
+        #expect(lines.first?.hasPrefix("trustSimulator.attestationRoot: \(path): ") == true, "\(result.errors)")
+        #expect(lines.last?.contains("\(root): holds no root certificate in PEM") == true, "\(result.errors)")
+    }
+
+    /// The configuration itself.
+    @Test(arguments: Content.allCases)
+    func configuration(_ content: Content) throws {
+        let path = try file(content)
+        let result = try AttestCommandTests.run(["serve", "--check-config", "--config", path])
+        let begin = [.absent, .folder, .huge].contains(content) ? "sealward: \(path): " : "\(path): line 1, column "
+        try expectOneSentence(["serve", "--check-config", "--config", path], names: path, begins: begin)
+        if begin.hasPrefix(path) { #expect(result.errors.contains("must be one JSON object"), "\(result.errors)") }
+    }
+
+    @Test func faultsOfTheConfigurationSayWhere() throws {
+        let path = folder.path("sealward.json")
+        let command = ["serve", "--check-config", "--config", path]
+        try write("{\n  \"listen\": \"127.0.0.1:0\",\n  \"é\": nothing\n}\n", "sealward.json")
+        try expectOneSentence(command, names: path, begins: "\(path): line 3, column 8: not a JSON value")
+        try write("[]", "sealward.json")
+        try expectOneSentence(command, names: path, begins: "\(path): must be one JSON object")
+        try write(#"{"listen": "here\u001b[2J\n", "l\u001b[2Jn": 1}"#, "sealward.json")
+        let result = try AttestCommandTests.run(command)
+        #expect(
+            result.errors.split(separator: "\n").count == 2 && !result.errors.contains("\u{1B}"),
+            "\(result.errors)"
+        )
+        let many = (0..<100_000).map { #""k\#($0)":1"# }.joined(separator: ",")
+        try write("{\(many)}", "sealward.json")
+        let flood = try AttestCommandTests.run(command)
+        #expect(flood.status == 2 && flood.errors.split(separator: "\n").count == 101)
+        #expect(flood.errors.hasSuffix("\(path): 99900 more settings are wrong\n"))
+    }
+}
