@@ -50,7 +50,10 @@ public final class ATSClient: Sendable {
         chains: any ChainBuilding,
         configuration: Configuration = Configuration()
     ) {
-        let material = ConnectionMaterial(chains: RememberingChains(chains))
+        let material = ConnectionMaterial(
+            chains: RememberingChains(chains),
+            resolver: NameResolver(overrides: configuration.addressOverrides)
+        )
         self.init(policy: policy, material: material, configuration: configuration)
     }
 

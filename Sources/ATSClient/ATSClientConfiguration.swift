@@ -7,6 +7,7 @@ public import Foundation
 public import NIOCore
 import NIOPosix
 public import TLSFacts
+public import TLSProbe
 
 extension ATSClient {
     /// What a client does apart from its policy. Every default is safe; times are durations, sizes are bytes.
@@ -33,7 +34,7 @@ extension ATSClient {
         public var bodyLimit: Int?
         /// Offers HTTP/2.
         public var offersHTTP2 = true
-        /// As curl's `--resolve`.
+        /// Places that are not looked up, as curl's `--resolve`.
         public var addressOverrides: [AddressOverride] = []
         /// Loads what the policy refuses and reports it in ``ATSResponse/wouldRefuse``.
         public var isMonitoring = false

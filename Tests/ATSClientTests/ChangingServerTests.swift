@@ -6,6 +6,7 @@ import AppTransportSecurity
 import Findings
 import HTTPTypes
 import NIOConcurrencyHelpers
+import TLSProbe
 import TestSupport
 import Testing
 

@@ -6,6 +6,7 @@ import AppTransportSecurity
 import Findings
 import Foundation
 import TLSFacts
+import TLSProbe
 import TestSupport
 import Testing
 

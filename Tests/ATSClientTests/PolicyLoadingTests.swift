@@ -76,20 +76,6 @@ struct PolicyLoadingTests {
     }
 
     @Test(
-        "Overrides as curl takes them",
-        arguments: [
-            ("api.example.com:443:127.0.0.1", "api.example.com 443 127.0.0.1"), ("A.example:1:::1", "a.example 1 ::1"),
-            ("[::1]:443:[::2]", "::1 443 ::2"), ("nonsense", nil), ("a:b:127.0.0.1", nil), ("a:443:name", nil),
-            ("a:70000:1.2.3.4", nil), (":443:1.2.3.4", nil), ("+a:443:1.2.3.4", "a 443 1.2.3.4"),
-            ("a:443:1.2.3.4,::1", nil), ("a:443:", nil), ("a:443", nil), ("[::1:443:::2", nil), ("[::1]", nil),
-        ] as [(String, String?)]
-    )
-    func overrides(text: String, expected: String?) {
-        let parsed = try? AddressOverride(text)
-        #expect(parsed.map { "\($0.host) \($0.port) \($0.address)" } == expected)
-    }
-
-    @Test(
         "Which addresses are private",
         arguments: [
             ("8.8.8.8", false), ("10.1.2.3", true), ("172.32.0.1", false), ("172.31.0.1", true), ("100.64.0.1", true),

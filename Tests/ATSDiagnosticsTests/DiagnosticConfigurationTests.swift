@@ -59,21 +59,4 @@ import Testing
     func refusesWhatIsNoTarget(_ text: String) {
         #expect(throws: (any Error).self) { try CheckTarget(text) }
     }
-
-    @Test(arguments: [
-        ("a.example:443:127.0.0.1", ["127.0.0.1"]), ("+a.example:443:127.0.0.1", ["127.0.0.1"]),
-        ("a.example:443:[::1],127.0.0.1", ["::1", "127.0.0.1"]), ("*:443:::1", ["::1"]),
-    ])
-    func addressOverrides(_ text: String, _ addresses: [String]) throws {
-        let override = try #require(ResolveEntry(text))
-        #expect(override.port == 443)
-        #expect(override.addresses == addresses)
-        // Of two entries for one place the later one counts.
-        let later = try #require(ResolveEntry("\(override.host):443:192.0.2.9"))
-        let other = try #require(ResolveEntry("\(override.host):444:192.0.2.9"))
-        #expect([override, other, later].effective == [other, later])
-    }
-
-    @Test(arguments: ["", "a", "a:443", "a:x:127.0.0.1", "a:443:nonsense", ":443:127.0.0.1", "a:0:127.0.0.1"])
-    func refusesWhatIsNoOverride(_ text: String) { #expect(ResolveEntry(text) == nil) }
 }

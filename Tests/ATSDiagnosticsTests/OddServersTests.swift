@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Findings
 import Foundation
+import TLSProbe
 import TestSupport
 import Testing
 
@@ -143,7 +144,7 @@ struct OddCertificates: Sendable {
         let target = try CheckTarget("https://\(item.host):\(server.port)/")
         var configuration = CheckSession.Configuration()
         configuration.installedRoots = [odd.root.certificatePath]
-        configuration.overrides = [try #require(ResolveEntry("\(target.url.host):\(server.port):127.0.0.1"))]
+        configuration.overrides = [AddressOverride(host: target.url.host, port: server.port, address: "127.0.0.1")]
         configuration.connectTimeout = .seconds(10)
         let report = await (try CheckSession(configuration)).check(target)
         let first = report.decisive?.because.first

@@ -5,6 +5,7 @@ import AppTransportSecurity
 import Findings
 import Foundation
 import TLSFacts
+import TLSProbe
 import TestSupport
 import Testing
 
@@ -21,7 +22,7 @@ struct ServerMatrixTests {
         var configuration = CheckSession.Configuration()
         configuration.profile = try #require(OSProfile.named(os))
         configuration.installedRoots = [servers.authority]
-        configuration.overrides = servers.resolveEntries.compactMap(ResolveEntry.init)
+        configuration.overrides = try servers.resolveEntries.map { try AddressOverride($0) }
         configuration.connectTimeout = .seconds(3)
         change(&configuration)
         return try CheckSession(configuration)

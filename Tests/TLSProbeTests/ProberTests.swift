@@ -158,29 +158,11 @@ import Testing
     @Test func overridesReplaceTheLookUp() async throws {
         let identities = try ProbeFixtures.required()
         let server = try OpenSSLServer(ProbeFixtures.options(identities.rsa))
-        let override = NameResolver.Override(host: "Api.Example", port: server.port, address: "127.0.0.1")
+        let override = AddressOverride(host: "Api.Example", port: server.port, address: "127.0.0.1")
         let resolver = NameResolver(overrides: [override])
         let prober = Prober(group: MultiThreadedEventLoopGroup.singleton, resolver: resolver)
         let outcome = await prober.probe(Self.offer, host: "api.example", port: server.port)
         #expect(outcome.observation != nil)
-        // For this port before every port before every host.
-        let several = NameResolver(overrides: [
-            .init(host: "*", port: 443, address: "192.0.2.1"),
-            .init(host: "a.example", port: nil, address: "192.0.2.2"),
-            .init(host: "a.example", port: 443, address: "192.0.2.3"),
-        ])
-        for (host, port, expected) in [
-            ("b.example", 443, ["192.0.2.1"]), ("a.example", 444, ["192.0.2.2"]),
-            ("A.example", 443, ["192.0.2.3", "192.0.2.2"]),
-        ] {
-            let found = await several.resolve(host: host, port: port)
-            #expect(found == .addresses(try expected.map { try SocketAddress(ipAddress: $0, port: port) }))
-        }
-        guard case .addresses(let local) = await NameResolver().resolve(host: "localhost", port: 1) else {
-            Issue.record("localhost has no address")
-            return
-        }
-        #expect(!local.isEmpty)
     }
 
     @Test(

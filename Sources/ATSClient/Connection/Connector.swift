@@ -9,11 +9,12 @@ import NIOHTTP2
 import NIOPosix
 import NIOSSL
 import TLSFacts
+import TLSProbe
 
 /// Opens connections: name, TCP, TLS with the judge inside the handshake, and HTTP/1.1 or HTTP/2 on top.
 struct Connector: Sendable {
     let configuration: ATSClient.Configuration
-    let resolver: AddressResolver
+    let resolver: NameResolver
     let contexts: TLSOffer.Contexts
     let chains: RememberingChains
 
@@ -21,12 +22,7 @@ struct Connector: Sendable {
         self.configuration = configuration
         chains = material.chains
         contexts = material.contexts
-        resolver = AddressResolver(
-            overrides: configuration.addressOverrides,
-            pinned: configuration.pinnedAddress,
-            timeout: TimeAmount(configuration.connectTimeout),
-            loop: configuration.eventLoopGroup.any()
-        )
+        resolver = material.resolver
     }
 
     /// What one attempt asks for.
@@ -50,11 +46,7 @@ struct Connector: Sendable {
     ///
     /// - Throws: ``ConnectFailure``, ``ForbiddenAddress``, ``RefusedHandshake``, `CancellationError`.
     func establish(_ attempt: Attempt) async throws -> Established {
-        var addresses = try await resolver.addresses(
-            of: attempt.key.host,
-            port: attempt.key.port,
-            timeout: timeLimit(until: attempt.deadline)
-        )
+        var addresses = try await addresses(of: attempt.key, timeout: timeLimit(until: attempt.deadline))
         if attempt.key.excludesPrivate {
             addresses = addresses.filter { address in
                 guard let ip = address.ipAddress.flatMap({ IPAddress($0) }) else { return false }
@@ -76,6 +68,13 @@ struct Connector: Sendable {
         } onCancel: {
             opening.channel.close(promise: nil)
         }
+    }
+
+    private func addresses(of key: PoolKey, timeout: TimeAmount) async throws -> [SocketAddress] {
+        if let pinned = configuration.pinnedAddress, pinned.port == key.port, pinned.host == key.host {
+            return pinned.places
+        }
+        return try await resolver.addresses(of: key.host, port: key.port, timeout: .nanoseconds(timeout.nanoseconds))
     }
 
     private struct Opening: Sendable {

@@ -3,6 +3,7 @@
 
 public import NIOCore
 import NIOPosix
+public import TLSProbe
 
 extension ATSProxy {
     /// What the proxy does apart from its policy. The defaults are safe: loopback only, everything bounded.
@@ -31,7 +32,7 @@ extension ATSProxy {
         public var idleTimeout: Duration = .seconds(300)
         /// Between connecting and the end of a request's header fields.
         public var requestTimeout: Duration = .seconds(30)
-        /// As curl's `--resolve`.
+        /// Places that are not looked up, as curl's `--resolve`.
         public var addressOverrides: [AddressOverride] = []
         /// Where connections live.
         public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton

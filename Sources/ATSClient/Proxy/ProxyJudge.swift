@@ -15,7 +15,7 @@ struct ProxyJudge: Sendable {
     let configuration: ATSProxy.Configuration
     let guardian: AddressGuardian
     private let chains: RememberingChains
-    private let resolver: AddressResolver
+    private let resolver: NameResolver
     private let prober: Prober
     private let verdicts: ProbeCache
 
@@ -29,11 +29,7 @@ struct ProxyJudge: Sendable {
         self.configuration = configuration
         self.guardian = guardian
         self.chains = RememberingChains(chains)
-        resolver = AddressResolver(
-            overrides: configuration.addressOverrides,
-            timeout: TimeAmount(configuration.connectTimeout),
-            loop: configuration.eventLoopGroup.next()
-        )
+        resolver = NameResolver(overrides: configuration.addressOverrides)
         prober = Prober(group: configuration.eventLoopGroup)
         verdicts = ProbeCache(lifetime: configuration.probeLifetime, capacity: configuration.probeCapacity)
     }
@@ -66,7 +62,11 @@ struct ProxyJudge: Sendable {
     /// - Throws: ``ConnectFailure``, ``ForbiddenAddress``.
     func destination(_ url: LoadURL) async throws -> Destination {
         let decision = policy.decide(url)
-        let addresses = try await resolver.addresses(of: url.host, port: url.effectivePort)
+        let addresses = try await resolver.addresses(
+            of: url.host,
+            port: url.effectivePort,
+            timeout: configuration.connectTimeout
+        )
         let allowed = addresses.filter { guardian.refusal(of: $0) == nil }
         if let first = addresses.first, allowed.isEmpty, let reason = guardian.refusal(of: first) {
             throw ForbiddenAddress(reason: reason)
@@ -159,7 +159,8 @@ struct ProxyJudge: Sendable {
 
     /// The addresses of a host, once more, for the summary.
     func addresses(of host: String, port: Int) async -> [SocketAddress] {
-        let found = (try? await resolver.addresses(of: host, port: port)) ?? []
+        let timeout = configuration.connectTimeout
+        let found = (try? await resolver.addresses(of: host, port: port, timeout: timeout)) ?? []
         return found.filter { guardian.refusal(of: $0) == nil }
     }
 }

@@ -5,7 +5,7 @@ public import AppTransportSecurity
 public import Findings
 public import Foundation
 import TLSFacts
-import TLSProbe
+public import TLSProbe
 
 /// One run of checks: trust stores read once, a prober and a client for all targets.
 public struct CheckSession: Sendable {
@@ -25,8 +25,8 @@ public struct CheckSession: Sendable {
         public var installedRoots: [String] = []
         /// A PEM file instead of the system's roots.
         public var systemRoots: String?
-        /// Names that are not looked up.
-        public var overrides: [ResolveEntry] = []
+        /// Places that are not looked up, as curl's `--resolve`.
+        public var overrides: [AddressOverride] = []
         /// How long one connection may take.
         public var connectTimeout: Duration = .seconds(10)
         /// How long one target may take in all.
@@ -73,7 +73,12 @@ public struct CheckSession: Sendable {
             appDictionary: configuration.appDictionary,
             probing: network,
             loading: configuration.loadsHTTP
-                ? NetworkLoading(configuration, chains: network.chains, instant: instant) : nil,
+                ? NetworkLoading(
+                    configuration,
+                    chains: network.chains,
+                    resolver: network.resolver,
+                    instant: instant
+                ) : nil,
             allowsPrivate: configuration.allowsPrivateRedirects,
             instant: instant,
             logs: configuration.logs

@@ -17,11 +17,18 @@ struct NetworkLoading: TargetLoading {
     private let settings: ATSClient.Configuration
     private let material: ConnectionMaterial
 
-    /// - Parameter chains: what the hellos have shown already.
-    init(_ configuration: CheckSession.Configuration, chains: RememberingChains, instant: Date) {
+    /// - Parameters:
+    ///   - chains: what the hellos have shown already.
+    ///   - resolver: the prober's.
+    init(
+        _ configuration: CheckSession.Configuration,
+        chains: RememberingChains,
+        resolver: NameResolver,
+        instant: Date
+    ) {
         targetTimeout = configuration.targetTimeout
         settings = NetworkLoading.settings(configuration, instant)
-        material = ConnectionMaterial(chains: chains)
+        material = ConnectionMaterial(chains: chains, resolver: resolver)
     }
 
     func load(_ url: LoadURL, dictionary: PropertyListValue, profile: OSProfile, address: String?) async -> LoadTrace {
@@ -101,7 +108,6 @@ struct NetworkLoading: TargetLoading {
         settings.connectionsPerHost = 1
         settings.now = { instant }
         settings.transparencyLogs = configuration.logs
-        settings.addressOverrides = configuration.overrides.addressOverrides
         return settings
     }
 
@@ -123,14 +129,5 @@ extension LoadTrace {
             if places.last != place { places.append(place) }
         }
         return places
-    }
-}
-
-extension [ResolveEntry] {
-    /// For the resolver of the prober.
-    var names: [NameResolver.Override] {
-        effective.flatMap { entry in
-            entry.addresses.map { NameResolver.Override(host: entry.host, port: entry.port, address: $0) }
-        }
     }
 }

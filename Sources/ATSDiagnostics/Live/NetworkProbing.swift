@@ -12,6 +12,8 @@ import TLSProbe
 /// Hellos over the network.
 struct NetworkProbing: ServerProbing {
     private let prober: Prober
+    /// Where names are looked up, for the load too.
+    var resolver: NameResolver { prober.resolver }
     /// What was learned of chains, for the load too.
     let chains: RememberingChains
     private let connectTimeout: Duration
@@ -21,7 +23,7 @@ struct NetworkProbing: ServerProbing {
 
     init(_ configuration: CheckSession.Configuration, anchors: TrustAnchors, instant: Date) {
         let group = MultiThreadedEventLoopGroup.singleton
-        let resolver = NameResolver(overrides: configuration.overrides.names)
+        let resolver = NameResolver(overrides: configuration.overrides)
         prober = Prober(group: group, resolver: resolver)
         chains = RememberingChains(
             ChainBuilder(
@@ -43,7 +45,7 @@ struct NetworkProbing: ServerProbing {
             return evidence
         }
         var addresses: [SocketAddress]
-        switch await prober.resolver.resolve(
+        switch await resolver.resolve(
             host: address ?? endpoint.host,
             port: endpoint.port,
             timeout: TargetDeadline.remaining(atMost: connectTimeout)
@@ -144,7 +146,7 @@ struct NetworkProbing: ServerProbing {
     /// Every address of an endpoint, as text.
     func addresses(of endpoint: Endpoint) async -> [String] {
         guard
-            case .addresses(let list) = await prober.resolver.resolve(
+            case .addresses(let list) = await resolver.resolve(
                 host: endpoint.host,
                 port: endpoint.port,
                 timeout: connectTimeout

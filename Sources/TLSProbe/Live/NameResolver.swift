@@ -2,29 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import NIOConcurrencyHelpers
 public import NIOCore
 import NIOPosix
 public import TLSFacts
 
-/// Turns a host name into all of its addresses, IPv6 and IPv4, in the order of the system.
+/// Turns a host name into all of its addresses, IPv6 and IPv4, in the system's order of preference (RFC 6724).
 public struct NameResolver: Sendable {
-    /// An answer that replaces DNS (`--resolve HOST:PORT:ADDRESS`).
-    public struct Override: Sendable, Hashable {
-        /// The name that is not looked up.
-        public let host: String
-        /// Nil stands for every port.
-        public let port: Int?
-        /// An IPv4 or IPv6 literal without brackets.
-        public let address: String
-
-        /// Makes one from its parts, which the properties describe.
-        public init(host: String, port: Int?, address: String) {
-            self.host = host.lowercased()
-            self.port = port
-            self.address = address
-        }
-    }
-
     /// Either at least one address, or why there is none.
     public enum Resolution: Sendable, Equatable {
         /// What the name resolved to, in the resolver's order.
@@ -33,52 +17,54 @@ public struct NameResolver: Sendable {
         case failed(ConnectionFailure)
     }
 
-    /// Names that are not looked up.
-    public let overrides: [Override]
-    private let index: [Place: [Override]]
-
-    /// What an override is found by.
+    /// What an override is found by: thousands of targets come with thousands of overrides.
     private struct Place: Hashable {
         let host: String
-        let port: Int?
+        let port: Int
     }
 
-    /// The system's resolver, apart from these names.
-    public init(overrides: [Override] = []) {
-        self.overrides = overrides
-        index = Dictionary(grouping: overrides) { Place(host: $0.host, port: $0.port) }
+    private let index: [Place: [SocketAddress]]
+
+    /// The system's resolver, apart from the places that these overrides name; of two for one place the later one counts.
+    public init(overrides: [AddressOverride] = []) {
+        index = Dictionary(overrides.map { (Place(host: $0.host, port: $0.port), $0.places) }) { _, later in later }
     }
 
-    /// The overrides for a host and port, in their order: for this port, for every port, and last for every host.
-    private func replacements(_ name: String, _ port: Int) -> [Override] {
-        guard !index.isEmpty else { return [] }
-        let host = name.lowercased()
-        let exact = (index[Place(host: host, port: port)] ?? []) + (index[Place(host: host, port: nil)] ?? [])
-        return exact.isEmpty ? index[Place(host: "*", port: port)] ?? [] : exact
-    }
-
+    /// The addresses of a host and port, from the overrides or from the system, whose look-up goes on by itself after a timeout.
+    ///
     /// - Parameters:
     ///   - host: a name, or an address literal with or without brackets.
-    ///   - timeout: after it the answer is `ConnectionFailure.timeout`; the system's own look-up ends later by itself.
+    ///   - timeout: after it, and when the task is cancelled, the answer is `ConnectionFailure.timeout`.
     public func resolve(host: String, port: Int, timeout: Duration = .seconds(10)) async -> Resolution {
         let name = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
-        let replaced = replacements(name, port).compactMap { try? SocketAddress(ipAddress: $0.address, port: port) }
-        if !replaced.isEmpty { return .addresses(replaced) }
-        if let literal = try? SocketAddress(ipAddress: name, port: port) { return .addresses([literal]) }
-        return await withCheckedContinuation { continuation in
-            let once = OnceContinuation(continuation)
-            let timer = MultiThreadedEventLoopGroup.singleton.next()
-                .scheduleTask(in: TimeAmount(timeout)) { once.resume(.failed(.timeout)) }
-            // Look-ups block; they have threads of their own, so that a slow name delays no event loop.
-            NameResolver.threads.submit { state in
-                guard case .active = state else {
-                    return once.resume(.failed(.nameNotFound("no thread for the look-up")))
-                }
-                let result = NameResolver.lookUp(name, port)
-                timer.cancel()
-                once.resume(result)
-            }
+        if let replaced = replacement(name, port) {
+            return replaced.isEmpty ? .failed(.nameNotFound("the override has no address")) : .addresses(replaced)
         }
+        if let literal = try? SocketAddress(ipAddress: name, port: port) { return .addresses([literal]) }
+        let answer = FirstAnswer()
+        let timer = MultiThreadedEventLoopGroup.singleton.next()
+            .scheduleTask(in: TimeAmount(timeout)) { answer.end(.failed(.timeout)) }
+        defer { timer.cancel() }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                answer.wait(continuation)
+                // Look-ups block; they have threads of their own, so that a slow name delays no event loop.
+                NameResolver.threads.submit { state in
+                    guard case .active = state else {
+                        return answer.end(.failed(.nameNotFound("no thread for the look-up")))
+                    }
+                    // Nobody waits for it any longer where many slow names stood before it.
+                    if !answer.isOver { answer.end(NameResolver.lookUp(name, port)) }
+                }
+            }
+        } onCancel: {
+            answer.end(.failed(.timeout))
+        }
+    }
+
+    private func replacement(_ name: String, _ port: Int) -> [SocketAddress]? {
+        guard !index.isEmpty else { return nil }
+        return index[Place(host: name.lowercased(), port: port)] ?? index[Place(host: "*", port: port)]
     }
 
     private static func lookUp(_ name: String, _ port: Int) -> Resolution {
@@ -116,18 +102,32 @@ public struct NameResolver: Sendable {
     }()
 }
 
-/// Resumes a continuation with the first of several answers.
-private final class OnceContinuation: @unchecked Sendable {
-    private let lock = NSLock()
-    private var continuation: CheckedContinuation<NameResolver.Resolution, Never>?
+/// The first of several answers that race, handed to the one who waits.
+private final class FirstAnswer: Sendable {
+    private struct State {
+        var waiter: CheckedContinuation<NameResolver.Resolution, Never>?
+        var answer: NameResolver.Resolution?
+    }
 
-    init(_ continuation: CheckedContinuation<NameResolver.Resolution, Never>) { self.continuation = continuation }
+    private let state = NIOLockedValueBox(State())
 
-    func resume(_ value: NameResolver.Resolution) {
-        let taken = lock.withLock {
-            defer { continuation = nil }
-            return continuation
+    var isOver: Bool { state.withLockedValue { $0.answer != nil } }
+
+    func wait(_ continuation: CheckedContinuation<NameResolver.Resolution, Never>) {
+        let early = state.withLockedValue { state in
+            if state.answer == nil { state.waiter = continuation }
+            return state.answer
         }
-        taken?.resume(returning: value)
+        if let early { continuation.resume(returning: early) }
+    }
+
+    func end(_ answer: NameResolver.Resolution) {
+        let waiter = state.withLockedValue { state -> CheckedContinuation<NameResolver.Resolution, Never>? in
+            guard state.answer == nil else { return nil }
+            state.answer = answer
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(returning: answer)
     }
 }

@@ -1,11 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import ATSDiagnostics
+import ATSDiagnostics
 import AppTransportSecurity
 public import ArgumentParser
 import Findings
 import Foundation
+public import TLSProbe
 
 /// What `ats check` and `ats minimize` share: which targets, which system, how to reach them and whom to trust.
 struct CheckOptions: ParsableArguments {
@@ -40,7 +41,7 @@ struct CheckOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("Connect to ADDRESS for this host and port, as in curl.", valueName: "HOST:PORT:ADDRESS")
     )
-    var resolve: [ResolveEntry] = []
+    var resolve: [AddressOverride] = []
 
     @Option(help: ArgumentHelp("The time of judgement, RFC 3339; default now.", valueName: "RFC3339"))
     var at: Instant?
@@ -115,8 +116,11 @@ struct CheckOptions: ParsableArguments {
     }
 }
 
-extension ResolveEntry: ExpressibleByArgument {
-    public init?(argument: String) { self.init(argument) }
+extension AddressOverride: ExpressibleByArgument {
+    public init?(argument: String) {
+        guard let override = try? AddressOverride(argument) else { return nil }
+        self = override
+    }
 }
 
 enum CheckFormat: String, ExpressibleByArgument, CaseIterable { case text, nscurl, json, jsonl, junit, markdown, html }

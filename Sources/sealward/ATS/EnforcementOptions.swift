@@ -19,7 +19,7 @@ struct EnforcementOptions: ParsableArguments {
             valueName: "HOST:PORT:ADDRESS"
         )
     )
-    var resolve: [ResolveEntry] = []
+    var resolve: [AddressOverride] = []
 
     @Option(help: ArgumentHelp("Seconds for one connection to a server, TLS included.", valueName: "S"))
     var connectTimeout: Double = 10

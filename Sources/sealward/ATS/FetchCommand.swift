@@ -67,7 +67,7 @@ struct FetchCommand: AsyncParsableCommand {
             configuration.connectTimeout = network.connectLimit
             configuration.totalTimeout = .milliseconds(Int(timeout * 1000))
             configuration.idleTimeout = configuration.totalTimeout
-            configuration.addressOverrides = network.resolve.addressOverrides
+            configuration.addressOverrides = network.resolve
             configuration.toleratesUncleanClose = true
             if acceptUntrusted { configuration.acceptsUntrusted = { _ in true } }
             let client = ATSClient(

@@ -70,7 +70,7 @@ struct ProxyCommand: AsyncParsableCommand {
             configuration.port = place.port
             configuration.isMonitoring = monitor
             configuration.connectTimeout = network.connectLimit
-            configuration.addressOverrides = network.resolve.addressOverrides
+            configuration.addressOverrides = network.resolve
             if let passwordFile { configuration.credentials = try ProxyCommand.credentials(passwordFile) }
             let isQuiet = shared.quiet
             let proxy: ATSProxy

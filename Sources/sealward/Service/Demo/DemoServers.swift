@@ -5,6 +5,7 @@ import ATSDiagnostics
 import AppTransportSecurity
 import Findings
 import Foundation
+import TLSProbe
 
 /// The first half of the demonstration: an app checks its servers.
 struct DemoServers {
@@ -36,7 +37,9 @@ struct DemoServers {
 
         var configuration = CheckSession.Configuration()
         configuration.systemRoots = roots
-        configuration.overrides = servers.compactMap { ResolveEntry("\($0.recipe.host):\($0.port):127.0.0.1") }
+        configuration.overrides = servers.map {
+            AddressOverride(host: $0.recipe.host, port: $0.port, address: "127.0.0.1")
+        }
         let session = try CheckSession(configuration)
         let targets = try servers.map { try CheckTarget("https://\($0.recipe.host):\($0.port)/") }
         var reports: [Int: TargetReport] = [:]

@@ -1,0 +1,92 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import NIOCore
+import TLSFacts
+import Testing
+
+@testable import TLSProbe
+
+@Suite struct NameResolverTests {
+    @Test(
+        "Overrides as curl takes them",
+        arguments: [
+            ("api.example.com:443:127.0.0.1", "api.example.com 443 127.0.0.1"), ("A.example:1:::1", "a.example 1 ::1"),
+            ("[::1]:443:[::2]", "::1 443 ::2"), ("+a:443:1.2.3.4", "a 443 1.2.3.4"), ("*:443:::1", "* 443 ::1"),
+            ("a:443:[::1],127.0.0.1", "a 443 ::1 127.0.0.1"),
+        ]
+    )
+    func overrides(_ text: String, _ expected: String) throws {
+        let parsed = try AddressOverride(text)
+        #expect("\(parsed.host) \(parsed.port) \(parsed.addresses.joined(separator: " "))" == expected)
+    }
+
+    @Test(arguments: [
+        "", "a", "nonsense", "a:443", "a:443:", "a:443:,", "a:b:127.0.0.1", "a:443:name", "a:443:127.0.0.1,name",
+        "a:70000:1.2.3.4", "a:0:1.2.3.4", ":443:1.2.3.4", "[::1:443:::2", "[::1]",
+    ])
+    func whatIsNoOverrideIsNamed(_ text: String) {
+        let error = #expect(throws: MalformedInput.self) { try AddressOverride(text) }
+        #expect(error?.code == "malformed.resolve" && error?.place == text)
+    }
+
+    @Test func theLaterOverrideCountsAndAHostBeforeEveryHost() async throws {
+        let resolver = NameResolver(overrides: [
+            AddressOverride(host: "a.example", port: 443, address: "192.0.2.1"),
+            AddressOverride(host: "*", port: 443, address: "192.0.2.2"),
+            try AddressOverride("A.example:443:192.0.2.3,2001:db8::3"),
+            AddressOverride(host: "192.0.2.9", port: 443, address: "192.0.2.4"),
+            AddressOverride(host: "broken.example", port: 443, address: "nowhere"),
+        ])
+        for (host, port, expected) in [
+            ("a.EXAMPLE", 443, ["192.0.2.3", "2001:db8::3"]), ("b.example", 443, ["192.0.2.2"]),
+            ("192.0.2.9", 443, ["192.0.2.4"]), ("192.0.2.9", 444, ["192.0.2.9"]),
+            ("[2001:db8::1]", 444, ["2001:db8::1"]),
+        ] {
+            let found = await resolver.resolve(host: host, port: port)
+            #expect(found == .addresses(try expected.map { try SocketAddress(ipAddress: $0, port: port) }), "\(host)")
+        }
+        // What the caller wanted to be somewhere is not looked for elsewhere.
+        guard case .failed(.nameNotFound) = await resolver.resolve(host: "broken.example", port: 443) else {
+            Issue.record("an override without an address led somewhere")
+            return
+        }
+    }
+
+    @Test func theSystemKnowsThisMachineAndNoInvalidName() async throws {
+        let local = await NameResolver().resolve(host: "localhost", port: 1)
+        guard case .addresses(let addresses) = local else {
+            Issue.record("localhost: \(local)")
+            return
+        }
+        #expect(!addresses.isEmpty && addresses.count <= NameResolver.maximumAddresses)
+        #expect(addresses.allSatisfy { $0.port == 1 } && Set(addresses).count == addresses.count)
+        guard case .failed = await NameResolver().resolve(host: "name.invalid", port: 1, timeout: .seconds(3)) else {
+            Issue.record("a name that cannot exist has an address")
+            return
+        }
+    }
+
+    @Test func whoIsCancelledDoesNotWait() async {
+        let found = await Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await NameResolver().resolve(host: "localhost", port: 1)
+        }.value
+        #expect(found == .failed(.timeout))
+    }
+
+    @Test func thousandsOfOverridesAreFoundAtOnce() async {
+        let hosts = (0..<20_000).map { "host-\($0).example" }
+        let resolver = NameResolver(overrides: hosts.map { AddressOverride(host: $0, port: 443, address: "192.0.2.1") })
+        let begun = ContinuousClock.now
+        for host in hosts {
+            guard case .addresses = await resolver.resolve(host: host, port: 443) else {
+                Issue.record("\(host) was looked up")
+                return
+            }
+        }
+        // A search through the list would take 200 million comparisons, which a debug build does not do in this time.
+        #expect(ContinuousClock.now - begun < .seconds(5))
+    }
+}
