@@ -138,6 +138,47 @@ import Testing
         if begin.hasPrefix(path) { #expect(result.errors.contains("must be one JSON object"), "\(result.errors)") }
     }
 
+    /// A port that is taken, and a host that nobody has.
+    @Test(arguments: [("listen", "{"), ("internalListen", #"{"listen":"127.0.0.1:0","#)])
+    func whereTheServiceCannotListenIsNamed(_ setting: String, _ begin: String) throws {
+        let taken = try TakenPort()
+        let store = "sqlite:\(folder.path("store.sqlite"))"
+        for (address, reason) in [
+            ("127.0.0.1:\(taken.port)", "Address already in use"), ("a.invalid:1", "no such host"),
+        ] {
+            try write(#"\#(begin)"\#(setting)":"\#(address)","store":"\#(store)"}"#, "sealward.json")
+            let result = try AttestCommandTests.run(["serve", "--quiet", "--config", folder.path("sealward.json")])
+            #expect(result.status == 2)
+            let sentence = try #require(result.errors.split(separator: "\n").last)
+            #expect(sentence.hasPrefix("sealward: \(setting): cannot listen on \(address) ("), "\(result.errors)")
+            #expect(sentence.contains(reason) && sentence.hasSuffix("; choose another address."), "\(result.errors)")
+        }
+    }
+
+    /// A port on which somebody listens, for as long as it lives.
+    private final class TakenPort {
+        let port: Int
+        private let descriptor: Int32
+
+        init() throws {
+            descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let isListening = withUnsafeMutablePointer(to: &address) { [descriptor] address in
+                address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(descriptor, $0, length) == 0 && listen(descriptor, 1) == 0
+                        && getsockname(descriptor, $0, &length) == 0
+                }
+            }
+            port = Int(UInt16(bigEndian: address.sin_port))
+            try #require(isListening)
+        }
+
+        deinit { close(descriptor) }
+    }
+
     @Test func faultsOfTheConfigurationSayWhere() throws {
         let path = folder.path("sealward.json")
         let command = ["serve", "--check-config", "--config", path]

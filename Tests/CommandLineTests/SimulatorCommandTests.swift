@@ -99,6 +99,7 @@ import Testing
         #expect(result.errors.contains("holds no P-256 private key"))
         #expect(try AttestCommandTests.run(["devicecheck", "update"]).status == 64)
         #expect(try AttestCommandTests.run(["simulate", "fleet", "--devices", "0"]).status == 64)
+        #expect(try AttestCommandTests.run(["demo", "--devices", "0"]).status == 64)
     }
 
     @Test func aFleetMeetsTheServiceAndTheBrokerIsNoticed() async throws {

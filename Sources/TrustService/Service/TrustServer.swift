@@ -153,7 +153,7 @@ public struct TrustServer: Service {
             correlationIds: correlationIds
         )
         let announce = announce
-        return Application(
+        let application = Application(
             responder: responder,
             server: .http1(
                 configuration: .init(
@@ -181,6 +181,8 @@ public struct TrustServer: Service {
             },
             logger: core.quietLog
         )
+        let setting = isInternal ? "internalListen" : "listen"
+        return Listener(setting: setting, address: address, application: application)
     }
 }
 

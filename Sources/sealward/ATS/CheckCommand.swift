@@ -73,7 +73,9 @@ struct CheckCommand: AsyncParsableCommand {
     static func dictionary(infoPlist path: String) throws -> PropertyListValue {
         let document = try PropertyListFile.read(path)
         guard let members = document.members else {
-            throw CommandFault("\(path): holds \(document.kind), not the dictionary that an Info.plist is.")
+            throw CommandFault(
+                "\(CommandIO.name(of: path)): holds \(document.kind), not the dictionary that an Info.plist is."
+            )
         }
         return members["NSAppTransportSecurity"] ?? .dictionary([:])
     }

@@ -75,7 +75,7 @@ struct CheckOptions: ParsableArguments {
             }
         }
         if let targetsFrom {
-            let name = targetsFrom == "-" ? "standard input" : targetsFrom
+            let name = CommandIO.name(of: targetsFrom)
             let text = String(decoding: try CommandIO.read(targetsFrom, limit: 64 << 20), as: UTF8.self)
             for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
                 let entry = line.prefix { $0 != "#" }.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -89,7 +89,11 @@ struct CheckOptions: ParsableArguments {
         } else if list.isEmpty {
             throw ValidationError("Name at least one target, for example: sealward ats check example.com")
         }
-        if list.isEmpty { throw CommandFault("\(targetsFrom ?? "The list"): holds no target; write one host a line.") }
+        if list.isEmpty {
+            throw CommandFault(
+                "\(targetsFrom.map(CommandIO.name(of:)) ?? "The list"): holds no target; write one host a line."
+            )
+        }
         return list
     }
 

@@ -32,7 +32,9 @@ struct DictionaryOptions: ParsableArguments {
         guard let infoPlist else { return nil }
         let document = try PropertyListFile.read(infoPlist)
         guard let members = document.members else {
-            throw CommandFault("\(infoPlist): holds \(document.kind), not the dictionary that an Info.plist is.")
+            throw CommandFault(
+                "\(CommandIO.name(of: infoPlist)): holds \(document.kind), not the dictionary that an Info.plist is."
+            )
         }
         return members["NSAppTransportSecurity"]
     }
@@ -52,7 +54,7 @@ enum PropertyListFile {
         do {
             return try body()
         } catch let malformed as MalformedInput {
-            throw CommandFault("\(path == "-" ? "standard input" : path): \(malformed.description).")
+            throw CommandFault("\(CommandIO.name(of: path)): \(malformed.description).")
         }
     }
 }

@@ -21,7 +21,7 @@ enum LintBaselines {
         do {
             baseline = try Baseline(json: CommandIO.read(path))
         } catch let malformed as MalformedInput {
-            throw CommandFault("\(path): \(malformed.description).")
+            throw CommandFault("\(CommandIO.name(of: path)): \(malformed.description).")
         }
         let (new, healed, tightened) = baseline.compare(results)
         if update, healed > 0 {

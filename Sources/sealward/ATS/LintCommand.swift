@@ -118,7 +118,7 @@ struct LintCommand: AsyncParsableCommand {
         do {
             return try CheckEvidence(json: try CommandIO.read(checkReport))
         } catch let malformed as MalformedInput {
-            throw CommandFault("\(checkReport): \(malformed.description).")
+            throw CommandFault("\(CommandIO.name(of: checkReport)): \(malformed.description).")
         }
     }
 

@@ -29,7 +29,7 @@ struct LintInput {
                 lists = try InfoPlistSearch.search(path)
             }
         } catch let malformed as MalformedInput {
-            unreadable.append((path == "-" ? "standard input" : path, malformed.description))
+            unreadable.append((CommandIO.name(of: path), malformed.description))
             return
         }
         unreadable += lists.unreadable.map { ($0.path, $0.fault.description) }

@@ -142,11 +142,11 @@ struct ProxyCommand: AsyncParsableCommand {
             if line.isEmpty || line.hasPrefix("#") { continue }
             let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }) else {
-                throw CommandFault("\(path): line \(index + 1): is not user:password.")
+                throw CommandFault("\(CommandIO.name(of: path)): line \(index + 1): is not user:password.")
             }
             found.insert(line)
         }
-        if found.isEmpty { throw CommandFault("\(path): there is no user:password in it.") }
+        if found.isEmpty { throw CommandFault("\(CommandIO.name(of: path)): there is no user:password in it.") }
         return found
     }
 }

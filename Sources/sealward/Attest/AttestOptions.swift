@@ -129,7 +129,7 @@ enum AttestInput {
 extension MalformedInput {
     /// The same fault as a sentence that names the file.
     func fault(in path: String) -> CommandFault {
-        CommandFault("\(path == "-" ? "standard input" : path): \(description).")
+        CommandFault("\(CommandIO.name(of: path)): \(description).")
     }
 }
 

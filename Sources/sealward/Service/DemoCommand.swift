@@ -21,6 +21,10 @@ struct DemoCommand: AsyncParsableCommand {
 
     @OptionGroup var shared: SharedOptions
 
+    mutating func validate() throws {
+        guard (1...1_000_000).contains(devices) else { throw ValidationError("--devices must be 1 to 1000000.") }
+    }
+
     func run() async throws {
         try await CommandIO.run {
             let start = ContinuousClock.now

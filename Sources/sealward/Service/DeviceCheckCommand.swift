@@ -65,7 +65,7 @@ struct DeviceCheckOptions: ParsableArguments {
         do {
             authorization = try await AppleAuthorization(teamId: teamId, keyId: keyId, privateKeyPEM: pem)
         } catch {
-            throw CommandFault("\(keyFile): \(error.reason).")
+            throw CommandFault("\(CommandIO.name(of: keyFile)): \(error.reason).")
         }
         var endpoint = environment == .production ? AppleEndpoint.deviceCheck : .deviceCheckDevelopment
         if let baseURL {

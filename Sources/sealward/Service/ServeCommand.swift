@@ -53,7 +53,7 @@ struct ServeCommand: AsyncParsableCommand {
     /// The configuration, or nil after everything that is wrong with it has been printed.
     private func read() throws -> Configuration? {
         let bytes = try config.map { try CommandIO.read($0, limit: 4 << 20) }
-        let file = config.map { $0 == "-" ? "standard input" : $0 }
+        let file = config.map(CommandIO.name(of:))
         let outcome = ConfigurationReader.read(
             file: bytes,
             environment: ProcessInfo.processInfo.environment,
@@ -132,6 +132,8 @@ struct ServeCommand: AsyncParsableCommand {
         group.maximumGracefulShutdownDuration = .seconds(10)
         do {
             try await ServiceGroup(configuration: group).run()
+        } catch let fault as ListenFault {
+            throw CommandFault("\(fault.reason).")
         } catch {
             throw CommandFault("the service ended: \(error).")
         }

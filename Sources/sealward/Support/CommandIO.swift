@@ -85,11 +85,14 @@ enum CommandIO {
         systemNumber(error).map { String(cString: strerror($0)) }
     }
 
+    /// What an input is called in a sentence.
+    static func name(of path: String) -> String { path == "-" ? "standard input" : path }
+
     /// Reads a whole file, or standard input for `-`.
     ///
     /// - Parameter limit: the most bytes that are read; a longer input is a fault and is never held in memory.
     static func read(_ path: String, limit: Int = 64 << 20) throws(CommandFault) -> [UInt8] {
-        let name = path == "-" ? "standard input" : path
+        let name = name(of: path)
         var isFolder: ObjCBool = false
         if path != "-" {
             guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
@@ -116,7 +119,7 @@ enum CommandIO {
 
     /// Reads a file that holds one token: printable ASCII without spaces, and white space around it.
     static func token(_ path: String, kind: String) throws(CommandFault) -> String {
-        let name = path == "-" ? "standard input" : path
+        let name = name(of: path)
         let bytes = try read(path, limit: 64 << 10)
         let token = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
         guard !token.isEmpty else { throw CommandFault("\(name): is empty; write the \(kind) there.") }
