@@ -15,15 +15,12 @@ struct PoolKey: Hashable, Sendable {
 
 /// The connections of a client, for each host and port: idle ones of HTTP/1.1, shared ones of HTTP/2, and who waits for one.
 ///
-/// Invariants: a connection of HTTP/1.1 is in `idle` or lent to exactly one exchange; the connections of a host (open and being opened) never
-/// exceed the limit; nobody waits while something idle is there.
+/// Invariants: a connection of HTTP/1.1 is idle or lent to exactly one exchange; the connections of a host (open and being opened) never
+/// exceed the limit; nobody waits while something idle is there. Who gets which is decided in ``PoolHost``.
 final class ConnectionPool: Sendable {
     typealias Open = @Sendable (PoolKey, NIODeadline?) async throws -> HTTPConnection
 
-    private struct Waiter {
-        let id: Int
-        let continuation: CheckedContinuation<Lease, any Error>
-    }
+    private typealias Waiter = PoolHost.Waiter
 
     /// A connection that was lent.
     struct Lease: Sendable {
@@ -32,34 +29,8 @@ final class ConnectionPool: Sendable {
         let isReused: Bool
     }
 
-    private struct Shared {
-        let connection: HTTPConnection
-        var streams: Int
-        /// When the last stream ended.
-        var restsSince = NIODeadline.now()
-        /// A timer runs that will look whether the connection is still needed.
-        var isTimed = false
-    }
-
-    private struct Host {
-        var idle: [HTTPConnection] = []
-        var shared: [Shared] = []
-        /// HTTP/2 connections that take no new streams and still have some.
-        var draining: [Shared] = []
-        var connections: [ObjectIdentifier: HTTPConnection] = [:]
-        var opening = 0
-        var waiters: CircularBuffer<Waiter> = []
-        var speaksHTTP2 = false
-        /// A connection to this host was made, so a failed attempt does not speak for all that wait.
-        var wasReached = false
-
-        var open: Int { connections.count }
-
-        var isEmpty: Bool { connections.isEmpty && opening == 0 && waiters.isEmpty }
-    }
-
     private struct State {
-        var hosts: [PoolKey: Host] = [:]
+        var hosts: [PoolKey: PoolHost] = [:]
         var nextWaiter = 0
         var isShutDown = false
         var drained: [CheckedContinuation<Void, Never>] = []
@@ -105,24 +76,8 @@ final class ConnectionPool: Sendable {
 
     private func next(for key: PoolKey, _ state: inout State) -> Step {
         if state.isShutDown { return .shutDown }
-        if let lease = take(key, &state) { return .use(lease) }
-        let host = state.hosts[key, default: Host()]
-        let mayOpen = host.open + host.opening < limit && !(host.speaksHTTP2 && host.opening > 0)
-        if mayOpen { state.hosts[key, default: Host()].opening += 1 }
-        return mayOpen ? .open : .wait
-    }
-
-    private func take(_ key: PoolKey, _ state: inout State) -> Lease? {
-        guard var host = state.hosts[key] else { return nil }
-        defer { state.hosts[key] = host }
-        if let index = host.shared.firstIndex(where: { $0.streams < streamLimit && $0.connection.channel.isActive }) {
-            host.shared[index].streams += 1
-            return Lease(connection: host.shared[index].connection, isReused: true)
-        }
-        while let connection = host.idle.popLast() {
-            if connection.channel.isActive { return Lease(connection: connection, isReused: true) }
-        }
-        return nil
+        if let lease = state.hosts[key]?.take(streamLimit: streamLimit) { return .use(lease) }
+        return state.hosts[key, default: PoolHost()].beginOpening(limit: limit) ? .open : .wait
     }
 
     private func openForCaller(_ key: PoolKey, _ deadline: NIODeadline?) async throws -> HTTPConnection {
@@ -142,17 +97,7 @@ final class ConnectionPool: Sendable {
     ///
     /// - Parameter asWaiters: the attempt was made for the first in the line, so it has the error in any case.
     private func openingFailed(_ key: PoolKey, _ error: any Error, asWaiters: Bool) {
-        let told = state.withLockedValue { state -> CircularBuffer<Waiter> in
-            state.hosts[key]?.opening -= 1
-            guard let host = state.hosts[key] else { return [] }
-            // Who was cancelled says nothing about the host; another attempt is made for those who wait.
-            if host.open + host.opening == 0, !(error is CancellationError) {
-                state.hosts[key]?.waiters = []
-                return host.waiters
-            }
-            guard asWaiters, let first = state.hosts[key]?.waiters.popFirst() else { return [] }
-            return [first]
-        }
+        let told = state.withLockedValue { $0.hosts[key]?.openingFailed(error, asWaiters: asWaiters) ?? [] }
         for waiter in told { waiter.continuation.resume(throwing: error) }
         openForWaiters(key)
         tidy(key)
@@ -174,8 +119,8 @@ final class ConnectionPool: Sendable {
                 let ready: Result<Lease, any Error>? = state.withLockedValue { state in
                     if Task.isCancelled { return .failure(CancellationError()) }
                     if state.isShutDown { return .failure(ExchangeFailure(reason: .shutDown)) }
-                    if let lease = take(key, &state) { return .success(lease) }
-                    state.hosts[key, default: Host()].waiters.append(Waiter(id: id, continuation: continuation))
+                    if let lease = state.hosts[key]?.take(streamLimit: streamLimit) { return .success(lease) }
+                    state.hosts[key, default: PoolHost()].wait(Waiter(id: id, continuation: continuation))
                     return nil
                 }
                 if let ready {
@@ -191,10 +136,7 @@ final class ConnectionPool: Sendable {
 
     /// Out of the line; nil where it has been served.
     private func takeWaiter(_ id: Int, _ key: PoolKey) -> Waiter? {
-        state.withLockedValue { state in
-            let index = state.hosts[key]?.waiters.firstIndex { $0.id == id }
-            return index.flatMap { state.hosts[key]?.waiters.remove(at: $0) }
-        }
+        state.withLockedValue { $0.hosts[key]?.removeWaiter(id) }
     }
 
     // MARK: Coming back
@@ -204,28 +146,10 @@ final class ConnectionPool: Sendable {
         let key = connection.key
         connection.link.connect(free: { self.giveBack(connection) }, drain: { self.drain(connection) })
         let (waiters, isShutDown) = state.withLockedValue { state in
-            var host = state.hosts[key, default: Host()]
-            host.opening -= 1
-            host.wasReached = true
-            host.connections[ObjectIdentifier(connection)] = connection
-            var served: [Waiter] = []
-            if connection.isHTTP2 {
-                host.speaksHTTP2 = true
-                var streams = lent ? 1 : 0
-                while streams < streamLimit, let waiter = host.waiters.popFirst() {
-                    served.append(waiter)
-                    streams += 1
-                }
-                host.shared.append(Shared(connection: connection, streams: streams))
-            } else if !lent {
-                if let waiter = host.waiters.popFirst() {
-                    served.append(waiter)
-                } else {
-                    host.idle.append(connection)
-                }
-            }
-            state.hosts[key] = host
-            return (served, state.isShutDown)
+            (
+                state.hosts[key, default: PoolHost()].admit(connection, lent: lent, streamLimit: streamLimit),
+                state.isShutDown
+            )
         }
         connection.channel.closeFuture.whenComplete { _ in
             connection.link.disconnect()
@@ -239,11 +163,8 @@ final class ConnectionPool: Sendable {
     /// An exchange on an HTTP/1.1 connection ended well: the next one in the line has it, or it rests.
     func giveBack(_ connection: HTTPConnection) {
         let (waiter, closes) = state.withLockedValue { state -> (Waiter?, Bool) in
-            if state.isShutDown { return (nil, true) }
-            guard state.hosts[connection.key] != nil else { return (nil, true) }
-            if let waiter = state.hosts[connection.key]?.waiters.popFirst() { return (waiter, false) }
-            state.hosts[connection.key]?.idle.append(connection)
-            return (nil, false)
+            if state.isShutDown || state.hosts[connection.key] == nil { return (nil, true) }
+            return (state.hosts[connection.key]?.giveBack(connection), false)
         }
         waiter?.continuation.resume(returning: Lease(connection: connection, isReused: true))
         if closes { connection.channel.close(promise: nil) }
@@ -252,22 +173,9 @@ final class ConnectionPool: Sendable {
     /// A stream of an HTTP/2 connection is over.
     func endStream(of connection: HTTPConnection) {
         let key = connection.key
-        let end = state.withLockedValue { state -> StreamEnd in
-            if let index = state.hosts[key]?.draining.firstIndex(where: { $0.connection === connection }) {
-                state.hosts[key]?.draining[index].streams -= 1
-                return state.hosts[key]?.draining[index].streams == 0 ? .close : .goOn
-            }
-            guard let index = state.hosts[key]?.shared.firstIndex(where: { $0.connection === connection }) else {
-                return .goOn
-            }
-            if let waiter = state.hosts[key]?.waiters.popFirst() { return .serve(waiter) }
-            state.hosts[key]?.shared[index].streams -= 1
-            guard state.hosts[key]?.shared[index].streams == 0 else { return .goOn }
-            if state.isShutDown { return .close }
-            state.hosts[key]?.shared[index].restsSince = .now()
-            if state.hosts[key]?.shared[index].isTimed == true { return .goOn }
-            state.hosts[key]?.shared[index].isTimed = true
-            return .rest
+        let end = state.withLockedValue { state -> PoolHost.StreamEnd in
+            let isShutDown = state.isShutDown
+            return state.hosts[key]?.endStream(of: connection, isShutDown: isShutDown) ?? .goOn
         }
         switch end {
         case .goOn: break
@@ -277,14 +185,6 @@ final class ConnectionPool: Sendable {
         }
     }
 
-    /// What becomes of an HTTP/2 connection after one of its streams.
-    private enum StreamEnd {
-        case goOn
-        case serve(Waiter)
-        case close
-        case rest
-    }
-
     /// One timer for each connection, which goes with it: thousands of short streams leave no thousands of timers.
     private func timeRest(of connection: HTTPConnection, until deadline: NIODeadline) {
         let timer = connection.channel.eventLoop.scheduleTask(deadline: deadline) { self.closeIfUnused(connection) }
@@ -292,58 +192,33 @@ final class ConnectionPool: Sendable {
     }
 
     private func closeIfUnused(_ connection: HTTPConnection) {
-        let key = connection.key
-        let now = NIODeadline.now()
-        let (isUnused, again) = state.withLockedValue { state -> (Bool, NIODeadline?) in
-            guard let index = state.hosts[key]?.shared.firstIndex(where: { $0.connection === connection }),
-                let shared = state.hosts[key]?.shared[index]
-            else { return (false, nil) }
-            let end = shared.restsSince + keepAlive
-            if shared.streams == 0, end > now { return (false, end) }
-            state.hosts[key]?.shared[index].isTimed = false
-            return (shared.streams == 0, nil)
+        let end = state.withLockedValue { state -> PoolHost.RestEnd in
+            state.hosts[connection.key]?.endRest(of: connection, keepAlive: keepAlive, at: .now()) ?? .inUse
         }
-        if let again { timeRest(of: connection, until: again) }
-        if isUnused { connection.channel.close(promise: nil) }
+        switch end {
+        case .inUse: break
+        case .unused: connection.channel.close(promise: nil)
+        case .later(let deadline): timeRest(of: connection, until: deadline)
+        }
     }
 
     /// The server of an HTTP/2 connection takes no new streams: those that run may end, then it closes.
     func drain(_ connection: HTTPConnection) {
-        let isUnused = state.withLockedValue { state in
-            guard let index = state.hosts[connection.key]?.shared.firstIndex(where: { $0.connection === connection })
-            else {
-                return false
-            }
-            guard let drained = state.hosts[connection.key]?.shared.remove(at: index) else { return false }
-            if drained.streams > 0 { state.hosts[connection.key]?.draining.append(drained) }
-            return drained.streams == 0
-        }
+        let isUnused = state.withLockedValue { $0.hosts[connection.key]?.drain(connection) ?? false }
         if isUnused { connection.channel.close(promise: nil) }
     }
 
     /// A connection is closed.
     private func forget(_ connection: HTTPConnection) {
         let key = connection.key
-        state.withLockedValue { state in
-            state.hosts[key]?.connections[ObjectIdentifier(connection)] = nil
-            state.hosts[key]?.idle.removeAll { $0 === connection }
-            state.hosts[key]?.shared.removeAll { $0.connection === connection }
-            state.hosts[key]?.draining.removeAll { $0.connection === connection }
-        }
+        state.withLockedValue { $0.hosts[key]?.forget(connection) }
         openForWaiters(key)
         tidy(key)
     }
 
-    /// Opens a connection for those who wait, where the limit allows one more. Before the first success, attempts that run are waited for:
-    /// they tell whether the host can be reached at all.
+    /// Opens a connection for those who wait, where the limit allows one more.
     private func openForWaiters(_ key: PoolKey) {
-        let mayOpen = state.withLockedValue { state in
-            guard let host = state.hosts[key], !host.waiters.isEmpty, host.open + host.opening < limit,
-                host.opening < host.waiters.count, host.opening == 0 || host.wasReached && !host.speaksHTTP2
-            else { return false }
-            state.hosts[key]?.opening += 1
-            return true
-        }
+        let mayOpen = state.withLockedValue { $0.hosts[key]?.beginOpeningForWaiters(limit: limit) ?? false }
         guard mayOpen else { return }
         Task {
             do {
@@ -373,11 +248,9 @@ final class ConnectionPool: Sendable {
             var idle: [HTTPConnection] = []
             var waiters: [Waiter] = []
             for key in state.hosts.keys {
-                idle += state.hosts[key]?.idle ?? []
-                idle += state.hosts[key]?.shared.filter { $0.streams == 0 }.map(\.connection) ?? []
-                waiters += state.hosts[key]?.waiters ?? []
-                state.hosts[key]?.idle = []
-                state.hosts[key]?.waiters = []
+                guard let ended = state.hosts[key]?.shutDown() else { continue }
+                idle += ended.unused
+                waiters += ended.waiters
             }
             return (idle, waiters)
         }
@@ -431,5 +304,5 @@ final class ConnectionPool: Sendable {
     }
 
     /// Connections that are open now: lent, idle and shared.
-    var openCount: Int { state.withLockedValue { $0.hosts.values.reduce(0) { $0 + $1.open } } }
+    var openCount: Int { state.withLockedValue { $0.hosts.values.reduce(0) { $0 + $1.connections.count } } }
 }
