@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 import FoundationEssentials
 
 /// ASN.1 that is not what was asked for: one sentence without a full stop.
@@ -183,13 +184,7 @@ struct ASN1Members {
 extension Date {
     /// A moment in UTC of the Gregorian calendar. The parts are in range already.
     init(civilYear year: Int, month: Int, day: Int, second: Int) {
-        // Days from 1970-01-01, with years that begin in March, so that the leap day is the last one.
-        let shifted = month > 2 ? year : year - 1
-        let era = (shifted >= 0 ? shifted : shifted - 399) / 400
-        let yearOfEra = shifted - era * 400
-        let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
-        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        let days = era * 146_097 + dayOfEra - 719_468
+        let days = CivilDate(year: year, month: month, day: day).daysSince1970
         self.init(timeIntervalSince1970: Double(days * 86_400 + second))
     }
 }

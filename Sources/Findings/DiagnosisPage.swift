@@ -200,24 +200,3 @@ package struct DiagnosisPage: Sendable {
         return result + "</tbody></table>\n"
     }
 }
-
-/// Dates without a calendar library.
-enum CivilDate {
-    /// `YYYY-MM-DD` in UTC.
-    static func text(_ seconds: Int) -> String {
-        let clamped = min(max(seconds, -62_135_596_800), 253_402_300_799)
-        let days = (clamped - (clamped % 86_400 + 86_400) % 86_400) / 86_400
-        let shifted = days + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let monthFromMarch = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
-        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        let digits = String(year)
-        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "-\(two(month))-\(two(day))"
-    }
-}

@@ -34,7 +34,8 @@ enum CertificateTime {
         }
         let (month, day, hour, minute, second) = (pair(0), pair(1), pair(2), pair(3), pair(4))
         guard (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second < 61 else { throw fault }
-        var seconds = days(year: year, month: month, day: day) * 86_400 + hour * 3600 + minute * 60 + second
+        var seconds =
+            CivilDate(year: year, month: month, day: day).daysSince1970 * 86_400 + hour * 3600 + minute * 60 + second
         seconds -= try offset(suffix, fault)
         return Date(timeIntervalSince1970: Double(seconds))
     }
@@ -53,15 +54,5 @@ enum CertificateTime {
         let figures = text.dropFirst().map { Int($0) - 0x30 }
         let value = (figures[0] * 10 + figures[1]) * 3600 + (figures[2] * 10 + figures[3]) * 60
         return text[0] == 0x2B ? value : -value
-    }
-
-    /// Days from 1970-01-01 in the proleptic Gregorian calendar.
-    private static func days(year: Int, month: Int, day: Int) -> Int {
-        let shifted = month <= 2 ? year - 1 : year
-        let era = (shifted >= 0 ? shifted : shifted - 399) / 400
-        let yearOfEra = shifted - era * 400
-        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
-        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        return era * 146_097 + dayOfEra - 719_468
     }
 }
