@@ -16,40 +16,24 @@ public enum EventKind {
 
 extension StoredKey {
     func advanced(to counter: UInt32, at instant: Date) -> StoredKey {
+        var key = self
         let gap = counter > self.counter ? counter - self.counter - 1 : 0
-        return copy(counter: counter, largestGap: max(largestGap, gap), lastUsedAt: instant)
+        key.counter = counter
+        key.largestGap = max(largestGap, gap)
+        key.lastUsedAt = StoreTime.date(StoreTime.milliseconds(instant))
+        return key
     }
 
-    func revoked(at instant: Date) -> StoredKey { copy(revokedAt: instant) }
+    func revoked(at instant: Date) -> StoredKey {
+        var key = self
+        key.revokedAt = StoreTime.date(StoreTime.milliseconds(instant))
+        return key
+    }
 
-    func measured(_ metric: Int) -> StoredKey { copy(riskMetric: metric) }
-
-    private func copy(
-        counter: UInt32? = nil,
-        largestGap: UInt32? = nil,
-        lastUsedAt: Date? = nil,
-        revokedAt: Date? = nil,
-        riskMetric: Int? = nil
-    ) -> StoredKey {
-        StoredKey(
-            id: id,
-            publicKeyBytes: publicKeyBytes,
-            app: app,
-            identity: identity,
-            environment: environment,
-            simulated: simulated,
-            user: user,
-            attestationDigest: attestationDigest,
-            validationCategory: validationCategory,
-            bundleVersion: bundleVersion,
-            osVersion: osVersion,
-            attestedAt: attestedAt,
-            counter: counter ?? self.counter,
-            largestGap: largestGap ?? self.largestGap,
-            lastUsedAt: lastUsedAt.map { StoreTime.date(StoreTime.milliseconds($0)) } ?? self.lastUsedAt,
-            revokedAt: revokedAt.map { StoreTime.date(StoreTime.milliseconds($0)) } ?? self.revokedAt,
-            riskMetric: riskMetric ?? self.riskMetric
-        )
+    func measured(_ metric: Int) -> StoredKey {
+        var key = self
+        key.riskMetric = metric
+        return key
     }
 }
 

@@ -31,15 +31,15 @@ public struct StoredKey: Sendable, Equatable {
     /// When the key was accepted.
     public let attestedAt: Date
     /// The highest counter that was accepted; 0 before the first assertion.
-    public let counter: UInt32
+    public internal(set) var counter: UInt32
     /// The largest jump between two accepted counters, not counting the step of one.
-    public let largestGap: UInt32
+    public internal(set) var largestGap: UInt32
     /// The last accepted assertion.
-    public let lastUsedAt: Date?
+    public internal(set) var lastUsedAt: Date?
     /// When the key was revoked; nil while it is good.
-    public let revokedAt: Date?
+    public internal(set) var revokedAt: Date?
     /// The metric of the newest receipt that had one.
-    public let riskMetric: Int?
+    public internal(set) var riskMetric: Int?
 
     package init(
         id: KeyIdentifier,
