@@ -101,6 +101,17 @@ struct JudgementOptions: ParsableArguments {
     var instant: Date { at?.date ?? Date() }
 }
 
+/// What the inspections take beside their file: nothing is judged, so little can be chosen.
+struct InspectionOptions: ParsableArguments {
+    @Option(name: .long, help: ArgumentHelp("Accepted for uniformity; nothing is judged.", valueName: "RFC3339"))
+    var at: Instant?
+
+    @Option(name: .long, help: "The form of the result.")
+    var format: AttestFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+}
+
 /// What reading an object from a file gives: its bytes, or the refusal that they are no base64.
 enum AttestInput {
     /// Reads the raw bytes of an object or their base64.

@@ -21,13 +21,7 @@ struct InspectAttestationCommand: AsyncParsableCommand {
     )
     var file: String
 
-    @Option(name: .long, help: ArgumentHelp("Accepted for uniformity; nothing is judged.", valueName: "RFC3339"))
-    var at: Instant?
-
-    @Option(name: .long, help: "The form of the result.")
-    var format: AttestFormat = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: InspectionOptions
 
     func run() async throws {
         try await CommandIO.run {
@@ -43,7 +37,10 @@ struct InspectAttestationCommand: AsyncParsableCommand {
             } catch {
                 throw error.fault(in: file)
             }
-            try CommandIO.write(format == .json ? document.rendered() + "\n" : document.outline, to: shared.output)
+            try CommandIO.write(
+                form.format == .json ? document.rendered() + "\n" : document.outline,
+                to: form.shared.output
+            )
             return .clean
         }
     }

@@ -78,13 +78,7 @@ struct InspectReceiptCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The receipt, raw or in base64; - is standard input.", valueName: "FILE"))
     var file: String
 
-    @Option(name: .long, help: ArgumentHelp("Accepted for uniformity; nothing is judged.", valueName: "RFC3339"))
-    var at: Instant?
-
-    @Option(name: .long, help: "The form of the result.")
-    var format: AttestFormat = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: InspectionOptions
 
     func run() async throws {
         try await CommandIO.run {
@@ -96,9 +90,9 @@ struct InspectReceiptCommand: AsyncParsableCommand {
                 throw error.fault(in: file)
             }
             let text =
-                format == .json
+                form.format == .json
                 ? receipt.json(schema: "sealward.receipt-inspect/1", verdict: []).rendered() + "\n" : receipt.listing
-            try CommandIO.write(text, to: shared.output)
+            try CommandIO.write(text, to: form.shared.output)
             return .clean
         }
     }
