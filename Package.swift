@@ -60,7 +60,10 @@ let package = Package(
             targets: ["ATSClient", "AppTransportSecurity", "TLSProbe", "TLSFacts", "Findings"]
         ),
         .library(name: "TLSProbe", targets: ["TLSProbe", "TLSFacts", "Findings"]),
-        .library(name: "ATSDiagnostics", targets: ["ATSDiagnostics", "AppTransportSecurity", "Findings"]),
+        .library(
+            name: "ATSDiagnostics",
+            targets: ["ATSDiagnostics", "AppTransportSecurity", "TLSProbe", "TLSFacts", "Findings"]
+        ),
         .library(name: "ATSLint", targets: ["ATSLint", "AppBundles", "AppTransportSecurity", "Findings"]),
         .library(name: "AppAttest", targets: ["AppAttest", "Findings"]),
         .library(name: "DeviceCheckBits", targets: ["DeviceCheckBits", "AppleServices"]),
