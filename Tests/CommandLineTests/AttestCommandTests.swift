@@ -9,38 +9,6 @@ import Testing
 
 /// `sealward attest` and `sealward receipt` as programs see them: flags, JSON, codes, exit status.
 @Suite struct AttestCommandTests {
-    struct Result {
-        let status: Int32
-        let output: String
-        let errors: String
-
-        var json: [String: Any] {
-            (try? JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any]) ?? [:]
-        }
-        func string(_ name: String) -> String? { json[name] as? String }
-    }
-
-    static func run(_ arguments: [String]) throws -> Result {
-        let process = Process()
-        process.executableURL = BuiltProgram.url
-        process.arguments = arguments
-        let output = Pipe()
-        let errors = try TemporaryDirectory()
-        let file = errors.path("stderr")
-        _ = FileManager.default.createFile(atPath: file, contents: nil)
-        process.standardOutput = output
-        process.standardError = FileHandle(forWritingAtPath: file)
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return Result(
-            status: process.terminationStatus,
-            output: text,
-            errors: (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
-        )
-    }
-
     let folder: TemporaryDirectory
     let key = P256.Signing.PrivateKey()
     let app = SimulatedApp("ABCDE12345.com.example.app", bundleVersion: "42")
@@ -78,13 +46,13 @@ import Testing
     private var keyId: String { Data(SHA256.hash(data: key.publicKey.x963Representation)).base64EncodedString() }
     private var publicKey: String { Data(key.publicKey.x963Representation).base64EncodedString() }
 
-    private func verify(_ file: String, changing changes: [String: String] = [:]) throws -> Result {
+    private func verify(_ file: String, changing changes: [String: String] = [:]) throws -> ProgramRun {
         var options = [
             "--app-id": app.applicationId, "--environment": "production", "--key-id": keyId, "--challenge": challenge,
             "--at": "2026-11-21T12:00:00Z", "--trust-root": folder.path("roots.pem"), "--format": "json",
         ]
         for (name, value) in changes { options[name] = value.isEmpty ? nil : value }
-        return try AttestCommandTests.run(["attest", "verify", folder.path(file)] + options.flatMap { [$0, $1] })
+        return try ProgramRun(["attest", "verify", folder.path(file)] + options.flatMap { [$0, $1] })
     }
 
     @Test(arguments: ["attestation", "attestation.b64"])
@@ -192,7 +160,7 @@ import Testing
             fault: fault
         )
         try write(object, "assertion")
-        let result = try AttestCommandTests.run([
+        let result = try ProgramRun([
             "attest", "verify-assertion", folder.path("assertion"), "--app-id", app.applicationId, "--public-key",
             publicKey, "--client-data", data, "--counter", counter, "--format", "json",
         ])
@@ -207,7 +175,7 @@ import Testing
             "--app-id", app.applicationId, "--public-key", publicKey, "--at", "2026-11-21T12:05:00Z", "--trust-root",
             folder.path("roots.pem"), "--format", "json",
         ]
-        let result = try AttestCommandTests.run(["receipt", "verify", folder.path("receipt")] + options)
+        let result = try ProgramRun(["receipt", "verify", folder.path("receipt")] + options)
         #expect(result.status == 0, "\(result.errors)\(result.output)")
         #expect(result.string("schema") == "sealward.receipt/1")
         #expect(result.string("type") == "ATTEST")
@@ -217,10 +185,10 @@ import Testing
         #expect(result.string("expirationTime") == "2027-02-19T12:00:00Z")
         #expect((result.json["fields"] as? [String: Any])?["2"] as? String == app.applicationId)
         #expect(
-            try AttestCommandTests.run(["receipt", "verify", folder.path("receipt"), "--max-age", "300"] + options)
+            try ProgramRun(["receipt", "verify", folder.path("receipt"), "--max-age", "300"] + options)
                 .status == 0
         )
-        let old = try AttestCommandTests.run(
+        let old = try ProgramRun(
             ["receipt", "verify", folder.path("receipt"), "--max-age", "299"] + options
         )
         #expect(old.status == 1)
@@ -236,7 +204,7 @@ import Testing
     }
 
     @Test func theFaultsAreListed() throws {
-        let result = try AttestCommandTests.run(["simulate", "faults", "--format", "json"])
+        let result = try ProgramRun(["simulate", "faults", "--format", "json"])
         #expect(result.status == 0)
         func names(_ list: String) -> [String?] {
             (result.json[list] as? [[String: Any]] ?? []).map { $0["name"] as? String }
@@ -247,15 +215,15 @@ import Testing
     }
 
     @Test func inspecting() throws {
-        let attestation = try AttestCommandTests.run([
+        let attestation = try ProgramRun([
             "attest", "inspect", folder.path("attestation"), "--format", "json",
         ])
         #expect(attestation.status == 0)
         #expect((attestation.json["x5c"] as? [Any])?.count == 2)
-        let text = try AttestCommandTests.run(["attest", "inspect", folder.path("attestation.b64")])
+        let text = try ProgramRun(["attest", "inspect", folder.path("attestation.b64")])
         #expect(text.output.contains("SIMULATED App Attestation CA 1"))
-        let receipt = try AttestCommandTests.run(["receipt", "inspect", folder.path("receipt")])
+        let receipt = try ProgramRun(["receipt", "inspect", folder.path("receipt")])
         #expect(receipt.output.contains("app id") && receipt.output.contains(app.applicationId))
-        #expect(try AttestCommandTests.run(["receipt", "inspect", folder.path("attestation")]).status == 2)
+        #expect(try ProgramRun(["receipt", "inspect", folder.path("attestation")]).status == 2)
     }
 }

@@ -8,14 +8,14 @@ import Testing
 /// `sealward ats minimize` as a user runs it.
 @Suite(.enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"))
 struct CheckMinimizeTests {
-    static func minimize(_ kinds: [String], _ more: [String]) throws -> CheckTests.Run {
+    static func minimize(_ kinds: [String], _ more: [String]) throws -> ProgramRun {
         let servers = try #require(LoopbackServers.shared)
         var arguments = ["ats", "minimize", "--ca-file", servers.authority, "--connect-timeout", "3"] + more
         for kind in kinds {
             let server = try servers.server(kind)
             arguments += [server.url, "--resolve", server.resolve]
         }
-        return try CheckTests.sealward(arguments)
+        return try ProgramRun(arguments)
     }
 
     @Test func theDictionaryThatItPrintsPassesInCheck() throws {

@@ -9,7 +9,7 @@ import Testing
 @Suite(.enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"))
 struct CheckNetworkTests {
     /// The targets of a JSON report.
-    static func targets(_ run: CheckTests.Run) throws -> [[String: Any]] {
+    static func targets(_ run: ProgramRun) throws -> [[String: Any]] {
         let document = try #require(
             try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any],
             "\(run.output)\(run.errors)"
@@ -51,7 +51,7 @@ struct CheckNetworkTests {
         func run(_ roots: String, _ more: [String]) throws -> [String: Any] {
             let arguments = ["ats", "check", server.url, "--resolve", server.resolve, roots, servers.authority]
             return try #require(
-                try Self.targets(try CheckTests.sealward(arguments + ["--format", "json", "--no-http"] + more)).first
+                try Self.targets(try ProgramRun(arguments + ["--format", "json", "--no-http"] + more)).first
             )
         }
         // As a root of the system's the authority is publicly trusted, and its certificates must be logged.
@@ -99,7 +99,7 @@ struct CheckNetworkTests {
     @Test func allAddressesMakeATargetEach() throws {
         let servers = try #require(LoopbackServers.shared)
         let server = try servers.server("modern")
-        let run = try CheckTests.sealward([
+        let run = try ProgramRun([
             "ats", "check", server.url, "--ca-file", servers.authority, "--format", "json", "--all-addresses",
             "--connect-timeout", "3",
             "--resolve", "\(server.host):\(server.port):[::1],127.0.0.1,127.0.0.2",
@@ -137,7 +137,7 @@ struct CheckNetworkTests {
             address: served.contains(":") ? "[\(served)]" : served
         )
         func check(_ target: String, _ more: [String]) throws -> [String: Any] {
-            let run = try CheckTests.sealward(
+            let run = try ProgramRun(
                 [
                     "ats", "check", target, "--ca-file", root.certificatePath, "--format", "json", "--connect-timeout",
                     "5",

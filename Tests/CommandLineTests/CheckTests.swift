@@ -8,55 +8,15 @@ import Testing
 /// `sealward ats check` as a user runs it.
 @Suite(.enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"))
 struct CheckTests {
-    struct Run {
-        let status: Int32
-        let output: String
-        let errors: String
-    }
-
-    static let program = BuiltProgram.url.path
-
-    static func sealward(_ arguments: [String], input: String? = nil) throws -> Run {
-        try run(program, arguments, input: input)
-    }
-
-    static func run(_ program: String, _ arguments: [String], input: String? = nil) throws -> Run {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(["NO_COLOR": "1"]) { $1 }
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let (out, err) = (folder.appendingPathComponent("out"), folder.appendingPathComponent("err"))
-        for file in [out, err] { try Data().write(to: file) }
-        process.standardOutput = try FileHandle(forWritingTo: out)
-        process.standardError = try FileHandle(forWritingTo: err)
-        if let input {
-            let file = folder.appendingPathComponent("in")
-            try Data(input.utf8).write(to: file)
-            process.standardInput = try FileHandle(forReadingFrom: file)
-        } else {
-            process.standardInput = FileHandle.nullDevice
-        }
-        try process.run()
-        process.waitUntilExit()
-        return Run(
-            status: process.terminationStatus,
-            output: try String(contentsOf: out, encoding: .utf8),
-            errors: try String(contentsOf: err, encoding: .utf8)
-        )
-    }
-
     /// `ats check` against loopback kinds with the test authority installed.
-    static func check(_ kinds: [String], _ more: [String] = []) throws -> Run {
+    static func check(_ kinds: [String], _ more: [String] = []) throws -> ProgramRun {
         let servers = try #require(LoopbackServers.shared)
         var arguments = ["ats", "check", "--ca-file", servers.authority, "--connect-timeout", "3"] + more
         for kind in kinds {
             let server = try servers.server(kind)
             arguments += [server.url, "--resolve", server.resolve]
         }
-        return try sealward(arguments)
+        return try ProgramRun(arguments)
     }
 
     @Test(
@@ -158,7 +118,7 @@ struct CheckTests {
         let servers = try #require(LoopbackServers.shared)
         let modern = try servers.server("modern")
         let list = "# two\n\(modern.host):\(modern.port)\n\n  https://\(modern.host):\(modern.port)/x # again\n"
-        let run = try Self.sealward(
+        let run = try ProgramRun(
             [
                 "ats", "check", "--targets-from", "-", "--ca-file", servers.authority, "--resolve", modern.resolve,
                 "--format", "jsonl",
@@ -206,7 +166,7 @@ struct CheckTests {
         ["ats", "check", "--os", "beos", "example.com"], ["ats", "check", "--concurrency", "0", "example.com"],
         ["ats", "check", "--resolve", "nonsense", "example.com"], ["ats", "minimize"],
     ])
-    func wrongUseIs64(_ arguments: [String]) throws { #expect(try Self.sealward(arguments).status == 64) }
+    func wrongUseIs64(_ arguments: [String]) throws { #expect(try ProgramRun(arguments).status == 64) }
 
     @Test(arguments: [
         ["ats", "check", "--ca-file", "/nowhere.pem", "example.com"],
@@ -214,7 +174,7 @@ struct CheckTests {
         ["ats", "check", "--info-plist", "/nowhere.plist", "example.com"],
     ])
     func missingFilesAre2AndNamed(_ arguments: [String]) throws {
-        let run = try Self.sealward(arguments)
+        let run = try ProgramRun(arguments)
         #expect(run.status == 2)
         #expect(run.errors.contains("/nowhere"))
         #expect(run.errors.split(separator: "\n").count == 1)

@@ -11,8 +11,7 @@ struct FetchCommandTests {
     private static let insecure =
         #"{"NSExceptionDomains":{"api.example.com":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#
 
-    private static func fetch(_ kind: String, _ more: [String] = [], dictionary: String? = nil) throws -> CheckTests.Run
-    {
+    private static func fetch(_ kind: String, _ more: [String] = [], dictionary: String? = nil) throws -> ProgramRun {
         let servers = try #require(LoopbackServers.shared)
         let server = try servers.server(kind)
         let folder = try TemporaryDirectory()
@@ -22,7 +21,7 @@ struct FetchCommandTests {
             try Data(dictionary.utf8).write(to: URL(fileURLWithPath: folder.path("ats.json")))
             arguments += ["--ats-json", folder.path("ats.json")]
         }
-        return try CheckTests.sealward(arguments)
+        return try ProgramRun(arguments)
     }
 
     @Test(
@@ -45,14 +44,14 @@ struct FetchCommandTests {
         for entries in [
             ["\(place):[::1],127.0.0.1"], ["*:\(server.port):127.0.0.1"], ["\(place):::1", "\(place):127.0.0.1"],
         ] {
-            let run = try CheckTests.sealward(
+            let run = try ProgramRun(
                 ["ats", "fetch", server.url, "--ca-file", servers.authority, "--connect-timeout", "3"]
                     + entries.flatMap { ["--resolve", $0] }
             )
             #expect(run.status == 0, "\(entries) \(run.errors)")
         }
         for wrong in ["nonsense", "\(place):name", "\(place):127.0.0.1,name"] {
-            #expect(try CheckTests.sealward(["ats", "fetch", server.url, "--resolve", wrong]).status == 64)
+            #expect(try ProgramRun(["ats", "fetch", server.url, "--resolve", wrong]).status == 64)
         }
     }
 
@@ -112,8 +111,12 @@ extension FetchCommandTests {
         try body("http://127.0.0.1:\(port.trimmingCharacters(in: .whitespacesAndNewlines))/large", folder)
     }
 
-    private static func shell(_ script: String) throws -> CheckTests.Run {
-        try CheckTests.run("/bin/bash", ["-c", script.replacing("SEALWARD", with: CheckTests.program)])
+    private static func shell(_ script: String) throws -> ProgramRun {
+        try ProgramRun(
+            URL(fileURLWithPath: "/bin/bash"),
+            ["-c", script.replacing("SEALWARD", with: BuiltProgram.url.path)],
+            environment: ["NO_COLOR": "1"]
+        )
     }
 
     @Test("A large body goes through, to a pipe and to a file")
@@ -194,6 +197,6 @@ struct ProxyCommandTests {
         ]
     )
     func usage(arguments: [String]) throws {
-        #expect(try CheckTests.sealward(["ats", "proxy"] + arguments).status == 64)
+        #expect(try ProgramRun(["ats", "proxy"] + arguments).status == 64)
     }
 }

@@ -10,38 +10,9 @@ import Testing
 
     init() throws { folder = try TemporaryDirectory() }
 
-    struct Run {
-        let status: Int32
-        let output: String
-        let errors: String
-
-        var json: [String: Any] {
-            (try? JSONSerialization.jsonObject(with: Data(output.utf8))) as? [String: Any] ?? [:]
-        }
-        var files: [[String: Any]] { json["files"] as? [[String: Any]] ?? [] }
-        var findings: [[String: Any]] { files.flatMap { $0["findings"] as? [[String: Any]] ?? [] } }
-        var rules: [String] { findings.compactMap { $0["rule"] as? String } }
-    }
-
     /// Runs the built program in the test's folder.
-    private func sealward(_ arguments: [String], input: String = "") throws -> Run {
-        let process = Process()
-        process.executableURL = BuiltProgram.url
-        process.arguments = ["ats"] + arguments
-        process.currentDirectoryURL = folder.url
-        let (stdin, stdout) = (Pipe(), Pipe())
-        let errors = folder.path("stderr-\(UUID().uuidString)")
-        #expect(FileManager.default.createFile(atPath: errors, contents: nil))
-        process.standardInput = stdin
-        process.standardOutput = stdout
-        process.standardError = FileHandle(forWritingAtPath: errors)
-        try process.run()
-        stdin.fileHandleForWriting.write(Data(input.utf8))
-        try? stdin.fileHandleForWriting.close()
-        let data = stdout.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        let text = (try? String(contentsOfFile: errors, encoding: .utf8)) ?? ""
-        return Run(status: process.terminationStatus, output: String(decoding: data, as: UTF8.self), errors: text)
+    private func sealward(_ arguments: [String], input: String = "") throws -> ProgramRun {
+        try ProgramRun(["ats"] + arguments, input: input, in: folder.url)
     }
 
     private func write(_ name: String, _ ats: String, root: String = "") throws {
@@ -233,4 +204,10 @@ import Testing
         let book = try sealward(["rules", "--format", "json"])
         #expect((book.json["rules"] as? [Any])?.count == 50)
     }
+}
+
+extension ProgramRun {
+    fileprivate var files: [[String: Any]] { json["files"] as? [[String: Any]] ?? [] }
+    fileprivate var findings: [[String: Any]] { files.flatMap { $0["findings"] as? [[String: Any]] ?? [] } }
+    fileprivate var rules: [String] { findings.compactMap { $0["rule"] as? String } }
 }

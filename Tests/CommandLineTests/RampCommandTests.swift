@@ -6,25 +6,13 @@ import TestSupport
 import Testing
 
 @Suite struct RampCommandTests {
-    /// Runs `sealward ramp` and gives its status and standard output.
-    static func ramp(_ arguments: [String]) throws -> (status: Int32, output: Data) {
-        let process = Process()
-        process.executableURL = BuiltProgram.url
-        process.arguments = ["ramp"] + arguments
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let output = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return (process.terminationStatus, output)
-    }
+    private static func ramp(_ arguments: [String]) throws -> ProgramRun { try ProgramRun(["ramp"] + arguments) }
 
     @Test("the plan as JSON adds up", arguments: [(1_000_000, 36), (1_000_000_000, 2790)])
     func json(_ users: Int, _ hours: Int) throws {
-        let (status, output) = try Self.ramp(["--daily-users", "\(users)", "--format", "json"])
-        #expect(status == 0)
-        let document = try #require(try JSONSerialization.jsonObject(with: output) as? [String: Any])
+        let run = try Self.ramp(["--daily-users", "\(users)", "--format", "json"])
+        #expect(run.status == 0)
+        let document = run.json
         #expect(document["schema"] as? String == "sealward.ramp/1")
         let plan = try #require(document["plan"] as? [[String: Any]])
         #expect(plan.count == hours && document["hours"] as? Int == hours)
@@ -35,9 +23,9 @@ import Testing
     @Test("the words name the days that Apple's advice comes to")
     func text() throws {
         let million = try Self.ramp(["--daily-users", "1000000"])
-        #expect(million.status == 0 && String(decoding: million.output, as: UTF8.self).contains("1.5 days"))
+        #expect(million.status == 0 && million.output.contains("1.5 days"))
         let milliard = try Self.ramp(["--daily-users", "1000000000", "--per-second", "100"])
-        let words = String(decoding: milliard.output, as: UTF8.self)
+        let words = milliard.output
         #expect(words.contains("116 days") && words.contains("about 30 days"))
     }
 

@@ -43,7 +43,7 @@ import Testing
 
     /// Runs the program and expects status 2 and one line that names the file, without a trace of the code behind it.
     private func expectOneSentence(_ arguments: [String], names path: String, begins: String) throws {
-        let result = try AttestCommandTests.run(arguments)
+        let result = try ProgramRun(arguments)
         #expect(result.status == 2, "\(arguments): \(result.errors)")
         let lines = result.errors.split(separator: "\n")
         #expect(lines.count == 1 && lines.first?.contains(path) == true, "\(arguments): \(result.errors)")
@@ -121,7 +121,7 @@ import Testing
             try expectOneSentence(command, names: "(\(configuration))", begins: "\(setting.path): ")
         }
         try write(#"{"trustSimulator":{"attestationRoot":"\#(path)","receiptRoot":"\#(root)"}}"#, "sealward.json")
-        let result = try AttestCommandTests.run(["serve", "--check-config", "--config", configuration])
+        let result = try ProgramRun(["serve", "--check-config", "--config", configuration])
         let lines = result.errors.split(separator: "\n")
         #expect(result.status == 2 && lines.count == 2, "\(result.errors)")
         #expect(lines.first?.hasPrefix("trustSimulator.attestationRoot: \(path): ") == true, "\(result.errors)")
@@ -132,7 +132,7 @@ import Testing
     @Test(arguments: Content.allCases)
     func configuration(_ content: Content) throws {
         let path = try file(content)
-        let result = try AttestCommandTests.run(["serve", "--check-config", "--config", path])
+        let result = try ProgramRun(["serve", "--check-config", "--config", path])
         let begin = [.absent, .folder, .huge].contains(content) ? "sealward: \(path): " : "\(path): line 1, column "
         try expectOneSentence(["serve", "--check-config", "--config", path], names: path, begins: begin)
         if begin.hasPrefix(path) { #expect(result.errors.contains("must be one JSON object"), "\(result.errors)") }
@@ -141,42 +141,18 @@ import Testing
     /// A port that is taken, and a host that nobody has.
     @Test(arguments: [("listen", "{"), ("internalListen", #"{"listen":"127.0.0.1:0","#)])
     func whereTheServiceCannotListenIsNamed(_ setting: String, _ begin: String) throws {
-        let taken = try TakenPort()
+        let taken = try HeldPort(isListening: true)
         let store = "sqlite:\(folder.path("store.sqlite"))"
         for (address, reason) in [
             ("127.0.0.1:\(taken.port)", "Address already in use"), ("a.invalid:1", "no such host"),
         ] {
             try write(#"\#(begin)"\#(setting)":"\#(address)","store":"\#(store)"}"#, "sealward.json")
-            let result = try AttestCommandTests.run(["serve", "--quiet", "--config", folder.path("sealward.json")])
+            let result = try ProgramRun(["serve", "--quiet", "--config", folder.path("sealward.json")])
             #expect(result.status == 2)
             let sentence = try #require(result.errors.split(separator: "\n").last)
             #expect(sentence.hasPrefix("sealward: \(setting): cannot listen on \(address) ("), "\(result.errors)")
             #expect(sentence.contains(reason) && sentence.hasSuffix("; choose another address."), "\(result.errors)")
         }
-    }
-
-    /// A port on which somebody listens, for as long as it lives.
-    private final class TakenPort {
-        let port: Int
-        private let descriptor: Int32
-
-        init() throws {
-            descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let isListening = withUnsafeMutablePointer(to: &address) { [descriptor] address in
-                address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    bind(descriptor, $0, length) == 0 && listen(descriptor, 1) == 0
-                        && getsockname(descriptor, $0, &length) == 0
-                }
-            }
-            port = Int(UInt16(bigEndian: address.sin_port))
-            try #require(isListening)
-        }
-
-        deinit { close(descriptor) }
     }
 
     @Test func faultsOfTheConfigurationSayWhere() throws {
@@ -187,14 +163,14 @@ import Testing
         try write("[]", "sealward.json")
         try expectOneSentence(command, names: path, begins: "\(path): must be one JSON object")
         try write(#"{"listen": "here\u001b[2J\n", "l\u001b[2Jn": 1}"#, "sealward.json")
-        let result = try AttestCommandTests.run(command)
+        let result = try ProgramRun(command)
         #expect(
             result.errors.split(separator: "\n").count == 2 && !result.errors.contains("\u{1B}"),
             "\(result.errors)"
         )
         let many = (0..<100_000).map { #""k\#($0)":1"# }.joined(separator: ",")
         try write("{\(many)}", "sealward.json")
-        let flood = try AttestCommandTests.run(command)
+        let flood = try ProgramRun(command)
         #expect(flood.status == 2 && flood.errors.split(separator: "\n").count == 101)
         #expect(flood.errors.hasSuffix("\(path): 99900 more settings are wrong\n"))
     }

@@ -91,15 +91,15 @@ import Testing
         let folder = try TemporaryDirectory()
         try "AAAA".write(toFile: folder.path("token"), atomically: true, encoding: .utf8)
         try "no key".write(toFile: folder.path("key.p8"), atomically: true, encoding: .utf8)
-        let result = try AttestCommandTests.run([
+        let result = try ProgramRun([
             "devicecheck", "query", "--team-id", "T", "--key-id", "K", "--key-file", folder.path("key.p8"),
             "--device-token-file", folder.path("token"),
         ])
         #expect(result.status == 2)
         #expect(result.errors.contains("holds no P-256 private key"))
-        #expect(try AttestCommandTests.run(["devicecheck", "update"]).status == 64)
-        #expect(try AttestCommandTests.run(["simulate", "fleet", "--devices", "0"]).status == 64)
-        #expect(try AttestCommandTests.run(["demo", "--devices", "0"]).status == 64)
+        #expect(try ProgramRun(["devicecheck", "update"]).status == 64)
+        #expect(try ProgramRun(["simulate", "fleet", "--devices", "0"]).status == 64)
+        #expect(try ProgramRun(["demo", "--devices", "0"]).status == 64)
     }
 
     @Test func aFleetMeetsTheServiceAndTheBrokerIsNoticed() async throws {
@@ -107,7 +107,7 @@ import Testing
         let apple = try await apple(in: folder)
         defer { _ = apple.stop() }
         let service = try await service(apple.address, in: folder)
-        let result = try AttestCommandTests.run([
+        let result = try ProgramRun([
             "simulate", "fleet", "--service", service.address, "--apple", apple.address, "--app", "shop", "--app-id",
             "SIMTEAM001.com.example.shop", "--devices", "60", "--watch", "30", "--admin-token-file",
             folder.path("admin.token"), "--format", "json",
@@ -153,7 +153,7 @@ import Testing
 
     @Test func theDemonstrationEndsWellInUnderAMinute() throws {
         let start = ContinuousClock.now
-        let result = try AttestCommandTests.run(["demo"])
+        let result = try ProgramRun(["demo"])
         #expect(result.status == 0, "\(result.output)\n\(result.errors)")
         #expect(ContinuousClock.now - start < .seconds(60))
         for words in ["ats.tls.version-too-low", "200 devices", "first claim: granted", "not granted", "gets 204"] {

@@ -57,18 +57,10 @@ import Testing
     static let isThere = (try? run("import pyattest")) != nil
 
     static func run(_ program: String, _ arguments: [String] = []) throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", program] + arguments
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
+        let run = try ProgramRun(URL(fileURLWithPath: "/usr/bin/env"), ["python3", "-c", program] + arguments)
         struct Failed: Error {}
-        guard process.terminationStatus == 0 else { throw Failed() }
-        return text
+        guard run.status == 0 else { throw Failed() }
+        return run.output
     }
 
     @Test(.enabled(if: isThere, "pyattest is not installed: pip install pyattest"))

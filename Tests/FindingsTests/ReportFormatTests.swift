@@ -3,6 +3,7 @@
 
 import Findings
 import Foundation
+import TestSupport
 import Testing
 
 #if canImport(FoundationXML)
@@ -159,19 +160,11 @@ enum PythonPackages {
     }
 
     static func run(_ script: String, _ arguments: [String]) throws -> String {
-        let process = Process()
         // The environment that Scripts/bootstrap makes, or else whatever python3 there is.
         let own = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appendingPathComponent(".build/python/bin/python3")
         let isThere = FileManager.default.isExecutableFile(atPath: own.path)
-        process.executableURL = isThere ? own : URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = (isThere ? [] : ["python3"]) + ["-c", script] + arguments
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let data = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return String(decoding: data, as: UTF8.self)
+        let program = isThere ? own : URL(fileURLWithPath: "/usr/bin/env")
+        return try ProgramRun(program, (isThere ? [] : ["python3"]) + ["-c", script] + arguments).output
     }
 }

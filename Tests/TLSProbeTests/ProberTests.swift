@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func aClosedPortIsRefusedAndAnUnknownNameIsNotFound() async throws {
-        let closed = try ClosedPort()
+        let closed = try HeldPort()
         #expect(try await ProbeFixtures.probe(Self.offer, port: closed.port) == .connection(.refused))
         let outcome = await ProbeFixtures.prober.probe(
             Self.offer,
@@ -81,7 +81,7 @@ import Testing
     @Test func theFirstAddressThatConnectsDecides() async throws {
         let identities = try ProbeFixtures.required()
         let server = try OpenSSLServer(ProbeFixtures.options(identities.rsa))
-        let closed = try ClosedPort()
+        let closed = try HeldPort()
         let port = closed.port
         let addresses = [
             try SocketAddress(ipAddress: "::1", port: port), try SocketAddress(ipAddress: "127.0.0.1", port: port),

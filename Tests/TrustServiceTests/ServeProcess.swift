@@ -124,16 +124,7 @@ final class ServeProcess: Sendable {
     /// Runs the program to its end.
     static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> (status: Int32, error: String)
     {
-        let process = Process()
-        process.executableURL = program
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        let pipe = Pipe()
-        process.standardError = pipe
-        process.standardOutput = FileHandle.nullDevice
-        try process.run()
-        let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return (process.terminationStatus, text)
+        let run = try ProgramRun(program, arguments, environment: environment)
+        return (run.status, run.errors)
     }
 }
