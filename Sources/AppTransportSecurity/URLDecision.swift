@@ -48,7 +48,7 @@ public struct DecidingRule: Sendable, Equatable {
     public let key: String?
 
     /// Makes one from its parts, which the properties describe.
-    public init(_ source: Source, key: String? = nil) {
+    package init(_ source: Source, key: String? = nil) {
         self.source = source
         self.key = key
     }

@@ -18,12 +18,12 @@ public struct Citation: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// A page of Apple's developer documentation, by its last path component or symbol name.
-    public static func apple(_ page: String, url: String? = nil, read: String) -> Citation {
+    package static func apple(_ page: String, url: String? = nil, read: String) -> Citation {
         Citation(source: "Apple Developer Documentation: \(page)", url: url, read: read)
     }
 
     /// A file of Apple's published Security sources.
-    public static func security(_ file: String, read: String = "2026-11-21") -> Citation {
+    package static func security(_ file: String, read: String = "2026-11-21") -> Citation {
         Citation(source: "apple-oss-distributions/Security 61901.0.87.0.1: \(file)", read: read)
     }
 

@@ -24,7 +24,7 @@ public struct LiveAppleTransport: AppleTransport {
     }
 
     /// A transport that takes any http or https address, for simulators and tests only.
-    public static func unrestricted(
+    package static func unrestricted(
         trust: TrustAnchors? = nil,
         timeout: Duration = .seconds(60),
         connectionsPerHost: Int = 64

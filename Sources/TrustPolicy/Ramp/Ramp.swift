@@ -89,10 +89,10 @@ public struct RampDecision: Sendable, Equatable {
 }
 
 /// Where an installation stands in line.
-public enum RampPlace {
+package enum RampPlace {
     /// A place in 0 ..< 1, even over all installations, the same on every node and in every version: FNV-1a over app and
     /// installation, mixed by the finaliser of SplitMix64. It is no secret and protects nothing: who forges a place attests earlier.
-    public static func of(installation: String, app: String) -> Double {
+    package static func of(installation: String, app: String) -> Double {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in [Array(app.utf8), [0], Array(installation.utf8)].joined() {
             hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3

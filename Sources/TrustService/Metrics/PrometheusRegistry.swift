@@ -1,14 +1,14 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import CoreMetrics
+package import CoreMetrics
 import NIOConcurrencyHelpers
 
 /// A swift-metrics backend that renders the Prometheus text format.
 ///
 /// Names are the labels with dots as underscores. Counters end in `_total`; timers are histograms in seconds. The number of
 /// series is bounded, so that a wrong dimension cannot fill the memory.
-public final class PrometheusRegistry: MetricsFactory, Sendable {
+package final class PrometheusRegistry: MetricsFactory, Sendable {
     private struct Key: Hashable {
         let name: String
         let labels: String
@@ -21,14 +21,14 @@ public final class PrometheusRegistry: MetricsFactory, Sendable {
     }
 
     /// More series than this are counted in one that has the label `overflow`.
-    public static let seriesLimit = 4096
+    package static let seriesLimit = 4096
     private let state = NIOLockedValueBox(State())
 
     /// An empty registry.
-    public init() {}
+    package init() {}
 
     /// The text of all series, sorted, for a scrape.
-    public func render() -> String {
+    package func render() -> String {
         let state = state.withLockedValue { $0 }
         var text = ""
         section("counter", state.counters.mapValues(\.value), into: &text)
@@ -94,24 +94,24 @@ public final class PrometheusRegistry: MetricsFactory, Sendable {
         }
     }
 
-    public func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+    package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
         series(\.counters, PrometheusRegistry.key(label, dimensions, suffix: "_total"), CounterSeries.init)
     }
 
-    public func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+    package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
         series(\.gauges, PrometheusRegistry.key(label, dimensions), GaugeSeries.init)
     }
 
-    public func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+    package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
         series(\.gauges, PrometheusRegistry.key(label, dimensions), GaugeSeries.init)
     }
 
-    public func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+    package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
         series(\.histograms, PrometheusRegistry.key(label, dimensions, suffix: "_seconds"), HistogramSeries.init)
     }
 
-    public func destroyCounter(_ handler: any CounterHandler) {}
-    public func destroyMeter(_ handler: any MeterHandler) {}
-    public func destroyRecorder(_ handler: any RecorderHandler) {}
-    public func destroyTimer(_ handler: any TimerHandler) {}
+    package func destroyCounter(_ handler: any CounterHandler) {}
+    package func destroyMeter(_ handler: any MeterHandler) {}
+    package func destroyRecorder(_ handler: any RecorderHandler) {}
+    package func destroyTimer(_ handler: any TimerHandler) {}
 }

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppAttest
+package import AppAttest
 import Foundation
 
 /// The spellings of a key id in bodies, paths and logs.
@@ -9,7 +9,7 @@ extension KeyIdentifier {
     /// Reads standard base64 with padding, spelled the one way that it can be spelled. Nil for anything else.
     ///
     /// One key has one spelling, so that nobody appears twice in a log or a limit.
-    public init?(strictBase64 text: String) {
+    package init?(strictBase64 text: String) {
         guard text.utf8.count == 44, let data = Data(base64Encoded: text), data.base64EncodedString() == text else {
             return nil
         }
@@ -17,17 +17,17 @@ extension KeyIdentifier {
     }
 
     /// Reads the form used in paths: base64url without padding, 43 characters. Nil for anything else.
-    public init?(base64URL text: String) {
+    package init?(base64URL text: String) {
         guard text.utf8.count == 43, !text.utf8.contains(where: { $0 == 0x2B || $0 == 0x2F }) else { return nil }
         let standard = String(text.map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 })
         self.init(strictBase64: standard + "=")
     }
 
     /// The form that paths use: base64url without padding.
-    public var base64URL: String {
+    package var base64URL: String {
         String(base64.dropLast().map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 })
     }
 
     /// The first eight characters, which is all that a log may hold.
-    public var logPrefix: String { String(base64.prefix(8)) }
+    package var logPrefix: String { String(base64.prefix(8)) }
 }
