@@ -12,12 +12,14 @@ package enum AddressScope: Sendable, Equatable {
 
     /// From the IANA special-purpose address registries (RFC 6890, RFC 1918, RFC 6598, RFC 4193, RFC 4291).
     package init(_ address: SocketAddress) {
+        // By place, behind family and port (POSIX, netinet/in.h), and flow (RFC 3493 section 3.3): the names of the members belong to
+        // whichever module of C was imported first, so a whole-module build would depend on the order of files.
         switch address {
         case .v4(let value):
-            let bytes = withUnsafeBytes(of: value.address.sin_addr) { Array($0) }
+            let bytes = withUnsafeBytes(of: value.address) { Array($0.dropFirst(4).prefix(4)) }
             self = AddressScope.isLocal(v4: bytes) ? .local : .global
         case .v6(let value):
-            let bytes = withUnsafeBytes(of: value.address.sin6_addr) { Array($0) }
+            let bytes = withUnsafeBytes(of: value.address) { Array($0.dropFirst(8).prefix(16)) }
             self = AddressScope.isLocal(v6: bytes) ? .local : .global
         case .unixDomainSocket: self = .local
         }
