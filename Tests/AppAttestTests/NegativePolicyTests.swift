@@ -111,12 +111,7 @@ import Testing
         #expect(try await stage.verdict(object).code == nil)
 
         // The same policy judges the map of an assertion.
-        var assertion = SimulatedAssertion(
-            app: stage.app,
-            system: stage.system,
-            counter: 7,
-            clientDataHash: stage.hash.bytes
-        )
+        var assertion = stage.assertion
         assertion.flags = trailer.isEmpty ? 0x40 : 0xC0
         assertion.trailer = trailer
         let verdict = AssertionVerifier(app: try stage.identity, policy: policy).verify(

@@ -13,12 +13,7 @@ import Testing
     @Test(arguments: [0, 1, 36, 38])
     func group65Lengths(_ length: Int) throws {
         let stage = try Stage(.iOS("18.5"))
-        var assertion = SimulatedAssertion(
-            app: stage.app,
-            system: stage.system,
-            counter: 7,
-            clientDataHash: stage.hash.bytes
-        )
+        var assertion = stage.assertion
         assertion.adjustAuthenticatorData = { Array(($0 + [0xF6]).prefix(length)) }
         let verdict = try stage.assertionVerdict(try assertion.object(signedBy: stage.key), previous: 0)
         #expect(verdict.code == "malformed.authenticator-data")
@@ -32,12 +27,7 @@ import Testing
     )
     func assertionFlags(_ flags: UInt8, _ code: String?) throws {
         let stage = try Stage(.iOS("18.5"))
-        var assertion = SimulatedAssertion(
-            app: stage.app,
-            system: stage.system,
-            counter: 7,
-            clientDataHash: stage.hash.bytes
-        )
+        var assertion = stage.assertion
         assertion.flags = flags
         #expect(try stage.assertionVerdict(try assertion.object(signedBy: stage.key), previous: 0).code == code)
     }

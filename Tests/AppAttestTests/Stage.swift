@@ -74,6 +74,11 @@ struct Stage: Sendable {
         try await verdict(try authority.attest(request, at: instant, changing: adjust).object)
     }
 
+    /// An assertion with the counter 7, to be changed before it is signed.
+    var assertion: SimulatedAssertion {
+        SimulatedAssertion(app: app, system: system, counter: 7, clientDataHash: hash.bytes)
+    }
+
     func assertion(counter: UInt32, fault: AssertionFault? = nil) throws -> [UInt8] {
         try SimulatedAssertion.make(
             key: key,

@@ -138,11 +138,7 @@ final class ScriptedApple: AppleTransport, Sendable {
             configuration: settings,
             store: store,
             transport: apple,
-            surroundings: Surroundings(
-                now: { clock.now },
-                random: Surroundings.live.random,
-                uptime: Surroundings.live.uptime
-            ),
+            surroundings: clock.surroundings,
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             announce: { _ in }
         )

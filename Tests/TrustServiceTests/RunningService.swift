@@ -91,11 +91,7 @@ struct RunningService {
             configuration: configuration,
             store: store,
             transport: transport,
-            surroundings: Surroundings(
-                now: { clock.now },
-                random: Surroundings.live.random,
-                uptime: Surroundings.live.uptime
-            ),
+            surroundings: clock.surroundings,
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             announce: { lines.continuation.yield($0) }
         )
@@ -132,6 +128,11 @@ final class TestClock: Sendable {
     private let box = NIOLockedValueBox(Date())
     var now: Date { box.withLockedValue { $0 } }
     func advance(_ seconds: TimeInterval) { box.withLockedValue { $0 += seconds } }
+
+    /// The live ones with this clock.
+    var surroundings: Surroundings {
+        Surroundings(now: { self.now }, random: Surroundings.live.random, uptime: Surroundings.live.uptime)
+    }
 }
 
 /// One answer of the service.
