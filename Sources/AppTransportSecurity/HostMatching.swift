@@ -86,7 +86,7 @@ enum LocalHosts {
     }
 
     static func isLocalName(_ host: String) -> Bool {
-        host.hasSuffix(".local") || host.hasSuffix(".local.") || !host.contains(".")
+        host.hasSuffix(".local") || host.hasSuffix(".local.") || !host.utf8.contains(0x2E)
     }
 
     /// Whether an address is of the local network.

@@ -31,21 +31,22 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
             return MalformedInput(code: "malformed.url", place: shown, reason: reason)
         }
         guard text.utf8.count <= 8192 else { throw malformed("the URL is longer than 8192 bytes") }
-        guard !text.unicodeScalars.contains(where: { $0.value <= 0x20 || $0.value == 0x7F }) else {
+        guard !text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
             throw malformed("the URL holds a space or a control character")
         }
-        let full = text.contains("://") ? text : "https://" + text
-        guard let separator = full.range(of: "://") else { throw malformed("the URL has no scheme") }
-        let scheme = full[..<separator.lowerBound].lowercased()
+        let full = LoadURL.schemeEnd(text) == nil ? "https://" + text : text
+        guard let separator = LoadURL.schemeEnd(full) else { throw malformed("the URL has no scheme") }
+        let scheme = full[..<separator].lowercased()
         guard LoadURL.defaultPorts[scheme] != nil else {
             throw malformed(
                 "the scheme is \(scheme.isEmpty ? "missing" : "'\(scheme)'"); http, https, ws and wss are what ATS decides about"
             )
         }
-        let rest = full[separator.upperBound...]
-        let end = rest.firstIndex { "/?#".contains($0) } ?? rest.endIndex
+        // Delimiters are bytes (RFC 3986 section 2.2), whatever combining character may stand behind them.
+        let rest = full[full.utf8.index(separator, offsetBy: 3)...]
+        let end = rest.utf8.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? rest.endIndex
         var authority = rest[..<end]
-        if let at = authority.lastIndex(of: "@") { authority = authority[authority.index(after: at)...] }
+        if let at = authority.utf8.lastIndex(of: 0x40) { authority = authority[authority.utf8.index(after: at)...] }
 
         var portText: Substring?
         let name: Substring
@@ -63,9 +64,9 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
                 throw malformed("'\(name)' is not an IPv6 address")
             }
         } else {
-            let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            name = parts.first ?? ""
-            if parts.count == 2 { portText = parts.last }
+            let colon = authority.utf8.firstIndex(of: 0x3A)
+            name = authority[..<(colon ?? authority.endIndex)]
+            if let colon { portText = authority[authority.utf8.index(after: colon)...] }
         }
         if let portText, !portText.isEmpty {
             guard portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(portText),
@@ -80,8 +81,9 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
         self.scheme = scheme
         self.text = full
         literalAddress = IPAddress(host)
-        let target = rest[end...].prefix { $0 != "#" }
-        pathAndQuery = target.hasPrefix("/") ? String(target) : "/" + target
+        let target = rest[end...]
+        let shown = target[..<(target.utf8.firstIndex(of: 0x23) ?? target.endIndex)]
+        pathAndQuery = shown.utf8.first == 0x2F ? String(shown) : "/" + shown
     }
 
     private init(_ origin: LoadURL, pathAndQuery: String, text: String) {
@@ -115,11 +117,24 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     public var isSecure: Bool { scheme == "https" || scheme == "wss" }
 
     /// The host as it stands in a URL: an IPv6 address in brackets.
-    public var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
+    public var bracketedHost: String { host.utf8.contains(0x3A) ? "[\(host)]" : host }
 
     public var description: String { text }
 
     private static let defaultPorts = ["http": 80, "https": 443, "ws": 80, "wss": 443]
+
+    /// Where the `://` behind a scheme begins: before path and query, which may hold another URL.
+    private static func schemeEnd(_ text: String) -> String.Index? {
+        let bytes = text.utf8
+        var from = bytes.startIndex
+        while let stop = bytes[from...].firstIndex(where: { $0 == 0x3A || $0 == 0x2F || $0 == 0x3F || $0 == 0x23 }),
+            bytes[stop] == 0x3A
+        {
+            from = bytes.index(after: stop)
+            if bytes[from...].starts(with: [0x2F, 0x2F]) { return stop }
+        }
+        return nil
+    }
 
     /// The lower-case ASCII form of a host; names of other scripts go through IDNA.
     private static func ascii(_ name: String) -> String? {
@@ -134,10 +149,10 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
             (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F
                 || byte == 0x3A
         }
-        let labels = host.split(separator: ".", omittingEmptySubsequences: false)
+        let labels = host.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
         let emptyLabels = labels.dropLast().contains { $0.isEmpty }
         guard isPlain, !host.isEmpty, host != ".", host.utf8.count <= 254, !emptyLabels,
-            labels.allSatisfy({ $0.utf8.count <= 63 })
+            labels.allSatisfy({ $0.count <= 63 })
         else { return nil }
         return host
     }

@@ -7,6 +7,8 @@ public import struct Foundation.Date
 public struct CertificateFacts: Sendable, Equatable {
     /// The whole certificate, DER.
     public let der: [UInt8]
+    /// 1, 2 or 3 (RFC 5280 section 4.1.2.1); other numbers as they stand, 0 for one that cannot be read.
+    public let version: Int
     /// The subject and issuer as RFC 4514 text, for people.
     public let subject: String
     /// The issuer's name as text.
@@ -53,10 +55,13 @@ public struct CertificateFacts: Sendable, Equatable {
     public let malformedExtensions: [String]
     /// Whether the certificate limits the names below it.
     public let hasNameConstraints: Bool
+    /// Whether it has extensions at all, which only version 3 allows.
+    public let hasExtensions: Bool
 
     /// Makes one from its parts, which the properties describe.
     public init(
         der: [UInt8],
+        version: Int = 3,
         subject: String,
         issuer: String,
         subjectDER: [UInt8],
@@ -79,9 +84,11 @@ public struct CertificateFacts: Sendable, Equatable {
         embeddedTimestamps: [UInt8]? = nil,
         unknownCriticalExtensions: [String] = [],
         malformedExtensions: [String] = [],
-        hasNameConstraints: Bool = false
+        hasNameConstraints: Bool = false,
+        hasExtensions: Bool = true
     ) {
         self.der = der
+        self.version = version
         self.subject = subject
         self.issuer = issuer
         self.subjectDER = subjectDER
@@ -105,6 +112,7 @@ public struct CertificateFacts: Sendable, Equatable {
         self.unknownCriticalExtensions = unknownCriticalExtensions
         self.malformedExtensions = malformedExtensions
         self.hasNameConstraints = hasNameConstraints
+        self.hasExtensions = hasExtensions
     }
 
     /// Whether subject and issuer are the same name. It says nothing of the signature.

@@ -17,6 +17,11 @@ struct LoadURLTests {
             ("ws://h.example", "h.example", 80, "/"), ("https://h.example:/x", "h.example", 443, "/x"),
             ("https://bücher.example/", "xn--bcher-kva.example", 443, "/"),
             ("https://例え.テスト/", "xn--r8jz45g.xn--zckzah", 443, "/"),
+            // A combining character makes no delimiter disappear.
+            ("https://a.example/\u{338}@b.example/", "a.example", 443, "/\u{338}@b.example/"),
+            ("https://a.example?\u{301}#\u{301}", "a.example", 443, "/?\u{301}"),
+            ("a.example:8443/?next=https://b.example", "a.example", 8443, "/?next=https://b.example"),
+            ("https://u:p@x@h.example:81/@", "h.example", 81, "/@"),
         ]
     )
     func parts(text: String, host: String, port: Int, target: String) throws {

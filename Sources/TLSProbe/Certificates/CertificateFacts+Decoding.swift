@@ -16,7 +16,11 @@ extension CertificateFacts {
     public init(decoding der: [UInt8]) throws(MalformedInput) {
         let (frame, signed) = try SignedCertificate.open(der)
         var reader = try DERReader(signed, "tbsCertificate")
-        _ = reader.optional(context: 0)
+        let version = reader.optional(context: 0).map { tagged in
+            let number = try? tagged.explicit("version").magnitude("version")
+            // 0 stands for no readable version.
+            return number.map { $0.count > 1 ? 0 : Int($0.first ?? 0) + 1 } ?? 0
+        }
         let serial = try reader.required("serialNumber", .integer).primitive("serialNumber")
         _ = try reader.required("signature", .sequence)
         let issuer = try DistinguishedName(try reader.required("issuer", .sequence), "issuer")
@@ -28,11 +32,14 @@ extension CertificateFacts {
         _ = reader.optional(context: 1)
         _ = reader.optional(context: 2)
         var extensions = CertificateExtensions()
+        var hasExtensions = false
         if let tagged = reader.optional(context: 3) {
+            hasExtensions = true
             try extensions.read(try tagged.explicit("extensions"))
         }
         self.init(
             der: der,
+            version: version ?? 1,
             subject: subject.text,
             issuer: issuer.text,
             subjectDER: subject.der,
@@ -55,7 +62,8 @@ extension CertificateFacts {
             embeddedTimestamps: extensions.timestamps,
             unknownCriticalExtensions: extensions.unknownCritical,
             malformedExtensions: extensions.malformed,
-            hasNameConstraints: extensions.hasNameConstraints
+            hasNameConstraints: extensions.hasNameConstraints,
+            hasExtensions: hasExtensions
         )
     }
 }

@@ -81,27 +81,38 @@ extension ASN1Node {
     /// The dotted form of an object identifier.
     package func objectIdentifier(_ what: String) throws(MalformedInput) -> String {
         guard identifier == .objectIdentifier else { throw .certificate("\(what) is not an object identifier") }
-        var parts: [String] = []
+        let content = try primitive(what)
+        var text: [UInt8] = []
+        text.reserveCapacity(content.count * 3 + 2)
         var value: UInt64 = 0
-        var first = true
         var open = false
-        for byte in try primitive(what) {
+        for byte in content {
             guard value <= UInt64.max >> 7 else { throw .certificate("\(what) has a huge arc") }
             value = value << 7 | UInt64(byte & 0x7F)
             open = byte & 0x80 != 0
             if open { continue }
-            if first {
+            if text.isEmpty {
                 let root = min(value / 40, 2)
-                parts.append("\(root)")
-                parts.append("\(value - root * 40)")
-                first = false
-            } else {
-                parts.append("\(value)")
+                text.append(UInt8(ascii: "0") + UInt8(root))
+                value -= root * 40
             }
+            text.append(UInt8(ascii: "."))
+            ASN1Node.append(value, to: &text)
             value = 0
         }
-        guard !first, !open else { throw .certificate("\(what) is cut short") }
-        return parts.joined(separator: ".")
+        guard !text.isEmpty, !open else { throw .certificate("\(what) is cut short") }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Appends the decimal digits of a number.
+    private static func append(_ value: UInt64, to text: inout [UInt8]) {
+        let start = text.count
+        var rest = value
+        repeat {
+            text.append(UInt8(ascii: "0") + UInt8(rest % 10))
+            rest /= 10
+        } while rest > 0
+        text[start...].reverse()
     }
 
     /// The bytes of a bit string that is a whole number of bytes.

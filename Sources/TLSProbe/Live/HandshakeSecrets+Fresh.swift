@@ -4,12 +4,23 @@
 import Crypto
 import TLSFacts
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
 extension HandshakeSecrets {
     /// Secrets from the system's source of randomness.
     public static func fresh() -> HandshakeSecrets {
-        var generator = SystemRandomNumberGenerator()
-        var bytes: [UInt8] = []
-        for _ in 0..<8 { withUnsafeBytes(of: generator.next()) { bytes.append(contentsOf: $0) } }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        // One call for all of it: the generator of the standard library asks the system for each eight bytes.
+        if bytes.withUnsafeMutableBytes({ getentropy($0.baseAddress, $0.count) }) != 0 {
+            var generator = SystemRandomNumberGenerator()
+            for index in bytes.indices { bytes[index] = generator.next() }
+        }
         return HandshakeSecrets(random: Array(bytes.prefix(32)), sessionIdentifier: Array(bytes.suffix(32))) { group in
             switch group {
             case .x25519: .x25519(.init())

@@ -3,16 +3,16 @@
 
 import NIOConcurrencyHelpers
 
-/// What was decoded of intermediates and roots, which the chains of many servers share. Leaves do not belong here.
+/// What was decoded of intermediates and roots, or of their names, which the chains of many servers share. Leaves do not belong here.
 ///
-/// At most `capacity` certificates of at most `largest` bytes; when it is full, everything is forgotten at once.
+/// At most `capacity` encodings of at most `largest` bytes; when it is full, everything is forgotten at once.
 final class DecodedIssuers<Value: Sendable>: Sendable {
-    private let kept = NIOLockedValueBox<[[UInt8]: Value]>([:])
+    private let kept = NIOLockedValueBox<[EncodedKey: Value]>([:])
     private let decode: @Sendable ([UInt8]) -> Value?
     private let capacity: Int
     private let largest = 8192
 
-    /// - Parameter decode: nil where the certificate cannot be read, which is not remembered.
+    /// - Parameter decode: nil where the encoding cannot be read, which is not remembered.
     init(capacity: Int = 128, decode: @escaping @Sendable ([UInt8]) -> Value?) {
         self.capacity = capacity
         self.decode = decode
@@ -21,15 +21,16 @@ final class DecodedIssuers<Value: Sendable>: Sendable {
     /// Decodes DER, or remembers what came of it before.
     subscript(der: [UInt8]) -> Value? {
         guard der.count <= largest else { return decode(der) }
-        if let known = kept.withLockedValue({ $0[der] }) { return known }
+        let key = EncodedKey(der)
+        if let known = kept.withLockedValue({ $0[key] }) { return known }
         guard let value = decode(der) else { return nil }
         kept.withLockedValue { kept in
             if kept.count >= capacity { kept.removeAll(keepingCapacity: true) }
-            kept[der] = value
+            kept[key] = value
         }
         return value
     }
 
-    /// Certificates that are remembered now.
+    /// Encodings that are remembered now.
     var count: Int { kept.withLockedValue { $0.count } }
 }

@@ -18,20 +18,25 @@ enum PathRules {
         _ anchor: AnchorFacts,
         _ issuers: DecodedIssuers<Certificate>
     ) async -> [String] {
-        var violations = ownViolations(path)
-        if violations.isEmpty { violations = await libraryViolations(path, anchor, issuers) }
-        return violations
+        let violations = ownViolations(path, anchor)
+        // The library checks every signature again, which the search has done: it is asked only for what it alone knows.
+        guard violations.isEmpty, path.contains(where: \.hasNameConstraints) || anchor.certificate.hasNameConstraints
+        else { return violations }
+        return await constraintViolations(path, anchor, issuers)
     }
 
     /// Issuers as swift-certificates reads them.
     static func parsedIssuers() -> DecodedIssuers<Certificate> { DecodedIssuers { try? Certificate(derEncoded: $0) } }
 
     /// The rules that hold for any certificate, also for one that swift-certificates does not read.
-    private static func ownViolations(_ path: [CertificateFacts]) -> [String] {
+    static func ownViolations(_ path: [CertificateFacts], _ anchor: AnchorFacts) -> [String] {
         var violations: [String] = []
         var intermediates = 0
         for (index, certificate) in path.enumerated() {
             let name = certificate.subject.isEmpty ? "certificate \(index)" : certificate.subject
+            if certificate.version == 1, certificate.hasExtensions {
+                violations.append("\(name) is of version 1 but has extensions")
+            }
             for identifier in certificate.unknownCriticalExtensions {
                 violations.append("\(name) has the critical extension \(identifier), which is unknown here")
             }
@@ -50,25 +55,32 @@ enum PathRules {
             // Self-issued certificates do not count (RFC 5280 section 4.2.1.9).
             if !certificate.isSelfIssued { intermediates += 1 }
         }
-        return violations
+        return violations + rootViolations(anchor.certificate, above: intermediates)
     }
 
-    /// The verdict of the RFC 5280 policy of swift-certificates, for name constraints above all.
-    private static func libraryViolations(
+    /// Roots of version 1 knew no basicConstraints; of all others they are asked, as of intermediates.
+    private static func rootViolations(_ root: CertificateFacts, above intermediates: Int) -> [String] {
+        let name = root.subject.isEmpty ? "The root" : root.subject
+        if root.version == 1 { return root.hasExtensions ? ["\(name) is of version 1 but has extensions"] : [] }
+        guard root.isAuthority == true else { return ["\(name) is a root but not an authority (basicConstraints)"] }
+        guard let limit = root.pathLengthConstraint, intermediates > limit else { return [] }
+        return ["\(name) allows \(limit) intermediates below it, and there are \(intermediates)"]
+    }
+
+    /// The verdict of the RFC 5280 policy of swift-certificates, which knows name constraints.
+    static func constraintViolations(
         _ path: [CertificateFacts],
         _ anchor: AnchorFacts,
         _ issuers: DecodedIssuers<Certificate>
     ) async -> [String] {
-        let constrained = path.contains { $0.hasNameConstraints } || anchor.certificate.hasNameConstraints
         guard let leaf = path.first else { return [] }
         let parsed: [Certificate?] = path.enumerated().map { index, certificate in
             index == 0 ? try? Certificate(derEncoded: certificate.der) : issuers[certificate.der]
         }
         guard let root = issuers[anchor.certificate.der], !parsed.contains(nil) else {
-            return constrained
-                ? [
-                    "Name constraints above \(leaf.subject) cannot be checked: the path has a key too weak for the verifier"
-                ] : []
+            return [
+                "Name constraints above \(leaf.subject) cannot be checked: the path has a key too weak for the verifier"
+            ]
         }
         let certificates = parsed.compactMap { $0 }
         guard let first = certificates.first else { return [] }
@@ -76,8 +88,8 @@ enum PathRules {
         let result = await verifier.validate(leaf: first, intermediates: CertificateStore(certificates.dropFirst()))
         guard case .couldNotValidate(let failures) = result else { return [] }
         // Without a failure of the policy the verifier found no path: it compares names more strictly than RFC 5280 does,
-        // and knows fewer signature algorithms. Both were decided before.
-        if failures.isEmpty, constrained { return ["Name constraints above \(leaf.subject) could not be checked"] }
+        // and knows fewer signature algorithms.
+        if failures.isEmpty { return ["Name constraints above \(leaf.subject) could not be checked"] }
         return failures.prefix(1).map { "The path breaks RFC 5280: \($0.policyFailureReason)" }
     }
 }

@@ -13,13 +13,12 @@ struct PathSearch {
 
     private struct Candidate {
         let certificate: CertificateFacts
-        let subject: String
+        /// The comparison key of the issuer's name.
         let issuer: String
 
-        init(_ certificate: CertificateFacts) {
+        init(_ certificate: CertificateFacts, _ names: DecodedIssuers<String>) {
             self.certificate = certificate
-            subject = DistinguishedName.comparisonKey(certificate.subjectDER)
-            issuer = DistinguishedName.comparisonKey(certificate.issuerDER)
+            issuer = names[certificate.issuerDER] ?? ""
         }
     }
 
@@ -42,7 +41,8 @@ struct PathSearch {
     }
 
     private let leaf: Candidate
-    private let pool: [Candidate]
+    /// With the comparison key of the subject's name.
+    private let pool: [(subject: String, candidate: Candidate)]
     private let anchors: TrustAnchors
     private let limits: ChainBuilder.Limits
     private var checks = 0
@@ -56,9 +56,11 @@ struct PathSearch {
         _ anchors: TrustAnchors,
         _ limits: ChainBuilder.Limits
     ) {
-        self.leaf = Candidate(leaf)
-        var seen: Set<[UInt8]> = [leaf.der]
-        pool = others.filter { seen.insert($0.der).inserted }.map(Candidate.init)
+        self.leaf = Candidate(leaf, anchors.issuerNames)
+        var seen: Set<EncodedKey> = [EncodedKey(leaf.der)]
+        pool = others.filter { seen.insert(EncodedKey($0.der)).inserted }.map { certificate in
+            (anchors.issuerNames[certificate.subjectDER] ?? "", Candidate(certificate, anchors.issuerNames))
+        }
         self.anchors = anchors
         self.limits = limits
         longest = [self.leaf]
@@ -79,10 +81,10 @@ struct PathSearch {
             }
             if let best, best.rank == 0 { break }
             guard partial.certificates.count < limits.pathLength else { continue }
-            let issuers = pool.filter { candidate in
-                candidate.subject == tip.issuer
+            let issuers = pool.filter { subject, candidate in
+                subject == tip.issuer
                     && !partial.certificates.contains { $0.certificate.der == candidate.certificate.der }
-            }
+            }.map(\.candidate)
             for issuer in ordered(issuers, for: tip, \.certificate).reversed() {
                 guard var path = extended(partial, by: issuer.certificate) else { continue }
                 path.certificates.append(issuer)
@@ -108,7 +110,11 @@ struct PathSearch {
         guard let tip = partial.certificates.last, checks < limits.signatureChecks else { return nil }
         checks += 1
         let index = partial.certificates.count - 1
-        switch tip.certificate.signatureVerdict(under: issuer.publicKey) {
+        let verdict =
+            index == 0
+            ? tip.certificate.signatureVerdict(under: issuer.publicKey)
+            : anchors.issuerSignatures.verdict(on: tip.certificate, under: issuer.publicKey)
+        switch verdict {
         case .valid: return partial
         case .unverifiable(let reason):
             var path = partial

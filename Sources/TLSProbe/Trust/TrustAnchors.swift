@@ -22,11 +22,15 @@ public struct TrustAnchors: Sendable {
     /// Every root, in the order of loading, each once.
     public private(set) var anchors: [Anchor] = []
     private var indexByName: [String: [Int]] = [:]
-    private var indexByBytes: [[UInt8]: Int] = [:]
+    private var indexByBytes: [EncodedKey: Int] = [:]
     /// Facts of roots and of the intermediates below them.
     let issuers = DecodedIssuers { try? CertificateFacts(decoding: $0) }
     /// The same for ``PathRules``.
     let parsedIssuers = PathRules.parsedIssuers()
+    /// The comparison keys of issuers' names.
+    let issuerNames = DecodedIssuers { DistinguishedName.comparisonKey($0) }
+    /// Who signed intermediates.
+    let issuerSignatures = KnownSignatures()
 
     /// No root: every chain ends unanchored.
     public init() {}
@@ -63,8 +67,9 @@ public struct TrustAnchors: Sendable {
         for der in blocks {
             guard let subject = TrustAnchors.subject(of: der) else { continue }
             added += 1
-            guard indexByBytes[der] == nil else { continue }
-            indexByBytes[der] = anchors.count
+            let key = EncodedKey(der)
+            guard indexByBytes[key] == nil else { continue }
+            indexByBytes[key] = anchors.count
             indexByName[subject, default: []].append(anchors.count)
             anchors.append(Anchor(der: der, kind: kind, store: store))
         }
@@ -75,7 +80,7 @@ public struct TrustAnchors: Sendable {
 
     /// The root with exactly these bytes.
     func root(equalTo der: [UInt8]) -> AnchorFacts? {
-        indexByBytes[der].flatMap { facts(at: $0) }
+        indexByBytes[EncodedKey(der)].flatMap { facts(at: $0) }
     }
 
     /// The roots with a subject that compares as equal to the key of ``DistinguishedName/comparisonKey(_:)``.
