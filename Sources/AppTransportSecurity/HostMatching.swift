@@ -65,13 +65,12 @@ extension OSProfile {
     /// entry is for exactly this host decide the same for all such hosts.
     package func treatsAsAnyOther(_ url: LoadURL) -> Bool {
         guard url.isSecure, url.literalAddress == nil, !LocalHosts.isLocalName(url.host) else { return false }
-        let builtIn = builtInExceptions.value
-        guard !builtIn.isEmpty else { return true }
-        var name = Substring(url.host)
-        while true {
-            if builtIn[String(name)] != nil { return false }
-            guard let dot = name.firstIndex(of: ".") else { return true }
-            name = name[name.index(after: dot)...]
+        let host = url.host.utf8
+        // The entries are few: comparing ends takes less time than cutting the host into its ancestors.
+        return !builtInExceptions.value.keys.contains { name in
+            let labels = name.utf8
+            guard host.count >= labels.count, host.suffix(labels.count).elementsEqual(labels) else { return false }
+            return host.count == labels.count || host.dropLast(labels.count).last == 0x2E
         }
     }
 }

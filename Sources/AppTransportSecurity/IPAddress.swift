@@ -8,11 +8,12 @@ public struct IPAddress: Hashable, Sendable {
 
     /// Reads a literal as it stands in a URL: dotted quad, or IPv6 without brackets and without a scope.
     public init?(_ text: some StringProtocol) {
-        guard text.utf8.count <= 45,
-            let bytes = text.contains(":") ? IPAddress.v6(text) : IPAddress.v4(text, fields: 4...4)
-        else {
-            return nil
-        }
+        guard text.utf8.count <= 45 else { return nil }
+        let isV6 = text.utf8.contains(0x3A)
+        // Most texts are names, and one letter tells.
+        guard isV6 || text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2E }),
+            let bytes = isV6 ? IPAddress.v6(text) : IPAddress.v4(text, fields: 4...4)
+        else { return nil }
         self.bytes = bytes
     }
 

@@ -56,6 +56,7 @@ extension JSONValue {
     /// The document as text: indented by two spaces for people, or on one line for `jsonl`.
     public func rendered(pretty: Bool = true) -> String {
         var text: [UInt8] = []
+        text.reserveCapacity(4096)
         write(into: &text, pretty: pretty, depth: 0)
         return String(decoding: text, as: UTF8.self)
     }

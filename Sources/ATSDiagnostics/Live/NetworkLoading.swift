@@ -120,6 +120,7 @@ extension LoadTrace {
     fileprivate static func places(_ first: LoadURL, _ texts: [String]) -> [LoadURL] {
         var places = [first]
         for text in texts.prefix(64) {
+            if places.count == 1, text == first.text { continue }
             guard let place = try? LoadURL(text) else { continue }
             if places.count == 1, place.host == first.host, place.effectivePort == first.effectivePort,
                 place.pathAndQuery == first.pathAndQuery, place.isSecure
