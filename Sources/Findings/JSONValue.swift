@@ -54,11 +54,14 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, Ex
 
 extension JSONValue {
     /// The document as text: indented by two spaces for people, or on one line for `jsonl`.
-    public func rendered(pretty: Bool = true) -> String {
+    public func rendered(pretty: Bool = true) -> String { String(decoding: encoded(pretty: pretty), as: UTF8.self) }
+
+    /// The same as UTF-8.
+    package func encoded(pretty: Bool = true) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity(4096)
         write(into: &text, pretty: pretty, depth: 0)
-        return String(decoding: text, as: UTF8.self)
+        return text
     }
 
     private func write(into text: inout [UInt8], pretty: Bool, depth: Int) {

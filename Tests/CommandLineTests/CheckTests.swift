@@ -129,6 +129,25 @@ struct CheckTests {
         #expect(run.output.split(separator: "\n").count == 2)
     }
 
+    @Test("Overrides come from a file too; those of the command line count before them")
+    func overridesComeFromAFile() throws {
+        let servers = try #require(LoopbackServers.shared)
+        let (modern, refusing) = (try servers.server("modern"), try HeldPort())
+        let folder = try TemporaryDirectory()
+        let list = "# staging\n\(modern.resolve)\n\n  other.example.com:\(refusing.port):127.0.0.1 # gone\n"
+        try Data(list.utf8).write(to: URL(fileURLWithPath: folder.path("resolve")))
+        let arguments = ["ats", "check", modern.url, "--ca-file", servers.authority, "--format", "jsonl"]
+        let run = try ProgramRun(arguments + ["--resolve-from", folder.path("resolve")])
+        #expect(run.status == 0, "\(run.errors)")
+        let last = "\(modern.host):\(modern.port):[::1]"
+        let overridden = try ProgramRun(arguments + ["--resolve-from", "-", "--resolve", last], input: list)
+        #expect(overridden.status == 2 && overridden.output.contains("ats.net.refused"), "\(overridden.output)")
+        try Data("\n\(modern.host):443\n".utf8).write(to: URL(fileURLWithPath: folder.path("broken")))
+        let broken = try ProgramRun(arguments + ["--resolve-from", folder.path("broken")])
+        #expect(broken.status == 2 && broken.errors.contains("broken: line 2: "), "\(broken.errors)")
+        #expect(try ProgramRun(["ats", "check", "--targets-from", "-", "--resolve-from", "-"]).status == 64)
+    }
+
     @Test func anInterruptPrintsWhatIsKnown() throws {
         let servers = try #require(LoopbackServers.shared)
         let (modern, silent) = (try servers.server("modern"), try servers.server("silent"))

@@ -9,9 +9,9 @@ import SwiftASN1
 enum CertificateTime {
     static func date(_ node: ASN1Node, _ what: String) throws(MalformedInput) -> Date {
         let bytes = try node.primitive(what)
-        let fault = MalformedInput.certificate(
-            "\(what) is not a time: \(String(decoding: bytes.prefix(32), as: UTF8.self))"
-        )
+        var fault: MalformedInput {
+            .certificate("\(what) is not a time: \(String(decoding: bytes.prefix(32), as: UTF8.self))")
+        }
         var digits: [Int] = []
         for byte in bytes {
             guard (0x30...0x39).contains(byte) else { break }
@@ -41,7 +41,9 @@ enum CertificateTime {
     }
 
     /// Seconds east of Greenwich. A fraction of a second is ignored.
-    private static func offset(_ suffix: [UInt8], _ fault: MalformedInput) throws(MalformedInput) -> Int {
+    private static func offset(_ suffix: [UInt8], _ fault: @autoclosure () -> MalformedInput) throws(MalformedInput)
+        -> Int
+    {
         var rest = suffix[...]
         if rest.first == 0x2E || rest.first == 0x2C {
             rest = rest.dropFirst().drop { (0x30...0x39).contains($0) }
@@ -50,7 +52,7 @@ enum CertificateTime {
         let text = Array(rest)
         guard text.count == 5, text[0] == 0x2B || text[0] == 0x2D,
             text.dropFirst().allSatisfy({ (0x30...0x39).contains($0) })
-        else { throw fault }
+        else { throw fault() }
         let figures = text.dropFirst().map { Int($0) - 0x30 }
         let value = (figures[0] * 10 + figures[1]) * 3600 + (figures[2] * 10 + figures[3]) * 60
         return text[0] == 0x2B ? value : -value

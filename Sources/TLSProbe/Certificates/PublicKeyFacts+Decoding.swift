@@ -25,13 +25,46 @@ extension PublicKeyFacts {
         self.init(kind: kind, sha256: Array(SHA256.hash(data: der)), der: der)
     }
 
-    /// Reads only the key of a certificate.
+    /// Reads only the key of a certificate, by stepping over what stands before it: the tree of a whole certificate takes longer than
+    /// the check of a signature.
     init(ofCertificate der: [UInt8]) throws(MalformedInput) {
-        let (_, signed) = try SignedCertificate.open(der)
-        var reader = try DERReader(signed, "tbsCertificate")
-        _ = reader.optional(context: 0)
-        for member in ["serialNumber", "signature", "issuer", "validity", "subject"] { _ = try reader.required(member) }
-        try self.init(try reader.required("subjectPublicKeyInfo", .sequence))
+        guard der.count <= SignedCertificate.maximumSize, let key = PublicKeyFacts.encodedKey(in: der) else {
+            throw .certificate("the certificate has no public key")
+        }
+        try self.init(try DERReader.parse(key, "public key"))
+    }
+
+    /// The subjectPublicKeyInfo of RFC 5280 section 4.1, header included.
+    private static func encodedKey(in der: [UInt8]) -> ArraySlice<UInt8>? {
+        var outer = der[...]
+        guard let certificate = element(&outer), certificate.tag == 0x30, outer.isEmpty else { return nil }
+        var frame = certificate.content
+        guard let signed = element(&frame), signed.tag == 0x30 else { return nil }
+        var members = signed.content
+        // The version is left out where it is 1; serial number, signature, issuer, validity and subject follow.
+        if let first = members.first, first & 0xDF == 0x80 { _ = element(&members) }
+        for _ in 0..<5 where element(&members) == nil { return nil }
+        guard let key = element(&members), key.tag == 0x30 else { return nil }
+        return key.whole
+    }
+
+    /// Takes one element with a tag of one byte and a length of at most three off the front; nil where the bytes end too early.
+    private static func element(
+        _ rest: inout ArraySlice<UInt8>
+    ) -> (tag: UInt8, content: ArraySlice<UInt8>, whole: ArraySlice<UInt8>)? {
+        let start = rest
+        guard let tag = rest.popFirst(), tag & 0x1F != 0x1F, let first = rest.popFirst() else { return nil }
+        var length = Int(first)
+        if first >= 0x80 {
+            let size = Int(first & 0x7F)
+            guard (1...3).contains(size), rest.count >= size else { return nil }
+            length = rest.prefix(size).reduce(0) { $0 << 8 | Int($1) }
+            rest = rest.dropFirst(size)
+        }
+        guard rest.count >= length else { return nil }
+        let content = rest.prefix(length)
+        rest = rest.dropFirst(length)
+        return (tag, content, start[start.startIndex..<content.endIndex])
     }
 
     private static func modulusBits(_ key: ArraySlice<UInt8>) throws(MalformedInput) -> Int {

@@ -21,7 +21,9 @@ package struct SignedCertificate: Sendable {
         guard der.count <= SignedCertificate.maximumSize else {
             throw .certificate("the certificate is larger than \(SignedCertificate.maximumSize) bytes")
         }
-        var frame = try DERReader(try DERReader.parse(der[...], "certificate"), "certificate")
+        let outer = try DERReader.parse(der[...], "certificate")
+        guard outer.identifier == .sequence else { throw .certificate("a certificate is a sequence, and this is none") }
+        var frame = try DERReader(outer, "certificate")
         let signed = try frame.required("tbsCertificate", .sequence)
         let algorithm = try SignatureAlgorithm(try frame.required("signatureAlgorithm", .sequence))
         let signature = try frame.required("signature").bitStringBytes("signature")

@@ -43,6 +43,9 @@ struct CheckOptions: ParsableArguments {
     )
     var resolve: [AddressOverride] = []
 
+    @Option(help: ArgumentHelp("More of --resolve, one a line; `-` is standard input.", valueName: "FILE"))
+    var resolveFrom: String?
+
     @Option(help: ArgumentHelp("The time of judgement, RFC 3339; default now.", valueName: "RFC3339"))
     var at: Instant?
 
@@ -63,6 +66,9 @@ struct CheckOptions: ParsableArguments {
             throw ValidationError("--timeout and --connect-timeout are seconds above 0.")
         }
         guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency is from 1 to 4096.") }
+        guard targetsFrom != "-" || resolveFrom != "-" else {
+            throw ValidationError("Standard input is one file: --targets-from or --resolve-from, not both.")
+        }
     }
 
     /// The targets of the command line and of the file, in order.
@@ -75,17 +81,7 @@ struct CheckOptions: ParsableArguments {
             }
         }
         if let targetsFrom {
-            let name = CommandIO.name(of: targetsFrom)
-            let text = String(decoding: try CommandIO.read(targetsFrom, limit: 64 << 20), as: UTF8.self)
-            for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-                let entry = line.prefix { $0 != "#" }.trimmingCharacters(in: .whitespacesAndNewlines)
-                if entry.isEmpty { continue }
-                do {
-                    list.append(try CheckTarget(entry))
-                } catch {
-                    throw CommandFault("\(name): line \(index + 1): \(error).")
-                }
-            }
+            list += try entries(of: targetsFrom) { text throws(MalformedInput) in try CheckTarget(text) }
         } else if list.isEmpty {
             throw ValidationError("Name at least one target, for example: sealward ats check example.com")
         }
@@ -97,6 +93,33 @@ struct CheckOptions: ParsableArguments {
         return list
     }
 
+    /// Reads a file with one entry a line; `#` begins a comment.
+    private func entries<Entry>(
+        of path: String,
+        _ read: (String) throws(MalformedInput) -> Entry
+    ) throws -> [Entry] {
+        let text = String(decoding: try CommandIO.read(path, limit: 64 << 20), as: UTF8.self)
+        var entries: [Entry] = []
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            let entry = line.prefix { $0 != "#" }.trimmingCharacters(in: .whitespacesAndNewlines)
+            if entry.isEmpty { continue }
+            do {
+                entries.append(try read(entry))
+            } catch {
+                throw CommandFault("\(CommandIO.name(of: path)): line \(index + 1): \(error).")
+            }
+        }
+        return entries
+    }
+
+    /// Those of the file, then those of the command line: of two for one place the later one counts.
+    private func overrides() throws -> [AddressOverride] {
+        let listed = try resolveFrom.map { path in
+            try entries(of: path) { text throws(MalformedInput) in try AddressOverride(text) }
+        }
+        return (listed ?? []) + resolve
+    }
+
     func session(appDictionary: PropertyListValue? = nil) throws -> CheckSession {
         var options = CheckSession.Configuration()
         options.profile = os
@@ -106,7 +129,7 @@ struct CheckOptions: ParsableArguments {
         options.fetchesIntermediates = !noAIA
         options.installedRoots = caFile
         options.systemRoots = roots
-        options.overrides = resolve
+        options.overrides = try overrides()
         options.connectTimeout = .seconds(connectTimeout)
         options.targetTimeout = .seconds(timeout)
         options.allowsPrivateRedirects = allowPrivate

@@ -62,7 +62,7 @@ struct CheckOutput {
         finished += 1
         summary.add(report)
         if options.format == .jsonl {
-            try stream.write(report.json.rendered(pretty: false) + "\n")
+            try stream.write(line: report.json)
         } else if options.format == .html {
             pages[index] = CheckDocuments.page(report, os: options.os, at: options.instant)
         } else {

@@ -1,36 +1,29 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 import Foundation
 
 /// A result that is written piece by piece: to standard output, or to the file of `--output`.
 final class ResultStream {
     private let handle: FileHandle
-    private let name: String
-    private let isFile: Bool
+    private let path: String?
 
     /// - Throws: `CommandFault` where the file cannot be created.
     init(path: String?) throws {
-        name = path ?? "standard output"
-        isFile = path != nil
-        guard let path else {
-            handle = .standardOutput
-            return
-        }
-        guard FileManager.default.createFile(atPath: path, contents: nil),
-            let opened = FileHandle(forWritingAtPath: path)
-        else { throw CommandFault("\(path): cannot be written; choose another file with --output.") }
-        handle = opened
+        self.path = path
+        handle = try CommandIO.open(path)
     }
 
-    /// - Throws: `CommandFault` where the disk is full or the reader is gone.
-    func write(_ text: String) throws {
-        do {
-            try handle.write(contentsOf: Data(text.utf8))
-        } catch {
-            throw CommandFault("\(name): cannot be written (\(error.localizedDescription)).")
-        }
+    /// - Throws: what ``CommandIO/write(_:to:named:)`` throws.
+    func write(_ text: String) throws { try CommandIO.write(Data(text.utf8), to: handle, named: path) }
+
+    /// A value on a line of its own.
+    ///
+    /// - Throws: what ``CommandIO/write(_:to:named:)`` throws.
+    func write(line value: JSONValue) throws {
+        try CommandIO.write(Data(value.encoded(pretty: false) + [0x0A]), to: handle, named: path)
     }
 
-    func close() throws { if isFile { try handle.close() } }
+    func close() throws { if path != nil { try handle.close() } }
 }
