@@ -70,8 +70,12 @@ struct PathRulesTests {
         let facts = try CertificateFacts(decoding: root.der)
         #expect(facts.version == (row.root.isEmpty ? 1 : 3) && facts.hasExtensions != row.root.isEmpty)
         let anchor = AnchorFacts(certificate: facts, kind: .installed, store: "test")
-        let own = PathRules.ownViolations(path, anchor)
-        let library = await PathRules.constraintViolations(path, anchor, PathRules.parsedIssuers())
+        let own = PathRules.violations(path, anchor)
+        let library = await PathRules.libraryViolations(
+            path,
+            anchor,
+            JudgedIssuers.parsedIssuers()
+        )
         #expect(own.isEmpty == library.isEmpty, "own: \(own), swift-certificates: \(library)")
         #expect(own.first?.contains(row.says ?? "") ?? (row.says == nil), "\(own)")
         #expect(own.count <= 1)
@@ -96,12 +100,12 @@ struct PathRulesTests {
         let facts = try CertificateFacts(decoding: der)
         #expect(facts.version == 1)
         let anchor = AnchorFacts(certificate: try CertificateFacts(decoding: root.der), kind: .installed, store: "test")
-        let own = PathRules.ownViolations([facts], anchor)
+        let own = PathRules.violations([facts], anchor)
         #expect(own.first?.contains("is of version 1 but has extensions") == true)
     }
 
     @Test("Verdicts on intermediates are kept for the certificate and the key together, and stay bounded")
-    func knownSignatures() throws {
+    func signaturesAreKept() throws {
         let certification = try TestCertification()
         let root = try certification.root()
         let stranger = try certification.root("stranger", subject: "/CN=Stranger")
@@ -110,13 +114,47 @@ struct PathRulesTests {
             try CertificateFacts(decoding: below.der), try CertificateFacts(decoding: root.der).publicKey,
             try CertificateFacts(decoding: stranger.der).publicKey
         )
-        let known = KnownSignatures(capacity: 2)
+        let judged = JudgedIssuers(capacity: 2)
         for _ in 0..<3 {
-            #expect(known.verdict(on: certificate, under: key) == .valid)
-            #expect(known.verdict(on: certificate, under: other) == .invalid)
+            #expect(judged.signature(of: certificate, under: key) == .valid)
+            #expect(judged.signature(of: certificate, under: other) == .invalid)
         }
-        #expect(known.count == 2)
-        #expect(known.verdict(on: try CertificateFacts(decoding: stranger.der), under: other) == .valid)
-        #expect(known.count == 1)
+        #expect(judged.counts.signatures == 2)
+        #expect(judged.signature(of: try CertificateFacts(decoding: stranger.der), under: other) == .valid)
+        #expect(judged.counts.signatures == 1)
+    }
+
+    @Test(
+        "The library's verdict on what stands above a leaf serves every leaf below; a constraint on names is judged for each"
+    )
+    func pathsAreKept() async throws {
+        let certification = try TestCertification()
+        let root = try certification.root()
+        let plain = try certification.issue("plain", subject: "/CN=Plain", issuer: root, extensions: Self.authority)
+        let limit = ["nameConstraints=critical,permitted;DNS:inside.example"]
+        let bound = try certification.issue(
+            "bound",
+            subject: "/CN=Bound",
+            issuer: root,
+            extensions: Self.authority + limit
+        )
+        let anchor = AnchorFacts(certificate: try CertificateFacts(decoding: root.der), kind: .installed, store: "test")
+        let judged = JudgedIssuers(capacity: 2)
+        for (number, name) in ["inside.example", "outside.example"].enumerated() {
+            let names = ["subjectAltName=DNS:\(name)", "extendedKeyUsage=serverAuth"]
+            for issuer in [plain, bound] {
+                let leaf = try certification.issue(
+                    "leaf\(number)\(issuer.der.count)",
+                    subject: "/CN=\(name)",
+                    issuer: issuer,
+                    extensions: names
+                )
+                let path = try [leaf, issuer].map { try CertificateFacts(decoding: $0.der) }
+                let violations = await judged.violations(path, anchor)
+                let isRefused = name == "outside.example" && issuer.der == bound.der
+                #expect(violations.isEmpty != isRefused, "\(name): \(violations)")
+            }
+        }
+        #expect(judged.counts.paths == 1)
     }
 }

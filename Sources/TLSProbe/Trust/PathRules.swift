@@ -8,28 +8,10 @@ import TLSFacts
 
 /// What RFC 5280 section 6.1 asks of a path, apart from signatures, dates and the name of the server.
 enum PathRules {
-    /// The violations of a path, as sentences; empty where it is in order.
-    ///
-    /// - Parameters:
-    ///   - path: leaf first, without the anchor.
-    ///   - issuers: those that were parsed before.
-    static func violations(
-        _ path: [CertificateFacts],
-        _ anchor: AnchorFacts,
-        _ issuers: DecodedIssuers<Certificate>
-    ) async -> [String] {
-        let violations = ownViolations(path, anchor)
-        // The library checks every signature again, which the search has done: it is asked only for what it alone knows.
-        guard violations.isEmpty, path.contains(where: \.hasNameConstraints) || anchor.certificate.hasNameConstraints
-        else { return violations }
-        return await constraintViolations(path, anchor, issuers)
-    }
-
-    /// Issuers as swift-certificates reads them.
-    static func parsedIssuers() -> DecodedIssuers<Certificate> { DecodedIssuers { try? Certificate(derEncoded: $0) } }
-
     /// The rules that hold for any certificate, also for one that swift-certificates does not read.
-    static func ownViolations(_ path: [CertificateFacts], _ anchor: AnchorFacts) -> [String] {
+    ///
+    /// - Parameter path: leaf first, without the anchor.
+    static func violations(_ path: [CertificateFacts], _ anchor: AnchorFacts) -> [String] {
         var violations: [String] = []
         var intermediates = 0
         for (index, certificate) in path.enumerated() {
@@ -67,20 +49,26 @@ enum PathRules {
         return ["\(name) allows \(limit) intermediates below it, and there are \(intermediates)"]
     }
 
-    /// The verdict of the RFC 5280 policy of swift-certificates, which knows name constraints.
-    static func constraintViolations(
+    /// The verdict of the RFC 5280 policy of swift-certificates, which also knows name constraints. It checks the signatures again.
+    ///
+    /// - Parameters:
+    ///   - path: leaf first, without the anchor.
+    ///   - issuers: those that were parsed before.
+    static func libraryViolations(
         _ path: [CertificateFacts],
         _ anchor: AnchorFacts,
         _ issuers: DecodedIssuers<Certificate>
     ) async -> [String] {
         guard let leaf = path.first else { return [] }
+        let constrained = path.contains { $0.hasNameConstraints } || anchor.certificate.hasNameConstraints
         let parsed: [Certificate?] = path.enumerated().map { index, certificate in
             index == 0 ? try? Certificate(derEncoded: certificate.der) : issuers[certificate.der]
         }
         guard let root = issuers[anchor.certificate.der], !parsed.contains(nil) else {
-            return [
-                "Name constraints above \(leaf.subject) cannot be checked: the path has a key too weak for the verifier"
-            ]
+            return constrained
+                ? [
+                    "Name constraints above \(leaf.subject) cannot be checked: the path has a key too weak for the verifier"
+                ] : []
         }
         let certificates = parsed.compactMap { $0 }
         guard let first = certificates.first else { return [] }
@@ -88,8 +76,8 @@ enum PathRules {
         let result = await verifier.validate(leaf: first, intermediates: CertificateStore(certificates.dropFirst()))
         guard case .couldNotValidate(let failures) = result else { return [] }
         // Without a failure of the policy the verifier found no path: it compares names more strictly than RFC 5280 does,
-        // and knows fewer signature algorithms.
-        if failures.isEmpty { return ["Name constraints above \(leaf.subject) could not be checked"] }
+        // and knows fewer signature algorithms. Both were decided before.
+        if failures.isEmpty, constrained { return ["Name constraints above \(leaf.subject) could not be checked"] }
         return failures.prefix(1).map { "The path breaks RFC 5280: \($0.policyFailureReason)" }
     }
 }

@@ -113,7 +113,7 @@ struct PathSearch {
         let verdict =
             index == 0
             ? tip.certificate.signatureVerdict(under: issuer.publicKey)
-            : anchors.issuerSignatures.verdict(on: tip.certificate, under: issuer.publicKey)
+            : anchors.judged.signature(of: tip.certificate, under: issuer.publicKey)
         switch verdict {
         case .valid: return partial
         case .unverifiable(let reason):
@@ -136,7 +136,7 @@ struct PathSearch {
         let complete = Complete(
             path: path,
             anchor: anchor,
-            violations: await PathRules.violations(certificates, anchor, anchors.parsedIssuers),
+            violations: await anchors.judged.violations(certificates, anchor),
             isCurrent: instant.map { instant in
                 (certificates.dropFirst() + [anchor.certificate]).allSatisfy {
                     $0.notBefore <= instant && instant <= $0.notAfter

@@ -25,12 +25,10 @@ public struct TrustAnchors: Sendable {
     private var indexByBytes: [EncodedKey: Int] = [:]
     /// Facts of roots and of the intermediates below them.
     let issuers = DecodedIssuers { try? CertificateFacts(decoding: $0) }
-    /// The same for ``PathRules``.
-    let parsedIssuers = PathRules.parsedIssuers()
     /// The comparison keys of issuers' names.
     let issuerNames = DecodedIssuers { DistinguishedName.comparisonKey($0) }
-    /// Who signed intermediates.
-    let issuerSignatures = KnownSignatures()
+    /// Who signed intermediates, and which may stand on a path together.
+    let judged = JudgedIssuers()
 
     /// No root: every chain ends unanchored.
     public init() {}
