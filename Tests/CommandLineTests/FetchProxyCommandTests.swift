@@ -55,6 +55,21 @@ struct FetchCommandTests {
         }
     }
 
+    @Test(
+        "Nothing needs a privilege",
+        .enabled(if: BuiltProgram.runsWithoutPrivileges, "setpriv is needed"),
+        arguments: ["check", "fetch"]
+    )
+    func anOrdinaryUser(command: String) throws {
+        let servers = try #require(LoopbackServers.shared)
+        let server = try servers.server("modern")
+        let (program, arguments) = BuiltProgram.unprivileged(
+            ["ats", command, server.url, "--ca-file", servers.authority, "--resolve", server.resolve]
+        )
+        let run = try ProgramRun(program, arguments)
+        #expect(run.status == 0, "\(run.output)\(run.errors)")
+    }
+
     @Test func jsonHasEveryFieldOfTheContract() throws {
         let run = try Self.fetch("redirect-http-same-host", ["--format", "json"])
         let document = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
@@ -154,10 +169,10 @@ struct ProxyCommandTests {
     @Test func servesAndEndsWithASummary() async throws {
         let servers = try #require(LoopbackServers.shared)
         let process = Process()
-        process.executableURL = BuiltProgram.url
-        process.arguments =
+        (process.executableURL, process.arguments) = BuiltProgram.unprivileged(
             ["ats", "proxy", "--listen", "127.0.0.1:0", "--ca-file", servers.authority, "--format", "json"]
-            + servers.resolveEntries.flatMap { ["--resolve", $0] }
+                + servers.resolveEntries.flatMap { ["--resolve", $0] }
+        )
         let (output, errors) = (Pipe(), Pipe())
         process.standardOutput = output
         process.standardError = errors

@@ -14,6 +14,23 @@ public enum BuiltProgram {
         return files.first { FileManager.default.isExecutableFile(atPath: $0.path) } ?? files[1]
     }()
 
+    /// What starts a program without any privilege, where the tests run as root: util-linux's setpriv. Nil where they cannot tell.
+    private static let dropping: [String]? = {
+        guard geteuid() == 0 else { return [] }
+        let program = "/usr/bin/setpriv"
+        guard FileManager.default.isExecutableFile(atPath: program) else { return nil }
+        return [program, "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"]
+    }()
+
+    /// Whether the program can be run as a user without privileges runs it.
+    public static var runsWithoutPrivileges: Bool { dropping != nil }
+
+    /// The program as a user without privileges runs it.
+    public static func unprivileged(_ arguments: [String]) -> (program: URL, arguments: [String]) {
+        let words = (dropping ?? []) + [url.path] + arguments
+        return (URL(fileURLWithPath: words[0]), Array(words.dropFirst()))
+    }
+
     /// Whether the tests were built with a sanitizer, which takes memory and time of its own.
     public static let isSanitized = dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
 }

@@ -121,7 +121,7 @@ struct Connector: Sendable {
         let connectTimeout = timeLimit(until: attempt.deadline)
         let bootstrap = ClientBootstrap(group: loop)
             .connectTimeout(connectTimeout)
-            .channelOption(.socketOption(.tcp_nodelay), value: 1)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try prepare(channel, attempt, connectTimeout, promise)

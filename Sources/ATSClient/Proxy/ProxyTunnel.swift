@@ -79,7 +79,7 @@ enum ProxyTunnel {
         do {
             let channel = try await ClientBootstrap(group: loop)
                 .connectTimeout(TimeAmount(proxy.configuration.connectTimeout))
-                .channelOption(.socketOption(.tcp_nodelay), value: 1)
+                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .channelOption(.autoRead, value: false)
                 .connect(to: destination.address)
                 .get()
