@@ -18,9 +18,10 @@ struct LeafKeyTests {
         }
     }
 
-    @Test func truncatedAndChangedCertificatesAreRefusedOrRead() throws {
+    @Test(arguments: [TestCertification.Key.rsa(2048), .curve("prime256v1")])
+    func truncatedAndChangedCertificatesAreRefusedOrRead(_ key: TestCertification.Key) throws {
         let certification = try TestCertification()
-        let leaf = try certification.issue("leaf", subject: "/CN=leaf", extensions: TestCertification.server)
+        let leaf = try certification.issue("leaf", subject: "/CN=leaf", key: key, extensions: TestCertification.server)
         for length in leaf.der.indices {
             #expect(throws: MalformedInput(code: "malformed.certificate", reason: "")) {
                 _ = try PublicKeyFacts(ofCertificate: Array(leaf.der[..<length]))

@@ -60,6 +60,65 @@ import Testing
         }
     }
 
+    @Test func whatTheSystemCannotReachIsUnreachableAtOnce() async throws {
+        let broadcast = try SocketAddress(ipAddress: "255.255.255.255", port: 443)
+        for _ in 0..<3 {
+            guard case .connection(.unreachable) = await ProbeFixtures.prober.probe(Self.offer, address: broadcast)
+            else {
+                Issue.record("a broadcast address was reached")
+                continue
+            }
+        }
+    }
+
+    /// The system takes two connections for a backlog of one and lets the others wait.
+    @Test func theConnectTimeoutEndsWithTheConnection() async throws {
+        let full = try HeldPort(isListening: true)
+        let address = try SocketAddress(ipAddress: "127.0.0.1", port: full.port)
+        let (short, long) = (Duration.milliseconds(200), Duration.seconds(4))
+        let durations = await withTaskGroup(of: (HandshakeOutcome, Duration).self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    let clock = ContinuousClock()
+                    let start = clock.now
+                    let outcome = await ProbeFixtures.prober.probe(
+                        Self.offer,
+                        address: address,
+                        connectTimeout: short,
+                        timeout: long
+                    )
+                    return (outcome, clock.now - start)
+                }
+            }
+            return await group.reduce(into: [Duration]()) { durations, result in
+                #expect(result.0 == .connection(.timeout))
+                durations.append(result.1)
+            }
+        }
+        #expect(durations.filter { $0 >= short && $0 < long }.count == 2, "\(durations)")
+        #expect(durations.filter { $0 >= long }.count == 2, "\(durations)")
+    }
+
+    @Test func aCancelledProbeEndsWhetherItIsConnectedOrNot() async throws {
+        let full = try HeldPort(isListening: true)
+        let address = try SocketAddress(ipAddress: "127.0.0.1", port: full.port)
+        let outcomes = await withTaskGroup(of: HandshakeOutcome.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    await ProbeFixtures.prober.probe(
+                        Self.offer,
+                        address: address,
+                        connectTimeout: .seconds(300),
+                        timeout: .seconds(300)
+                    )
+                }
+            }
+            group.cancelAll()
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(outcomes == Array(repeating: .connection(.closed), count: 4))
+    }
+
     @Test func alertsKeepTheirNumber() async throws {
         let identities = try ProbeFixtures.required()
         let server = try OpenSSLServer(

@@ -13,7 +13,7 @@ import TLSProbe
 /// Client CPU of one TLS 1.2 hello-to-chain probe against a full handshake of swift-nio-ssl, in turns, against the same server.
 ///
 /// The server is `openssl s_server` in a process of its own, so that only the client's work is counted. A probe reads the chain
-/// and checks the signature of the key exchange; the full handshake verifies the chain against the one root.
+/// and checks the signature of the key exchange; the full handshake verifies the chain up to the root.
 @main struct ProbeBench {
     static let rounds = 20
     static let turn = 50
@@ -33,15 +33,15 @@ import TLSProbe
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         configuration.maximumTLSVersion = .tlsv12
-        configuration.trustRoots = .file(server.certificate)
+        configuration.trustRoots = .file(server.root)
         let context = try NIOSSLContext(configuration: configuration)
 
-        func probe() async throws {
+        @Sendable func probe() async throws {
             guard case .negotiated(let observation) = await prober.probe(offer, address: address),
                 observation.keyPossession == .proven
             else { throw Fault.failed }
         }
-        func handshake() async throws {
+        @Sendable func handshake() async throws {
             let done = group.next().makePromise(of: Void.self)
             let channel = try await ClientBootstrap(group: group)
                 .channelInitializer { channel in
@@ -57,8 +57,9 @@ import TLSProbe
             try? await channel.close()
         }
 
-        // Both run on the event loop, as the targets of `ats check` do: no thread wakes another one.
-        let (one, other) = try await withTaskExecutorPreference(LoopExecutor(group.next())) {
+        // Both run on the event loop, as the targets of `ats check` do: no thread wakes another one. Functions that are not Sendable
+        // would hop to the default executor and back for each call.
+        let (one, other) = try await Task(executorPreference: LoopExecutor(group.next())) {
             for _ in 0..<turn {
                 try await probe()
                 try await handshake()
@@ -69,7 +70,7 @@ import TLSProbe
                 handshakes.append(try await cost(handshake))
             }
             return (median(probes), median(handshakes))
-        }
+        }.value
         let ratio = one / other
         print(String(format: "TLS 1.2 probe          %7.1f us CPU of the client", one * 1e6))
         print(String(format: "swift-nio-ssl, full    %7.1f us CPU of the client", other * 1e6))
@@ -84,7 +85,7 @@ import TLSProbe
     enum Fault: Error { case failed, noServer }
 
     /// Seconds of CPU of this process for one call, over a turn of calls.
-    static func cost(_ body: () async throws -> Void) async throws -> Double {
+    static func cost(_ body: @Sendable () async throws -> Void) async throws -> Double {
         let start = processorTime()
         for _ in 0..<turn { try await body() }
         return (processorTime() - start) / Double(turn)
@@ -129,35 +130,51 @@ final class Handshaken: ChannelInboundHandler {
     }
 }
 
-/// An `openssl s_server` with a self-signed RSA certificate on a free loopback port.
+/// An `openssl s_server` on a free loopback port that sends what servers of the web send: a leaf and an intermediate, both with RSA
+/// keys of 2048 bits.
 struct BenchServer {
     let port: Int
-    let certificate: String
+    let root: String
     private let process: Process
 
     init() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("probe-bench-" + UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let path = { (name: String) in folder.appendingPathComponent(name).path }
-        let maker = Process()
-        maker.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        maker.arguments = [
-            "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", path("key"), "-out", path("cert"),
-            "-subj",
-            "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "30",
-        ]
-        maker.standardError = FileHandle.nullDevice
-        try maker.run()
-        maker.waitUntilExit()
-        certificate = path("cert")
+        func issue(_ name: String, subject: String, by issuer: String?, _ extensions: [String]) throws {
+            let signer = issuer.map { ["-CA", path($0), "-CAkey", path($0 + ".key")] } ?? []
+            let maker = Process()
+            maker.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            maker.arguments =
+                [
+                    "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-sha256", "-days", "30", "-subj",
+                    subject,
+                ]
+                + ["-keyout", path(name + ".key"), "-out", path(name)] + signer
+                + extensions.flatMap { ["-addext", $0] }
+            maker.standardError = FileHandle.nullDevice
+            try maker.run()
+            maker.waitUntilExit()
+            guard maker.terminationStatus == 0 else { throw ProbeBench.Fault.noServer }
+        }
+        let authority = "keyUsage=critical,keyCertSign"
+        try issue("root", subject: "/CN=Bench Root", by: nil, [authority])
+        try issue("intermediate", subject: "/CN=Bench Intermediate", by: "root", [authority])
+        try issue(
+            "leaf",
+            subject: "/CN=localhost",
+            by: "intermediate",
+            ["subjectAltName=DNS:localhost", "basicConstraints=critical,CA:FALSE", "extendedKeyUsage=serverAuth"]
+        )
+        root = path("root")
         guard FileManager.default.createFile(atPath: path("log"), contents: nil),
             let log = FileHandle(forWritingAtPath: path("log"))
         else { throw ProbeBench.Fault.noServer }
         process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = [
-            "openssl", "s_server", "-accept", "127.0.0.1:0", "-www", "-tls1_2", "-cert", path("cert"), "-key",
-            path("key"),
+            "openssl", "s_server", "-accept", "127.0.0.1:0", "-www", "-tls1_2", "-cert", path("leaf"), "-key",
+            path("leaf.key"), "-cert_chain", path("intermediate"),
         ]
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = log

@@ -31,8 +31,44 @@ extension PublicKeyFacts {
         guard der.count <= SignedCertificate.maximumSize, let key = PublicKeyFacts.encodedKey(in: der) else {
             throw .certificate("the certificate has no public key")
         }
-        try self.init(try DERReader.parse(key, "public key"))
+        if let bits = PublicKeyFacts.plainRSABits(key) {
+            let der = Array(key)
+            self.init(kind: .rsa(bits: bits), sha256: Array(SHA256.hash(data: der)), der: der)
+        } else {
+            try self.init(try DERReader.parse(key, "public key"))
+        }
     }
+
+    /// The size of an RSA key in the one form that nearly all of them have (RFC 3279 section 2.3.1): without parameters but NULL, the
+    /// lengths as short as can be, the numbers positive. Nil for everything else.
+    private static func plainRSABits(_ key: ArraySlice<UInt8>) -> Int? {
+        var outer = key
+        guard var members = element(&outer)?.content, members.starts(with: rsaWithoutParameters) else { return nil }
+        members = members.dropFirst(rsaWithoutParameters.count)
+        guard let bits = element(&members), bits.tag == 0x03, members.isEmpty, bits.content.first == 0
+        else { return nil }
+        var padded = bits.content.dropFirst()
+        guard let pair = element(&padded), pair.tag == 0x30, padded.isEmpty else { return nil }
+        var numbers = pair.content
+        guard let modulus = positive(&numbers), positive(&numbers) != nil, numbers.isEmpty, let first = modulus.first
+        else { return nil }
+        return modulus.count * 8 - first.leadingZeroBitCount
+    }
+
+    /// A positive INTEGER in its shortest form, without the zero that keeps it positive.
+    private static func positive(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        guard let number = element(&rest), number.tag == 0x02, let first = number.content.first else { return nil }
+        if first >= 0x80 { return nil }
+        guard first == 0 else { return number.content }
+        let magnitude = number.content.dropFirst()
+        guard let second = magnitude.first, second >= 0x80 else { return nil }
+        return magnitude
+    }
+
+    /// The AlgorithmIdentifier of rsaEncryption.
+    private static let rsaWithoutParameters: [UInt8] = [
+        0x30, 0x0D, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01, 0x05, 0x00,
+    ]
 
     /// The subjectPublicKeyInfo of RFC 5280 section 4.1, header included.
     private static func encodedKey(in der: [UInt8]) -> ArraySlice<UInt8>? {
@@ -59,6 +95,8 @@ extension PublicKeyFacts {
             let size = Int(first & 0x7F)
             guard (1...3).contains(size), rest.count >= size else { return nil }
             length = rest.prefix(size).reduce(0) { $0 << 8 | Int($1) }
+            // DER has only the shortest form (X.690 section 10.1).
+            guard length >= 0x80, length >> (8 * (size - 1)) != 0 else { return nil }
             rest = rest.dropFirst(size)
         }
         guard rest.count >= length else { return nil }

@@ -11,29 +11,63 @@ final class ProbeHandler: ChannelInboundHandler {
 
     private var handshake: ClientHandshake
     private let promise: EventLoopPromise<HandshakeOutcome>
+    private let connectTimeout: TimeAmount
     private let timeout: TimeAmount
     private var timer: Scheduled<Void>?
     private var isDone = false
     private var wasActive = false
+    private var isConnected = false
+    /// Whether the timer runs for the rest of the probe, not for the connection.
+    private var isExtended = false
 
-    init(_ handshake: ClientHandshake, promise: EventLoopPromise<HandshakeOutcome>, timeout: TimeAmount) {
+    /// - Parameters:
+    ///   - connectTimeout: until the hello is written; at most `timeout`.
+    ///   - timeout: for the whole probe.
+    init(
+        _ handshake: ClientHandshake,
+        promise: EventLoopPromise<HandshakeOutcome>,
+        connectTimeout: TimeAmount,
+        timeout: TimeAmount
+    ) {
         self.handshake = handshake
         self.promise = promise
+        self.connectTimeout = connectTimeout
         self.timeout = timeout
     }
 
-    func handlerAdded(context: ChannelHandlerContext) {
+    func handlerAdded(context: ChannelHandlerContext) { startTimer(connectTimeout, context) }
+
+    private func startTimer(_ amount: TimeAmount, _ context: ChannelHandlerContext) {
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        timer = context.eventLoop.scheduleTask(in: timeout) {
+        timer = context.eventLoop.scheduleTask(in: amount) {
             let (handler, context) = bound.value
-            handler.handshake.end(.timeout)
-            handler.conclude(context)
+            handler.timerFired(context)
         }
     }
 
+    private func timerFired(_ context: ChannelHandlerContext) {
+        if isConnected, !isExtended, connectTimeout < timeout {
+            isExtended = true
+            return startTimer(timeout - connectTimeout, context)
+        }
+        handshake.end(.timeout)
+        conclude(context)
+    }
+
+    /// The connection may not stand yet (`connectEarly`): the hello is written when it does.
     func channelActive(context: ChannelHandlerContext) {
         wasActive = true
-        send(handshake.start(), context)
+        let written = context.eventLoop.makePromise(of: Void.self)
+        written.futureResult.assumeIsolated().whenComplete { result in
+            switch result {
+            case .success: self.isConnected = true
+            case .failure(let error):
+                self.handshake.end(ConnectionFailure(reading: error) ?? .closed)
+                self.conclude(context)
+            }
+        }
+        let hello = context.channel.allocator.buffer(bytes: handshake.start())
+        context.writeAndFlush(wrapOutboundOut(hello), promise: written)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

@@ -46,20 +46,20 @@ public struct Prober: Sendable {
         let loop = group.any()
         let promise = loop.makePromise(of: HandshakeOutcome.self)
         let connected = ClientBootstrap(group: loop)
-            .connectTimeout(TimeAmount(min(connectTimeout, timeout)))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(
-                        ProbeHandler(handshake, promise: promise, timeout: TimeAmount(timeout))
+                        ProbeHandler(
+                            handshake,
+                            promise: promise,
+                            connectTimeout: TimeAmount(min(connectTimeout, timeout)),
+                            timeout: TimeAmount(timeout)
+                        )
                     )
                 }
             }
-            .connect(to: address)
+            .connectEarly(to: address, on: loop)
         connected.whenFailure { promise.succeed(.connection(ConnectionFailure(connecting: $0))) }
-        // A channel that closes before it became active tells its handler nothing: without this a cancelled probe would wait for ever.
-        connected.whenSuccess { channel in
-            channel.closeFuture.whenComplete { _ in promise.succeed(.connection(.closed)) }
-        }
         let outcome = try? await withTaskCancellationHandler {
             try await promise.futureResult.get()
         } onCancel: {
