@@ -31,6 +31,13 @@ import Testing
         #expect(error?.code == "malformed.resolve" && error?.place == text)
     }
 
+    @Test func ofALongOrHostileLineTheStartIsShown() {
+        let error = #expect(throws: MalformedInput.self) {
+            try AddressOverride("\u{1B}[2J\u{9B}31m" + String(repeating: "x", count: 9_000_000))
+        }
+        #expect(error?.place == "[2J31m" + String(repeating: "x", count: 72))
+    }
+
     @Test func theLaterOverrideCountsAndAHostBeforeEveryHost() async throws {
         let resolver = NameResolver(overrides: [
             AddressOverride(host: "a.example", port: 443, address: "192.0.2.1"),

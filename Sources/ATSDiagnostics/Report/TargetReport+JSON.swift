@@ -161,7 +161,7 @@ enum Timestamp {
         guard (-62_167_219_200..<253_402_300_800).contains(seconds) else { return date.formatted(.iso8601) }
         let whole = Int(seconds.rounded(.down))
         let (days, rest) = (whole.flooredDivision(by: 86_400), whole.flooredRemainder(by: 86_400))
-        let (year, month, day) = civil(days)
+        let date = CivilDate(daysSince1970: days)
         var text: [UInt8] = []
         text.reserveCapacity(20)
         func digits(_ number: Int, _ count: Int) {
@@ -169,11 +169,11 @@ enum Timestamp {
             for _ in 0..<max(0, count - figures.count) { text.append(0x30) }
             text += figures
         }
-        digits(year, 4)
+        digits(date.year, 4)
         text.append(UInt8(ascii: "-"))
-        digits(month, 2)
+        digits(date.month, 2)
         text.append(UInt8(ascii: "-"))
-        digits(day, 2)
+        digits(date.day, 2)
         text.append(UInt8(ascii: "T"))
         digits(rest / 3600, 2)
         text.append(UInt8(ascii: ":"))
@@ -184,17 +184,6 @@ enum Timestamp {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Year, month and day of a number of days since 1970-01-01, in the proleptic Gregorian calendar.
-    private static func civil(_ days: Int) -> (Int, Int, Int) {
-        let shifted = days + 719_468
-        let era = shifted.flooredDivision(by: 146_097)
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let march = (5 * dayOfYear + 2) / 153
-        let month = march < 10 ? march + 3 : march - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * march + 2) / 5 + 1)
-    }
     static func day(_ date: Date) -> String { String(text(date).prefix(10)) }
 }
 
