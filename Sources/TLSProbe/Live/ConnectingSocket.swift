@@ -6,8 +6,6 @@ import NIOPosix
 
 #if canImport(Glibc)
     import Glibc
-#elseif canImport(Musl)
-    import Musl
 #endif
 
 extension ClientBootstrap {
@@ -15,12 +13,12 @@ extension ClientBootstrap {
     ///
     /// Linux lets a socket be watched and written to while it connects: a write waits, as for room in the buffer, and a connection
     /// that cannot be made is an error of the first read or write (connect(2), tcp(7)). The channel takes it over at once, so that
-    /// what the steps of swift-nio's own connect cost falls away: an eighth of the CPU of a probe. There is no connect timeout; that
-    /// is the handler's. Other systems refuse such a write, and addresses without a port have no such socket: they connect first.
+    /// what the steps of swift-nio's own connect cost falls away: an eighth of the CPU of a probe. The connect
+    /// timeout is the handler's. Other systems refuse such a write, and addresses without a port have no such socket: they connect first.
     ///
     /// - Parameter loop: what the bootstrap was made with.
     func connectEarly(to address: SocketAddress, on loop: any EventLoop) -> EventLoopFuture<any Channel> {
-        #if os(Linux)
+        #if canImport(Glibc)
             do {
                 switch address {
                 case .v4(let inner): return withConnectedSocket(try ConnectingSocket.open(AF_INET, inner.address))
@@ -31,11 +29,11 @@ extension ClientBootstrap {
                 return loop.makeFailedFuture(error)
             }
         #endif
-        return connect(to: address)
+        return connectTimeout(.hours(1)).connect(to: address)
     }
 }
 
-#if os(Linux)
+#if canImport(Glibc)
     /// A TCP socket that has begun to connect.
     private enum ConnectingSocket {
         /// - Returns: the descriptor, which the caller owns; it does not block.
