@@ -191,6 +191,11 @@ struct MisbehaviourTests {
             #expect(after.kilobytes - before.kilobytes < 20_000)
             await client.shutDown()
             #expect(client.openConnections == 0)
+            // The plain server is in this process: it closes its sides when it sees that the client has.
+            let deadline = ContinuousClock.now + .seconds(20)
+            while Self.descriptors() > before.descriptors, ContinuousClock.now < deadline {
+                try await Task.sleep(for: .milliseconds(5))
+            }
             #expect(Self.descriptors() <= before.descriptors)
         }
     }
