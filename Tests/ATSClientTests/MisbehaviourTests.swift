@@ -219,14 +219,7 @@ struct MisbehaviourTests {
 
     /// Sockets of this machine that are still connected to a port, or half closed by the other side.
     private static func sockets(to port: Int) -> Int {
-        let table = (try? String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8)) ?? ""
-        let digits = String(port, radix: 16, uppercase: true)
-        let remote = ":" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
-        return table.split(separator: "\n").filter { line in
-            let columns = line.split(separator: " ")
-            // 01 is established, 08 waits for this side to close.
-            return columns.count > 3 && columns[2].hasSuffix(remote) && ["01", "08"].contains(columns[3])
-        }.count
+        TCPTable().rows.filter { $0.remotePort == port && [1, 8].contains($0.state) }.count
     }
 
     private static func many(

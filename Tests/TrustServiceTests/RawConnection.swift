@@ -3,12 +3,15 @@
 
 import Foundation
 import Glibc
+import TestSupport
 
 /// A TCP connection to a port of this machine, written and read byte by byte.
 final class RawConnection {
     private let descriptor: Int32
+    private let port: Int
 
     init(port: Int) throws {
+        self.port = port
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -27,6 +30,17 @@ final class RawConnection {
     func send(_ text: String) {
         let bytes = Array(text.utf8)
         _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    }
+
+    /// Whether the other side has read everything that was sent: nothing waits in its socket.
+    var isRead: Bool {
+        var address = sockaddr_in()
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        _ = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
+        }
+        let mine = Int(UInt16(bigEndian: address.sin_port))
+        return TCPTable().rows.contains { $0.localPort == port && $0.remotePort == mine && $0.unread == 0 }
     }
 
     /// Whether the other side still waits: it has neither answered nor closed.
