@@ -102,7 +102,7 @@ import Testing
     @Test func aCancelledProbeEndsWhetherItIsConnectedOrNot() async throws {
         let full = try HeldPort(isListening: true)
         let address = try SocketAddress(ipAddress: "127.0.0.1", port: full.port)
-        let outcomes = await withTaskGroup(of: HandshakeOutcome.self) { group in
+        let outcomes = try await withThrowingTaskGroup(of: HandshakeOutcome.self) { group in
             for _ in 0..<4 {
                 group.addTask {
                     await ProbeFixtures.prober.probe(
@@ -113,8 +113,14 @@ import Testing
                     )
                 }
             }
+            let deadline = ContinuousClock.now + .seconds(20)
+            // 1 is established, 2 has asked and waits.
+            while TCPTable().rows.filter({ $0.remotePort == full.port && [1, 2].contains($0.state) }).count < 4 {
+                try #require(ContinuousClock.now < deadline, "the probes do not connect")
+                try await Task.sleep(for: .milliseconds(5))
+            }
             group.cancelAll()
-            return await group.reduce(into: []) { $0.append($1) }
+            return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(outcomes == Array(repeating: .connection(.closed), count: 4))
     }
