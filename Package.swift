@@ -13,7 +13,6 @@ let settings: [SwiftSetting] = [
 extension Target.Dependency {
     static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
     static let asn1 = product(name: "SwiftASN1", package: "swift-asn1")
-    static let configuration = product(name: "Configuration", package: "swift-configuration")
     static let crypto = product(name: "Crypto", package: "swift-crypto")
     static let cryptoExtras = product(name: "_CryptoExtras", package: "swift-crypto")
     static let grdb = product(name: "GRDB", package: "GRDB.swift")
@@ -26,6 +25,8 @@ extension Target.Dependency {
     static let metrics = product(name: "Metrics", package: "swift-metrics")
     static let nioConcurrency = product(name: "NIOConcurrencyHelpers", package: "swift-nio")
     static let nioCore = product(name: "NIOCore", package: "swift-nio")
+    static let nioEmbedded = product(name: "NIOEmbedded", package: "swift-nio")
+    static let nioHPACK = product(name: "NIOHPACK", package: "swift-nio-http2")
     static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
     static let nioHTTP2 = product(name: "NIOHTTP2", package: "swift-nio-http2")
     static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
@@ -78,7 +79,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
-        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -99,7 +99,7 @@ let package = Package(
 
         // Layer 1
         library("AppTransportSecurity", ["TLSFacts", "Findings"]),
-        library("ATSLint", ["AppTransportSecurity", "Findings"]),
+        library("ATSLint", ["AppTransportSecurity", "TLSFacts", "Findings"]),
         library("AppAttest", ["StrictCBOR", "Findings", .x509, .asn1, .crypto]),
         library("DeviceCheckBits"),
         library("TrustPolicy", ["Findings"]),
@@ -112,27 +112,32 @@ let package = Package(
             ["TLSFacts", "Findings", .nioCore, .nioPosix, .nioConcurrency, .crypto, .cryptoExtras, .x509, .asn1]
         ),
         library(
+            "ConnectionAdmission",
+            ["TLSFacts", "TLSProbe", .nioCore, .nioConcurrency, .logging]
+        ),
+        library(
             "ATSClient",
             [
-                "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .nioCore, .nioPosix, .nioConcurrency,
+                "AppTransportSecurity", "ConnectionAdmission", "TLSFacts", "TLSProbe", "Findings", .nioCore, .nioPosix,
+                .nioConcurrency,
                 .nioSSL,
-                .nioTLS, .nioHTTP1, .nioHTTP2, .httpTypes, .x509, .asn1, .lifecycle, .logging,
+                .nioTLS, .nioHPACK, .nioHTTP1, .nioHTTP2, .httpTypes, .lifecycle,
             ]
         ),
-        library("TrustStores", ["AppAttest", .crypto, .nioConcurrency]),
+        library("TrustStores", ["AppAttest", "Findings", .crypto]),
         library(
             "TrustStoresSQLite",
-            ["TrustStores", "AppAttest", .grdb, .grdbSQLite, .logging],
-            resources: [.embedInCode("Migrations/0001-first.sql")]
+            ["TrustStores", .grdb, .grdbSQLite],
+            resources: [.embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql")]
         ),
         .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         library(
             "TrustStoresPostgres",
             [
-                "TrustStores", "AppAttest", .nioConcurrency, .logging,
+                "TrustStores", "Findings",
                 .target(name: "CLibpq", condition: .when(traits: ["Postgres"])),
             ],
-            resources: [.embedInCode("Migrations/0001-first.sql")]
+            resources: [.embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql")]
         ),
         library(
             "AppleServices",
@@ -150,16 +155,28 @@ let package = Package(
         library(
             "TrustService",
             [
-                "TrustPolicy", "AppAttest", "DeviceCheckBits", "TrustStores", "AppleServices", "Findings", .hummingbird,
-                .jwt, .lifecycle, .logging, .metrics, .crypto, .nioConcurrency, .nioCore, .nioHTTP1, .httpTypes,
+                "TrustPolicy", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores", "AppleServices",
+                "Findings", "TLSFacts",
+                .hummingbird, .jwt, .lifecycle, .logging, .metrics, .crypto, .nioConcurrency, .nioCore, .nioHTTP1,
+                .httpTypes,
             ],
             resources: [.embedInCode("Service/openapi.yaml")]
         ),
-        library("DeviceSimulator", [.asn1, .x509, .crypto]),
+        library("DeviceSimulator", [.asn1, .crypto]),
         library(
             "AppleSimulator",
             [
                 "DeviceSimulator", "DeviceCheckBits", .hummingbird, .httpTypes, .nioCore, .lifecycle, .logging, .crypto,
+            ]
+        ),
+
+        library("SimulatedFleet", ["AppleServices", "DeviceSimulator", "Findings", .crypto]),
+        library(
+            "Demonstration",
+            [
+                "ATSDiagnostics", "AppTransportSecurity", "TLSProbe", "Findings", "AppleServices", "AppleSimulator",
+                "SimulatedFleet", "TrustService", "TrustStores", "TrustStoresSQLite", .crypto, .cryptoExtras, .asn1,
+                .x509, .nioCore, .nioPosix, .nioHTTP1, .nioSSL, .logging, .lifecycle,
             ]
         ),
 
@@ -171,16 +188,15 @@ let package = Package(
                 "TrustPolicy",
                 "AppBundles", "TLSProbe", "ATSClient", "TrustStores", "TrustStoresSQLite", "AppleServices",
                 .target(name: "TrustStoresPostgres", condition: .when(traits: ["Postgres"])),
-                "ATSDiagnostics", "TrustService", "DeviceSimulator", "AppleSimulator",
-                .argumentParser, .configuration, .crypto, .cryptoExtras, .logging, .lifecycle, .unixSignals, .x509,
-                .asn1,
-                .nioCore, .nioPosix, .nioHTTP1, .nioSSL,
+                "ATSDiagnostics", "TrustService", "DeviceSimulator", "AppleSimulator", "SimulatedFleet",
+                "Demonstration",
+                .argumentParser, .crypto, .httpTypes, .logging, .lifecycle, .unixSignals, .nioCore,
             ],
             swiftSettings: settings
         ),
 
         // Tests
-        .target(name: "TestSupport", path: "Tests/Support", swiftSettings: settings),
+        .target(name: "TestSupport", dependencies: [.crypto], path: "Tests/Support", swiftSettings: settings),
         .target(name: "AppSide", dependencies: [.crypto], path: "Examples/app-side", swiftSettings: settings),
         tests(of: "TLSFacts"),
         tests(of: "Findings"),
@@ -192,11 +208,13 @@ let package = Package(
         tests(of: "TrustPolicy", ["Findings"]),
         tests(of: "AppBundles", ["AppTransportSecurity"]),
         tests(of: "TLSProbe", ["TLSFacts", "Findings", .crypto, .nioConcurrency, .nioCore, .nioPosix]),
+        tests(of: "ConnectionAdmission", ["TLSFacts", .nioCore, .nioEmbedded, .nioPosix, .nioConcurrency]),
         tests(
             of: "ATSClient",
             [
-                "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .httpTypes, .nioCore, .nioPosix, .nioHTTP1,
-                .nioConcurrency, .lifecycle, .logging,
+                "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .httpTypes, .nioCore, .nioEmbedded,
+                .nioPosix,
+                .nioHPACK, .nioHTTP1, .nioHTTP2, .nioConcurrency, .lifecycle, .logging,
             ]
         ),
         tests(of: "TrustStores", ["AppAttest", "DeviceSimulator", "TrustStoresSQLite", "TrustStoresPostgres"]),
@@ -205,9 +223,9 @@ let package = Package(
         tests(
             of: "TrustService",
             [
-                "AppSide", "DeviceSimulator", "AppleSimulator", "AppAttest", "AppleServices", "Findings",
-                "TrustStores", "TrustStoresSQLite", "TrustStoresPostgres", .jwt, .crypto, .lifecycle, .logging,
-                .metrics, .nioConcurrency,
+                "AppSide", "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest", "AppleServices",
+                "Findings", "StrictCBOR", "TLSFacts", "TrustStores", "TrustStoresSQLite", "TrustStoresPostgres", .jwt,
+                .crypto, .lifecycle, .logging, .metrics, .nioConcurrency, .nioCore, .nioHTTP1,
             ]
         ),
         tests(of: "DeviceSimulator", ["AppAttest", .crypto]),
@@ -215,6 +233,8 @@ let package = Package(
             of: "AppleSimulator",
             ["DeviceSimulator", "AppleServices", "DeviceCheckBits", "AppAttest", .jwt, .crypto, .logging]
         ),
+        tests(of: "SimulatedFleet", ["AppleServices"]),
+        tests(of: "Demonstration"),
         // What a client of each product sees: this target has no access to what is not public.
         .testTarget(
             name: "WalkthroughTests",

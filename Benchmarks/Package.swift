@@ -39,6 +39,7 @@ let package = Package(
             ]
         ),
         .executableTarget(name: "lint-bench", dependencies: ["BenchReport"]),
+        .executableTarget(name: "body-bench", dependencies: ["BenchReport"]),
         // Keys and challenges that a store takes, because simulated devices attested them.
         .target(
             name: "TrustMaterial",

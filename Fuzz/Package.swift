@@ -10,7 +10,10 @@ import PackageDescription
 let package = Package(
     name: "sealward-fuzz",
     platforms: [.macOS(.v15)],
-    dependencies: [.package(name: "sealward", path: "..")],
+    dependencies: [
+        .package(name: "sealward", path: ".."),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    ],
     targets: [
         .target(name: "FuzzDriver"),
         .executableTarget(
@@ -30,6 +33,14 @@ let package = Package(
             dependencies: ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
         ),
         .executableTarget(
+            name: "fuzz-ocsp",
+            dependencies: ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
+        ),
+        .executableTarget(
+            name: "fuzz-ct-list",
+            dependencies: ["FuzzDriver", .product(name: "AppTransportSecurity", package: "sealward")]
+        ),
+        .executableTarget(
             name: "fuzz-archive",
             dependencies: ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
         ),
@@ -37,7 +48,33 @@ let package = Package(
             name: "fuzz-executable",
             dependencies: ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
         ),
+        .executableTarget(
+            name: "fuzz-project",
+            dependencies: ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+        ),
+        .executableTarget(
+            name: "fuzz-json",
+            dependencies: ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+        ),
+        .executableTarget(
+            name: "fuzz-report",
+            dependencies: ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+        ),
         .executableTarget(name: "fuzz-plist", dependencies: [.product(name: "ATSLint", package: "sealward")]),
+        .executableTarget(
+            name: "fuzz-configuration",
+            dependencies: [
+                "FuzzDriver", .product(name: "TrustService", package: "sealward"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .executableTarget(
+            name: "fuzz-request",
+            dependencies: [
+                "FuzzDriver", .product(name: "TrustService", package: "sealward"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
         .executableTarget(name: "every-bit", dependencies: [.product(name: "AppAttest", package: "sealward")]),
     ]
 )

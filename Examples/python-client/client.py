@@ -32,7 +32,7 @@ def digest(data):
     return base64.b64encode(hashlib.sha256(data).digest()).decode()
 
 
-def main(service, apple, app, app_id):
+def main(service, apple, app, app_id, use="many"):
     api, phone = f"{service}/v1/apps/{app}", f"{apple}/device/v1/devices"
     device = expect(201, "phone", post(phone, {"os": "27.0"}))["device"]
     key = expect(201, "key", post(f"{phone}/{device}/keys", {"app": app_id}))["keyId"]
@@ -53,8 +53,9 @@ def main(service, apple, app, app_id):
     order = signed({"order": 1})
     expect(200, "assertion", post(f"{api}/assertions", order))
     expect(409, "replay", post(f"{api}/assertions", order))
-    print(expect(200, "token", post(f"{api}/tokens", signed({"order": 2})))["token"])
+    wish = {**signed({"order": 2}), "singleUse": use == "single"}
+    print(expect(200, "token", post(f"{api}/tokens", wish))["token"])
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:]) if len(sys.argv) == 5 else sys.exit(__doc__)
+    main(*sys.argv[1:]) if len(sys.argv) in (5, 6) else sys.exit(__doc__)

@@ -1,4 +1,5 @@
 // Checks a token of the trust service: `node check-token.mjs JWKS-URL ISSUER AUDIENCE APP-ID < token`. Needs nothing but Node 18.
+// Offline: a key that was revoked passes until its token expires. Ask /v1/authorize where that is too long.
 import { createPublicKey, verify } from "node:crypto";
 import { readFileSync } from "node:fs";
 
@@ -14,6 +15,8 @@ export function check(token, { keys }, issuer, audience, app, now = Date.now() /
   const claims = read(body);
   if (!(claims.exp > now)) throw new Error("expired");
   if (claims.iss !== issuer || ![].concat(claims.aud).includes(audience) || claims.sub !== app) throw new Error("a token for somebody else");
+  // Only the service knows whether a single-use token is used for the first time: consume it there (POST /v1/tokens/consume).
+  if (claims.singleUse) throw new Error("a single-use token");
   return claims;
 }
 

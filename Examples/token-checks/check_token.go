@@ -1,4 +1,5 @@
 // Checks a token of the trust service: `go run check_token.go JWKS-URL ISSUER AUDIENCE APP-ID < token`. Needs the standard library only.
+// Offline: a key that was revoked passes until its token expires. Ask /v1/authorize where that is too long.
 package main
 
 import (
@@ -49,6 +50,10 @@ func check(token string, set keySet, issuer, audience, app string, now time.Time
 		audiences := fmt.Sprint(body["aud"])
 		if int64(expires) <= now.Unix() || body["iss"] != issuer || body["sub"] != app || (audiences != audience && audiences != "["+audience+"]") {
 			return nil, errors.New("expired, or a token for somebody else")
+		}
+		// Only the service knows whether a single-use token is used for the first time: consume it there (POST /v1/tokens/consume).
+		if body["singleUse"] == true {
+			return nil, errors.New("a single-use token")
 		}
 		return body, nil
 	}

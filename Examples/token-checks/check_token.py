@@ -1,4 +1,7 @@
-"""Checks a token of the trust service: `python check_token.py JWKS-URL ISSUER AUDIENCE APP-ID < token`. Needs PyJWT[crypto]."""
+"""Checks a token of the trust service: `python check_token.py JWKS-URL ISSUER AUDIENCE APP-ID < token`. Needs PyJWT[crypto].
+
+Offline: a key that was revoked passes until its token expires. Ask /v1/authorize where that is too long.
+"""
 import sys
 
 import jwt
@@ -10,6 +13,9 @@ def check(token: str, jwks_url: str, issuer: str, audience: str, app: str) -> di
                         options={"require": ["exp", "iat", "jti", "sub", "key", "tier", "env"]})
     if claims["sub"] != app:
         raise jwt.InvalidTokenError("a token of another app")
+    # Only the service knows whether a single-use token is used for the first time: consume it there (POST /v1/tokens/consume).
+    if claims.get("singleUse"):
+        raise jwt.InvalidTokenError("a single-use token")
     return claims
 
 

@@ -67,6 +67,7 @@ public final class ATSClient: Sendable {
             limit: configuration.connectionsPerHost,
             streamLimit: configuration.streamsPerConnection,
             keepAlive: TimeAmount(configuration.keepAlive),
+            restingLimit: configuration.restingLimit,
             loop: configuration.eventLoopGroup.any()
         ) { key, deadline in
             try await ATSClient.open(key, policy, connector, configuration, deadline)
@@ -127,8 +128,14 @@ public final class ATSClient: Sendable {
         }
         var key = PoolKey(isSecure: url.isSecure, host: url.host, port: url.effectivePort)
         key.excludesPrivate = load.cameFromPublic && !configuration.mayRedirectToPrivateAddresses
+        let head: HTTPRequestHead
+        do {
+            head = try load.wireHead(url)
+        } catch {
+            throw load.failed(LoadFaults.unframed(error, url: url))
+        }
         let wire = WireRequest(
-            head: load.wireHead(url),
+            head: head,
             body: load.body.content,
             deadline: deadline,
             idleTimeout: configuration.idleTimeout.map { TimeAmount($0) },
@@ -188,6 +195,7 @@ public final class ATSClient: Sendable {
                 judgement: made.judgement,
                 wouldRefuse: report,
                 link: link,
+                peerKind: made.peerKind,
                 keepAlive: keepAlive
             )
         }

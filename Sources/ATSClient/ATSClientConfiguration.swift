@@ -40,8 +40,8 @@ extension ATSClient {
         public var isMonitoring = false
         /// A body that only the end of the connection ends is complete even if TLS was not closed properly, as URLSession has it.
         public var toleratesUncleanClose = false
-        /// Whether addresses of private networks may be reached by a redirect from a public server.
-        public var mayRedirectToPrivateAddresses = true
+        /// Whether a redirect from a public server may lead to loopback, metadata, and other addresses that are not public.
+        public var mayRedirectToPrivateAddresses = false
         /// The app's own code that may accept a certificate which trust evaluation refused. It is asked only where the dictionary permits
         /// insecure loads for the host.
         public var acceptsUntrusted: (@Sendable (ServerChallenge) async -> Bool)?
@@ -53,6 +53,12 @@ extension ATSClient {
         public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
         /// Before all other overrides: where one host and port is known to be.
         package var pinnedAddress: AddressOverride?
+        /// What kind of address a server has.
+        package var kind: @Sendable (SocketAddress) -> AddressKind = { AddressKind($0) }
+        /// Unused connections to all hosts together; beyond that a connection that becomes free is closed.
+        package var restingLimit = 256
+        /// Addresses of one host that are tried at the same time.
+        package var parallelAttempts = 16
         /// Why an address must not be connected to at all; nil where it may.
         package var forbids: @Sendable (SocketAddress) -> String? = { _ in nil }
         /// For Certificate Transparency; nil leaves that rule a note.

@@ -52,8 +52,8 @@ public struct ATSLoadError: Error, Sendable, CustomStringConvertible {
     public var description: String {
         let stream = error.streamCode.map { ", stream code \($0)" } ?? ""
         let reasons = causes.map(\.description).joined(separator: "; ")
-        let mends = remedies.map(\.description).joined(separator: " ")
-        return "\(url): \(error.domain) \(error.code)\(stream): \(reasons)" + (mends.isEmpty ? "" : ". \(mends)")
+        let fixes = remedies.map(\.description).joined(separator: " ")
+        return "\(url): \(error.domain) \(error.code)\(stream): \(reasons)" + (fixes.isEmpty ? "" : ". \(fixes)")
     }
 }
 

@@ -7,6 +7,8 @@ import Foundation
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
+import TLSFacts
+import TLSProbe
 
 /// One load on its way through redirects: the request as it is now, and where it has been.
 struct Load {
@@ -18,7 +20,7 @@ struct Load {
     private(set) var cameFromPublic = false
     var wouldRefuse: [ATSLoadError] = []
     /// The requests before the present one.
-    private var seen: Set<String> = []
+    private var seen: Set<UTF8Key> = []
 
     init(_ request: HTTPRequest, _ body: RequestBody) {
         self.request = request
@@ -42,7 +44,9 @@ struct Load {
 
     // MARK: The request on the wire
 
-    func wireHead(_ url: LoadURL) -> HTTPRequestHead {
+    /// - Throws: ``RequestFraming/Impossible``.
+    func wireHead(_ url: LoadURL) throws(RequestFraming.Impossible) -> HTTPRequestHead {
+        let framing = try RequestFraming(request.method, body.content)
         var fields = HTTPHeaders()
         fields.reserveCapacity(request.headerFields.count + 4)
         let isDefault = url.port == nil || url.port == (url.isSecure ? 443 : 80)
@@ -52,19 +56,7 @@ struct Load {
         }
         if request.headerFields[.userAgent] == nil { fields.add(name: "user-agent", value: "sealward") }
         if request.headerFields[.accept] == nil { fields.add(name: "accept", value: "*/*") }
-        switch body.content {
-        case .empty:
-            if [.post, .put, .patch].contains(request.method) {
-                fields.replaceOrAdd(name: "content-length", value: "0")
-            }
-        case .bytes(let bytes): fields.replaceOrAdd(name: "content-length", value: String(bytes.readableBytes))
-        case .stream(let length, _):
-            if let length {
-                fields.replaceOrAdd(name: "content-length", value: String(length))
-            } else {
-                fields.remove(name: "content-length")
-            }
-        }
+        framing.apply(to: &fields)
         return HTTPRequestHead(
             version: .http1_1,
             method: HTTPMethod(rawValue: request.method.rawValue),
@@ -100,7 +92,8 @@ struct Load {
         else { return nil }
         var ended = self
         ended.hops.append(Hop(url: url, status: status, location: location))
-        guard let base = URL(string: url), let target = URL(string: location, relativeTo: base)?.absoluteURL,
+        guard location.utf8.count <= Load.locationLimit, let base = URL(string: url),
+            let target = URL(string: location, relativeTo: base)?.absoluteURL,
             let scheme = target.scheme?.lowercased()
         else { return .failure(ended.failed(LoadFaults.redirect(.unusable, from: url, to: location))) }
         guard scheme == "http" || scheme == "https", target.host() != nil else {
@@ -112,10 +105,10 @@ struct Load {
             return .failure(ended.failed(LoadFaults.redirect(.body, from: url, to: location)))
         }
         var text = target.absoluteString
-        if let fragment = text.firstIndex(of: "#") { text = String(text[..<fragment]) }
+        if let fragment = text.utf8.firstIndex(of: UInt8(ascii: "#")) { text = String(text[..<fragment]) }
         let method = rewrites ? HTTPRequest.Method.get : request.method
         let next = "\(method.rawValue) \(text)"
-        if seen.contains(next) || next == visit {
+        if seen.contains(UTF8Key(next)) || next.hasSameBytes(as: visit) {
             return .failure(ended.failed(LoadFaults.redirect(.loop, from: url, to: text)))
         }
         if hops.count >= limit {
@@ -126,7 +119,7 @@ struct Load {
                 hop: Hop(url: url, status: status, location: location),
                 url: text,
                 becomesGet: rewrites,
-                peerIsPublic: answer.connection.peerIsPublic
+                peerIsPublic: answer.connection.peerKind == .global
             )
         )
     }
@@ -141,7 +134,7 @@ struct Load {
 
     /// Becomes the next request. Credentials and cookies stay with their origin.
     mutating func follow(_ redirect: Redirect) throws {
-        seen.insert(visit)
+        seen.insert(UTF8Key(visit))
         if Load.origin(url) != Load.origin(redirect.url) {
             for name in Load.credentials { request.headerFields[name] = nil }
         }
@@ -157,14 +150,17 @@ struct Load {
         url = redirect.url
     }
 
+    /// Bytes of a Location: the most that a URL may have.
+    private static let locationLimit = 8192
+
     private static let credentials =
         [
             HTTPField.Name.authorization, .proxyAuthorization, .cookie, .wwwAuthenticate,
         ] + ["cookie2", "x-api-key", "x-auth-token"].compactMap { HTTPField.Name($0) }
 
     /// Scheme, host and port.
-    private static func origin(_ text: String) -> String? {
-        (try? LoadURL(text)).map { "\($0.scheme)://\($0.host):\($0.effectivePort)" }
+    private static func origin(_ text: String) -> UTF8Key? {
+        (try? LoadURL(text)).map { UTF8Key("\($0.scheme)://\($0.host):\($0.effectivePort)") }
     }
 }
 
@@ -212,13 +208,5 @@ struct Answer {
             notes: notes,
             wouldRefuse: load.wouldRefuse
         )
-    }
-}
-
-extension HTTPConnection {
-    /// Whether the server's address is one of the internet.
-    var peerIsPublic: Bool {
-        guard let address = channel.remoteAddress?.ipAddress.flatMap({ IPAddress($0) }) else { return false }
-        return !AddressKind(address).isPrivate
     }
 }

@@ -34,6 +34,16 @@ enum LoadFaults {
         )
     }
 
+    /// The request has no form in HTTP.
+    static func unframed(_ impossible: RequestFraming.Impossible, url: LoadURL) -> ATSLoadError {
+        ATSLoadError(
+            .refused,
+            error: URLLoadError(code: -1002, message: "unsupported URL"),
+            causes: [Cause("ats.http.request-body", "The request cannot be sent: \(impossible.reason).")],
+            url: url.text
+        )
+    }
+
     /// The policy's versions and the suites that this TLS library has leave nothing.
     static func nothingToOffer(url: LoadURL) -> ATSLoadError {
         ATSLoadError(
@@ -66,7 +76,12 @@ enum LoadFaults {
             ATSLoadError(
                 .noAnswer,
                 error: URLLoadError(code: -1, message: "unknown error"),
-                causes: [Cause("ats.http.no-answer", "The load failed: \(String(describing: error).prefix(200)).")],
+                causes: [
+                    Cause(
+                        "ats.http.no-answer",
+                        "The load failed: \(String(describing: error).terminalSafe(limit: 200))."
+                    )
+                ],
                 url: url.text
             )
         }
@@ -177,7 +192,7 @@ enum LoadFaults {
             let outcome = HandshakeOutcome.alert(level: 2, description: description)
             return translate(ConnectFailure(outcome: outcome), url: url, requirements: requirements, widest: nil)
         case .requestBody(let what):
-            let sentence = "The body of the request could not be read: \(what.prefix(200))."
+            let sentence = "The body of the request could not be sent: \(what)."
             return noAnswer(
                 "ats.http.request-body",
                 URLLoadError(code: -1021, message: "request body stream exhausted"),
@@ -212,7 +227,7 @@ enum LoadFaults {
     }
 
     static func redirect(_ fault: RedirectFault, from url: String, to target: String) -> ATSLoadError {
-        let shown = String(target.prefix(200))
+        let shown = target.terminalSafe(limit: 200)
         switch fault {
         case .unusable:
             return refusal(

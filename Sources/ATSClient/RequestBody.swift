@@ -26,7 +26,8 @@ public struct RequestBody: Sendable {
 
     /// A body that is made while it is sent. It cannot be sent twice, so a 307 or 308 redirect ends the load.
     ///
-    /// - Parameter length: the exact number of bytes, where it is known; otherwise the body is sent in chunks.
+    /// - Parameter length: the exact number of bytes, where it is known; otherwise the body is sent in chunks. A body that turns out shorter or
+    ///   longer ends the load with code `ats.http.request-body`.
     public static func stream<Parts: AsyncSequence & Sendable>(_ parts: Parts, length: Int? = nil) -> RequestBody
     where Parts.Element == ByteBuffer {
         RequestBody(

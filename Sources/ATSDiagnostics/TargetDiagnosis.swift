@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppTransportSecurity
-public import Findings
+package import AppTransportSecurity
+import Findings
 package import Foundation
 import TLSFacts
 
@@ -18,49 +18,22 @@ package protocol ServerProbing: Sendable {
 
     /// Whether an address is one of a private network or of this machine.
     func isPrivate(_ address: String) -> Bool
+
+    /// The addresses of a host that no hello is sent to; empty if it has none.
+    func addresses(of endpoint: Endpoint) async -> [String]
 }
 
 /// What makes the one real load.
 package protocol TargetLoading: Sendable {
     /// Loads a URL under a dictionary, following redirects as far as the dictionary lets.
-    func load(_ url: LoadURL, dictionary: PropertyListValue, profile: OSProfile, address: String?) async -> LoadTrace
-}
-
-/// A server to check.
-public struct CheckTarget: Sendable, Hashable {
-    /// Always `https`.
-    public let url: LoadURL
-    /// Set where one of several addresses is meant.
-    public var address: String?
-
-    /// Reads a host, `host:port` or a URL; `http` becomes `https`, as nscurl has it.
-    ///
-    /// - Throws: `MalformedInput` with code `malformed.url`.
-    public init(_ text: String) throws(MalformedInput) {
-        var full = text
-        if !text.contains("://") {
-            let colons = text.prefix { $0 != "/" }.filter { $0 == ":" }.count
-            full = "https://" + (colons > 1 && !text.hasPrefix("[") ? "[\(text)]" : text)
-        }
-        let given = try LoadURL(full)
-        let isCleartext = given.scheme == "http" || given.scheme == "ws"
-        let port = given.port ?? 443
-        url = try LoadURL(
-            "https://\(given.bracketedHost):\(isCleartext && port == 80 ? 443 : port)\(given.pathAndQuery)"
-        )
-        let shown = given.text.drop { $0 != ":" }
-        displayURL = "https" + shown
-    }
-
-    /// The URL as nscurl shows it: as given, with `https`.
-    public let displayURL: String
+    func load(_ url: LoadURL, dictionary: ATSDictionary, profile: OSProfile, address: String?) async -> LoadTrace
 }
 
 /// Checks one target: hellos, judgement, one load, judgement of every place that the load came to.
 package struct TargetDiagnosis: Sendable {
     package let profile: OSProfile
     /// The app's NSAppTransportSecurity dictionary, judged as one more configuration.
-    package let appDictionary: PropertyListValue?
+    package let appDictionary: ATSDictionary?
     package let probing: any ServerProbing
     /// Nil for `--no-http`.
     package let loading: (any TargetLoading)?
@@ -68,11 +41,10 @@ package struct TargetDiagnosis: Sendable {
     package let allowsPrivate: Bool
     package let instant: Date
     package let logs: CTLogList?
-    private let decisions: DecisionMemory
 
     package init(
         profile: OSProfile,
-        appDictionary: PropertyListValue? = nil,
+        appDictionary: ATSDictionary? = nil,
         probing: any ServerProbing,
         loading: (any TargetLoading)? = nil,
         allowsPrivate: Bool = false,
@@ -86,7 +58,6 @@ package struct TargetDiagnosis: Sendable {
         self.allowsPrivate = allowsPrivate
         self.instant = instant
         self.logs = logs
-        decisions = DecisionMemory(profile: profile)
     }
 
     /// - Parameter clock: measures how long the check took; it decides nothing.
@@ -94,7 +65,17 @@ package struct TargetDiagnosis: Sendable {
         let start = clock.now
         let configurations = configurations(of: target)
         let judge = await evidence(of: target, configurations)
-        return report(of: target, judge: judge, configurations, elapsed: clock.now - start)
+        let secure = await secureResult(of: target, configurations)
+        return report(of: target, judge: judge, secure: secure, configurations, elapsed: clock.now - start)
+    }
+
+    /// How the same host would load over https by default; nil for a target that is secure already.
+    private func secureResult(
+        of target: CheckTarget,
+        _ configurations: [DiagnosticConfiguration]
+    ) async -> ConfigurationResult? {
+        guard let secured = target.secured, let defaults = configurations.first else { return nil }
+        return await evidence(of: secured, [defaults]).judge(defaults)
     }
 
     /// Everything that the network tells about a target.
@@ -107,16 +88,23 @@ package struct TargetDiagnosis: Sendable {
         _ configurations: [DiagnosticConfiguration]
     ) async -> ConfigurationJudge {
         let endpoint = Endpoint(target.url)
-        let dictionaries = configurations.filter { !$0.isAppDictionary }.map(\.ats)
-        let known = await probing.evidence(
-            of: endpoint,
-            offers: decisions.offers(for: target.url, configurations: dictionaries, app: appDictionary),
-            address: target.address,
-            allowsPrivate: true
-        )
+        let known: HostEvidence
+        if target.url.isSecure {
+            known = await probing.evidence(
+                of: endpoint,
+                offers: offers(configurations, for: target.url),
+                address: target.address,
+                allowsPrivate: true
+            )
+        } else {
+            // No hello: the load goes over TCP alone, if the policy lets it.
+            let address: String? =
+                if let given = target.address { given } else { await probing.addresses(of: endpoint).first }
+            known = HostEvidence(address: address)
+        }
         var judge = ConfigurationJudge(
             target: target.url,
-            decisions: decisions,
+            profile: profile,
             evidence: [endpoint: known],
             instant: instant,
             logs: logs
@@ -132,16 +120,22 @@ package struct TargetDiagnosis: Sendable {
         for place in trace.places.dropFirst() where place.isSecure && judge.evidence[Endpoint(place)] == nil {
             judge.evidence[Endpoint(place)] = await probing.evidence(
                 of: Endpoint(place),
-                offers: decisions.distinctOffers(
-                    configurations.map(\.ats) + ExceptionCandidates.dictionaries(host: place.host),
-                    place
-                ),
+                offers: offers(configurations, for: place),
                 address: nil,
                 allowsPrivate: allowsPrivate || known.address.map(probing.isPrivate) == true
             )
         }
         judge.trace = trace
         return judge
+    }
+
+    /// Every offer that the configurations and the search for the smallest exception need, the default one's first.
+    private func offers(_ configurations: [DiagnosticConfiguration], for place: LoadURL) -> [Offer] {
+        Offer.distinct(
+            configurations.map(\.dictionary) + ExceptionLadder.dictionaries(host: place.host),
+            profile,
+            place
+        )
     }
 
     package func configurations(of target: CheckTarget) -> [DiagnosticConfiguration] {
@@ -152,13 +146,14 @@ package struct TargetDiagnosis: Sendable {
     private func report(
         of target: CheckTarget,
         judge: ConfigurationJudge,
+        secure: ConfigurationResult?,
         _ configurations: [DiagnosticConfiguration],
         elapsed: Duration
     ) -> TargetReport {
         let endpoint = Endpoint(target.url)
         let known = judge.evidence[endpoint] ?? HostEvidence()
         let results = configurations.map(judge.judge)
-        let defaults = decisions.decision(.dictionary([:]), target.url).offer
+        let defaults = PlaceDecision(ATSDictionary(), profile, target.url).offer
         var facts: ConnectionFacts?
         if case .negotiated(let observation)? = known.outcomes[defaults] { facts = known.facts(of: observation) }
         let isWider = facts == nil && known.widest != nil
@@ -168,6 +163,7 @@ package struct TargetDiagnosis: Sendable {
             port: target.url.effectivePort,
             address: known.address,
             results: results,
+            secure: secure,
             smallestException: judge.smallestException(),
             facts: facts ?? known.widest?.facts,
             factsAreOfWiderHello: isWider,
@@ -182,10 +178,10 @@ package struct TargetDiagnosis: Sendable {
     private func widestPassing(
         _ configurations: [DiagnosticConfiguration],
         _ judge: ConfigurationJudge
-    ) -> PropertyListValue? {
-        let all = PropertyListValue.dictionary([ATSKey.arbitraryLoads: .boolean(true)])
+    ) -> ATSDictionary? {
+        let all = ATSDictionary.allowingEverything
         // The target itself is judged at each place, so the widest dictionary is right for all but servers that dislike wide hellos.
         if judge.judge(dictionary: all).result == .pass { return all }
-        return configurations.last { judge.judge($0).result == .pass }?.ats
+        return configurations.last { judge.judge($0).result == .pass }?.dictionary
     }
 }

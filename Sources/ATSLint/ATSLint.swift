@@ -83,7 +83,8 @@ public struct LintSubject: Sendable {
         self.origin = origin
         self.path = path
         self.document = document
-        self.bundle = bundle ?? document.root["CFBundleIdentifier"]?.string
+        // Apple takes 155 characters; whoever writes more finds the beginning in the report.
+        self.bundle = bundle ?? document.root["CFBundleIdentifier"]?.string?.prefix(bytes: 255)
         self.minimumOS = minimumOS ?? MinimumSystem(infoPlist: document.root)
         self.role = role == .unknown ? Role(infoPlist: document.root) : role
         self.app = app
@@ -116,14 +117,23 @@ public struct LintResult: Sendable {
     public let findings: [LintFinding]
     /// The keys for which App Review asks for a justification, in the order of the file, each once.
     public let reviewTriggers: [String]
+    /// How many more findings there are than are listed.
+    public let omitted: Int
+
+    init(subject: LintSubject, findings: [LintFinding], reviewTriggers: [String], omitted: Int = 0) {
+        self.subject = subject
+        self.findings = findings
+        self.reviewTriggers = reviewTriggers
+        self.omitted = omitted
+    }
 }
 
-/// A finding with the mends that the linter can try.
+/// A finding with the edits that the linter can try.
 public struct LintFinding: Sendable {
     /// What a report shows.
     public let finding: Finding
     /// The key for which App Review asks for a justification because of this finding.
     public let reviewTrigger: String?
-    /// Mends in the order of preference; each leaves the rest of the file untouched.
-    package let mends: [Mend]
+    /// Fixes in the order of preference; each leaves the rest of the file untouched.
+    package let edits: [TextEdit]
 }

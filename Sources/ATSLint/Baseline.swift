@@ -2,15 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Findings
-import Foundation
 
 /// Findings that are known and tolerated, so that only new ones fail a run. It is a ratchet: it can lose entries, never gain any.
 public struct Baseline: Sendable, Equatable {
     /// One kind of finding at one key path, with how often it is tolerated.
-    struct Entry: Hashable, Sendable {
-        let path: String
-        let rule: String
-        let keyPath: String
+    struct Entry: Hashable, Comparable, Sendable {
+        let path: UTF8Key
+        let rule: UTF8Key
+        let keyPath: UTF8Key
+
+        init(path: String, rule: String, keyPath: String) {
+            self.path = UTF8Key(path)
+            self.rule = UTF8Key(rule)
+            self.keyPath = UTF8Key(keyPath)
+        }
+
+        static func < (left: Entry, right: Entry) -> Bool {
+            (left.path, left.rule, left.keyPath) < (right.path, right.rule, right.keyPath)
+        }
     }
 
     private(set) var entries: [Entry: Int]
@@ -43,23 +52,26 @@ public struct Baseline: Sendable, Equatable {
                 kept[entry, default: 0] += 1
                 return false
             }
-            return LintResult(subject: result.subject, findings: findings, reviewTriggers: result.reviewTriggers)
+            return LintResult(
+                subject: result.subject,
+                findings: findings,
+                reviewTriggers: result.reviewTriggers,
+                omitted: result.omitted
+            )
         }
         return (new, budget.values.reduce(0, +), Baseline(entries: kept))
     }
 
     /// The file form, sorted, so that a change of it is easy to read.
     public func json() -> JSONValue {
-        let sorted = entries.sorted {
-            ($0.key.path, $0.key.rule, $0.key.keyPath) < ($1.key.path, $1.key.rule, $1.key.keyPath)
-        }
+        let sorted = entries.sorted { $0.key < $1.key }
         return [
             "schema": "sealward.ats-baseline/1",
             "findings": .array(
                 sorted.map { entry, count in
                     [
-                        "path": .string(entry.path), "rule": .string(entry.rule), "keyPath": .string(entry.keyPath),
-                        "count": .integer(count),
+                        "path": .string(entry.path.text), "rule": .string(entry.rule.text),
+                        "keyPath": .string(entry.keyPath.text), "count": .integer(count),
                     ]
                 }
             ),
@@ -70,28 +82,21 @@ public struct Baseline: Sendable, Equatable {
     ///
     /// - Throws: `MalformedInput` with code `malformed.baseline`.
     public init(json bytes: [UInt8]) throws(MalformedInput) {
-        let document = try Document.read(
+        let document = try SchemaDocument(
             bytes,
+            schema: "sealward.ats-baseline/1",
             code: "malformed.baseline",
             otherwise: "is no baseline of sealward; delete it and write it anew with --update-baseline"
         )
-        entries = Dictionary(
-            document.findings.map {
-                (Entry(path: $0.path, rule: $0.rule, keyPath: $0.keyPath), min(max(0, $0.count), 1_000_000))
-            },
-            uniquingKeysWith: { $0 + $1 }
-        )
-    }
-
-    private struct Document: SchemaDocument {
-        static let expectedSchema = "sealward.ats-baseline/1"
-        let schema: String
-        let findings: [Line]
-        struct Line: Decodable {
-            let path: String
-            let rule: String
-            let keyPath: String
-            let count: Int
+        guard let findings = document["findings"]?.elements else { throw document.fault }
+        entries = [:]
+        for finding in findings {
+            guard let path = finding.member("path")?.text, let rule = finding.member("rule")?.text,
+                let keyPath = finding.member("keyPath")?.text, case .integer(let count)? = finding.member("count")
+            else { throw document.fault }
+            let entry = Entry(path: path, rule: rule, keyPath: keyPath)
+            // Two sums of a million for each of a million entries still fit.
+            entries[entry, default: 0] += min(max(0, count), 1_000_000)
         }
     }
 }

@@ -2,33 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Findings
-import Foundation
 
 /// What `sealward ats check --format json` measured about servers, as facts for a justification.
 public struct CheckEvidence: Sendable {
-    struct Target: Decodable, Sendable {
+    struct Target: Sendable {
         let target: String
         let host: String
         let port: Int?
         let tests: [Test]
     }
 
-    struct Test: Decodable, Sendable {
+    struct Test: Sendable {
         let name: String
         let result: String
         let because: [Reason]
     }
 
-    struct Reason: Decodable, Sendable {
+    struct Reason: Sendable {
         let code: String
         let message: String
-    }
-
-    private struct Document: SchemaDocument {
-        static let expectedSchema = "sealward.ats-check/1"
-        let schema: String
-        let os: String
-        let targets: [Target]
     }
 
     let os: String
@@ -38,17 +30,60 @@ public struct CheckEvidence: Sendable {
     ///
     /// - Throws: `MalformedInput` with code `malformed.check-report`.
     public init(json bytes: [UInt8]) throws(MalformedInput) {
-        let document = try Document.read(
+        let reason = "is no report of 'sealward ats check --format json'"
+        let document = try SchemaDocument(
             bytes,
+            schema: "sealward.ats-check/1",
             code: "malformed.check-report",
-            otherwise: "is no report of 'sealward ats check --format json'"
+            otherwise: reason
         )
-        os = document.os
-        targets = document.targets
+        guard let os = document["os"]?.text, let list = document["targets"]?.elements else { throw document.fault }
+        self.os = os
+        targets = try list.map { value throws(MalformedInput) in
+            guard let target = Target(value) else { throw document.fault }
+            return target
+        }
     }
 
     /// The targets that a key of NSExceptionDomains covers.
     func targets(of host: String, subdomains: Bool) -> [Target] {
-        targets.filter { $0.host == host || subdomains && $0.host.hasSuffix("." + host) }
+        let parent = ("." + host).utf8
+        return targets.filter {
+            $0.host.hasSameBytes(as: host) || subdomains && $0.host.utf8.suffix(parent.count).elementsEqual(parent)
+        }
+    }
+}
+
+extension CheckEvidence.Target {
+    fileprivate init?(_ value: JSONValue) {
+        guard let target = value.member("target")?.text, let host = value.member("host")?.text,
+            let tests = value.member("tests")?.elements
+        else { return nil }
+        switch value.member("port") {
+        case .integer(let number)?: port = number
+        case .null?, nil: port = nil
+        default: return nil
+        }
+        self.target = target
+        self.host = host
+        self.tests = tests.compactMap { CheckEvidence.Test($0) }
+        guard self.tests.count == tests.count else { return nil }
+    }
+}
+
+extension CheckEvidence.Test {
+    fileprivate init?(_ value: JSONValue) {
+        guard let name = value.member("name")?.text, let result = value.member("result")?.text,
+            let because = value.member("because")?.elements
+        else { return nil }
+        self.name = name
+        self.result = result
+        self.because = because.compactMap { reason in
+            guard let code = reason.member("code")?.text, let message = reason.member("message")?.text else {
+                return nil
+            }
+            return CheckEvidence.Reason(code: code, message: message)
+        }
+        guard self.because.count == because.count else { return nil }
     }
 }

@@ -13,14 +13,58 @@ struct Hit: Sendable {
     let offset: Int
     let message: String
     let fix: String?
-    var mends: [Mend] = []
+    var edits: [TextEdit] = []
     var trigger: String?
 }
 
-/// Collects what the rules find.
+/// How many findings a run still lists. Whatever is linted, the report stays readable and in memory.
+struct FindingAllowance {
+    /// The most findings of one list.
+    static let findings = 10_000
+    /// The most bytes of findings of one run, as reports write them: about 40,000 usual findings.
+    static let bytes = 32 << 20
+
+    /// What is left for the run.
+    var bytes = FindingAllowance.bytes
+}
+
+/// Collects what the rules find, as far as it is allowed.
 struct Hits {
     private(set) var all: [(rule: Int, hit: Hit)] = []
+    /// How many were found and are not in ``all``.
+    private(set) var omitted = 0
+    private(set) var allowance: FindingAllowance
     var rule = 0
+
+    /// What each finding costs beside its own text: the path of the list.
+    private let path: Int
+
+    init(_ allowance: FindingAllowance, of subject: LintSubject) {
+        self.allowance = allowance
+        path = subject.path.utf8.count * 3
+    }
+
+    mutating func add(_ hit: Hit) {
+        let cost = path + Hits.cost(hit)
+        guard all.count < FindingAllowance.findings, cost <= allowance.bytes else {
+            omitted += 1
+            return
+        }
+        allowance.bytes -= cost
+        all.append((rule, hit))
+    }
+
+    /// About how many bytes a finding takes in a report. What is escaped there counts as escaped.
+    private static func cost(_ hit: Hit) -> Int {
+        var total = 512 + written(hit.message) + (hit.fix?.utf8.count ?? 0)
+        for step in hit.keyPath { total += 8 + 2 * written(step) }
+        for case .replace(_, let text) in hit.edits { total += text.utf8.count }
+        return total
+    }
+
+    private static func written(_ text: String) -> Int {
+        text.utf8.reduce(0) { $0 + ($1 < 0x20 || $1 == 0x7F ? 6 : 1) }
+    }
 
     /// Reports a key. The finding points at the key.
     mutating func report(
@@ -29,7 +73,7 @@ struct Hits {
         _ message: String,
         fix: String?,
         severity: Severity? = nil,
-        mends: [Mend] = [],
+        edits: [TextEdit] = [],
         trigger: String? = nil
     ) {
         let hit = Hit(
@@ -38,10 +82,10 @@ struct Hits {
             offset: member.keyRange.lowerBound,
             message: message,
             fix: fix,
-            mends: mends,
+            edits: edits,
             trigger: trigger
         )
-        all.append((rule, hit))
+        add(hit)
     }
 
     /// Reports a value, or the dictionary where something is missing. The finding points at it.
@@ -51,7 +95,7 @@ struct Hits {
         _ message: String,
         fix: String?,
         severity: Severity? = nil,
-        mends: [Mend] = []
+        edits: [TextEdit] = []
     ) {
         let hit = Hit(
             severity: severity,
@@ -59,16 +103,14 @@ struct Hits {
             offset: node.range.lowerBound,
             message: message,
             fix: fix,
-            mends: mends
+            edits: edits
         )
-        all.append((rule, hit))
+        add(hit)
     }
-
-    mutating func add(_ hit: Hit) { all.append((rule, hit)) }
 }
 
 /// A change of the text of a property list that leaves everything else byte for byte as it was.
-package enum Mend: Sendable, Equatable {
+package enum TextEdit: Sendable, Equatable {
     /// Removes a key with its value, and the line that becomes empty.
     case remove(Range<Int>)
     /// Replaces bytes, for example a value.
@@ -81,13 +123,13 @@ package enum Mend: Sendable, Equatable {
     }
 
     /// A new name for a key.
-    static func rename(_ member: PlistMember, to key: String) -> Mend {
+    static func rename(_ member: PlistMember, to key: String) -> TextEdit {
         .replace(member.keyRange, with: "<key>\(Markup.text(key))</key>")
     }
 
     /// A new value for a key.
-    static func value(_ member: PlistMember, _ xml: String) -> Mend { .replace(member.node.range, with: xml) }
+    static func value(_ member: PlistMember, _ xml: String) -> TextEdit { .replace(member.node.range, with: xml) }
 
     /// Removes a key with its value.
-    static func remove(_ member: PlistMember) -> Mend { .remove(member.range) }
+    static func remove(_ member: PlistMember) -> TextEdit { .remove(member.range) }
 }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
+import Findings
+import TLSFacts
 
 /// What a key of NSExceptionDomains or NSPinnedDomains names.
 struct HostKey: Sendable, Equatable {
@@ -37,20 +39,23 @@ struct HostKey: Sendable, Equatable {
             return
         }
         var rest = Substring(text)
-        let scheme = rest.firstRange(of: "://")
-        if let scheme { rest = rest[scheme.upperBound...] }
-        let beforePath = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        let slash = rest.firstIndex(of: "/")
+        let scheme = rest.utf8.indices.first { rest.utf8[$0] == 0x3A && rest.utf8[$0...].starts(with: "://".utf8) }
+        if let scheme { rest = rest[rest.utf8.index(scheme, offsetBy: 3)...] }
+        let end = rest.utf8.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? rest.endIndex
+        let beforePath = rest[..<end]
+        let slash = rest.utf8.firstIndex(of: 0x2F)
         if scheme == nil, let range = AddressRange(text) {
             kind = .block(range)
         } else if scheme == nil, let address = IPAddress(text) {
             kind = .address(address)
-        } else if scheme != nil || slash != nil || beforePath.count != rest.count {
+        } else if scheme != nil || end != rest.endIndex {
             let looksNumeric =
-                beforePath.allSatisfy { $0.isHexDigit || $0 == "." || $0 == ":" }
-                && beforePath.contains { $0 == "." || $0 == ":" }
-            let suffix = slash.map { rest[rest.index(after: $0)...] } ?? ""
-            let isRange = scheme == nil && looksNumeric && suffix.allSatisfy { $0.isNumber || $0 == "." || $0 == "-" }
+                beforePath.utf8.allSatisfy { HostKey.isHexadecimal($0) || $0 == 0x2E || $0 == 0x3A }
+                && beforePath.utf8.contains { $0 == 0x2E || $0 == 0x3A }
+            let suffix = slash.map { rest[rest.utf8.index(after: $0)...] } ?? ""
+            let isRange =
+                scheme == nil && looksNumeric
+                && suffix.utf8.allSatisfy { HostKey.isDigit($0) || $0 == 0x2E || $0 == 0x2D }
             kind = isRange ? .malformedBlock : .url
         } else {
             kind = .name
@@ -60,19 +65,25 @@ struct HostKey: Sendable, Equatable {
             port = nil
             bareHost = text
         case .name, .url:
-            let pieces = beforePath.split(separator: ":", omittingEmptySubsequences: false)
-            if pieces.count == 2, !pieces[1].isEmpty, pieces[1].allSatisfy(\.isNumber) {
-                port = String(pieces[1])
-                bareHost = String(pieces[0])
-            } else if beforePath.hasPrefix("["), let close = beforePath.firstIndex(of: "]") {
-                bareHost = String(beforePath[beforePath.index(after: beforePath.startIndex)..<close])
-                let behind = beforePath[beforePath.index(after: close)...]
-                port = behind.hasPrefix(":") ? String(behind.dropFirst()) : nil
+            let pieces = beforePath.utf8.split(separator: 0x3A, maxSplits: 2, omittingEmptySubsequences: false)
+            if pieces.count == 2, !pieces[1].isEmpty, pieces[1].allSatisfy(HostKey.isDigit) {
+                port = String(Substring(pieces[1]))
+                bareHost = String(Substring(pieces[0]))
+            } else if beforePath.utf8.first == 0x5B, let close = beforePath.utf8.firstIndex(of: 0x5D) {
+                bareHost = String(beforePath[beforePath.utf8.index(after: beforePath.startIndex)..<close])
+                let behind = beforePath[beforePath.utf8.index(after: close)...]
+                port = behind.utf8.first == 0x3A ? String(behind.utf8.dropFirst()) : nil
             } else {
                 port = nil
                 bareHost = String(beforePath)
             }
         }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        isDigit(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
     }
 
     var isAddress: Bool {
@@ -86,10 +97,12 @@ struct HostKey: Sendable, Equatable {
     var hasUppercase: Bool {
         guard !isAddress else { return false }
         let isPlain = text.utf8.allSatisfy { $0 < 0x80 && !(0x41...0x5A).contains($0) }
-        return !isPlain && text != text.lowercased()
+        return !isPlain && !text.hasSameBytes(as: text.lowercased())
     }
-    var hasTrailingDot: Bool { kind == .name && port == nil && text.hasSuffix(".") && text.count > 1 }
-    var labels: [Substring] { text.lowercased().split(separator: ".") }
+    var hasTrailingDot: Bool { kind == .name && port == nil && text.utf8.last == 0x2E && text.utf8.count > 1 }
+    var labels: [Substring] { text.lowercased().utf8.split(separator: 0x2E).map { Substring($0) } }
+    /// How many labels there are, without making them.
+    var labelCount: Int { text.utf8.split(separator: 0x2E).count }
 
     /// Whether no host that is loaded can ever match, so that the entry is never read.
     var isDead: Bool {
@@ -106,8 +119,9 @@ struct HostKey: Sendable, Equatable {
         case .address(let address): return HostKey.directRanges.contains { $0.contains(address) }
         case .name:
             let folded = bareHost.lowercased()
-            let host = folded.hasSuffix(".") ? String(folded.dropLast()) : folded
-            return !host.isEmpty && (host.hasSuffix(".local") || host == "localhost" || host.hasSuffix(".localhost"))
+            let host = folded.utf8.last == 0x2E ? folded.utf8.dropLast() : folded.utf8[...]
+            func ends(_ text: String) -> Bool { host.suffix(text.utf8.count).elementsEqual(text.utf8) }
+            return ends(".local") || ends(".localhost") || host.elementsEqual("localhost".utf8)
         default: return false
         }
     }

@@ -40,21 +40,22 @@ public struct JustificationDraft: Sendable {
 
     private func section(_ file: LintResult) -> String {
         let facts = PlistFacts(file.subject)
+        let entries = Dictionary(facts.exceptions.map { (UTF8Key($0.key), $0) }, uniquingKeysWith: { $1 })
         var result = "\n## \(file.subject.bundle ?? file.subject.path)\n"
         for finding in file.findings {
             guard let key = finding.reviewTrigger else { continue }
             let host = finding.finding.keyPath.count >= 4 ? finding.finding.keyPath[2] : nil
             result += "\n### \(key)\(host.map { " for \($0)" } ?? "")\n\n"
             if let place = finding.finding.location { result += "- Set in \(file.subject.path), line \(place.line).\n" }
-            result += "- Effect: \(effect(key, host, facts))\n"
-            result += measured(host, facts)
+            let entry = host.flatMap { entries[UTF8Key($0)] }
+            result += "- Effect: \(effect(key, host, entry, facts))\n"
+            result += measured(host, entry)
             result += "- Reason: \(Self.blank)\n"
         }
         return result
     }
 
-    private func effect(_ key: String, _ host: String?, _ facts: PlistFacts) -> String {
-        let entry = host.flatMap { host in facts.exceptions.last { $0.key == host } }
+    private func effect(_ key: String, _ host: String?, _ entry: DomainEntry?, _ facts: PlistFacts) -> String {
         let covered = (host ?? "") + (entry?.includesSubdomains == true ? " and its subdomains" : "")
         if let host, entry?.host.isDead == true {
             return "none: '\(host)' matches no host, so the key is never read."
@@ -80,9 +81,9 @@ public struct JustificationDraft: Sendable {
         }
     }
 
-    private func measured(_ host: String?, _ facts: PlistFacts) -> String {
+    private func measured(_ host: String?, _ entry: DomainEntry?) -> String {
         guard let evidence else { return "" }
-        let includes = host.flatMap { host in facts.exceptions.last { $0.key == host } }?.includesSubdomains ?? false
+        let includes = entry?.includesSubdomains ?? false
         let targets = host.map { evidence.targets(of: $0, subdomains: includes) } ?? evidence.targets
         guard !targets.isEmpty else { return "- Measured: no measurement covers this host.\n" }
         var result = ""

@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
+
 /// Where a key is read, and whether it stands there.
 enum KeyPlacement {
     enum Level { case global, exception, pin }
@@ -8,28 +10,36 @@ enum KeyPlacement {
 
     /// What a key is at a level of the dictionary.
     static func of(_ key: String, at level: Level) -> Answer {
+        guard mayBeKey(key) else { return .unknown }
         let known =
             switch level {
             case .global: globalKeys
             case .exception: exceptionKeys
             case .pin: pinKeys
             }
-        if known.contains(key) { return .right }
+        if known.contains(UTF8Key(key)) { return .right }
         return belongs(key) == nil ? .unknown : .elsewhere
     }
 
-    private static let globalKeys = Set(GlobalKeys.all)
-    private static let exceptionKeys = Set(ExceptionKeys.all + ExceptionKeys.legacy + ExceptionKeys.neverExisted)
-    private static let pinKeys = Set(PinKeys.all)
+    private static let globalKeys = Set(GlobalKeys.all.map { UTF8Key($0) })
+    private static let exceptionKeys = Set(
+        (ExceptionKeys.all + ExceptionKeys.legacy + ExceptionKeys.neverExisted).map { UTF8Key($0) }
+    )
+    private static let pinKeys = Set(PinKeys.all.map { UTF8Key($0) })
 
     /// Whether a text is a key of ATS and no host.
-    static func isKey(_ text: String) -> Bool { text.hasPrefix("NS") && belongs(text) != nil }
+    static func isKey(_ text: String) -> Bool { text.utf8.starts(with: "NS".utf8) && belongs(text) != nil }
+
+    /// Whether a text may be a key at all, by its first letters and its length: most texts that are asked about are hosts.
+    private static func mayBeKey(_ text: String) -> Bool {
+        text.utf8.count <= 64 && (text.utf8.starts(with: "NS".utf8) || text.utf8.first == 0x53)
+    }
 
     /// The place where a key is read, in words, or nil for a key that is none of ATS.
-    static func belongs(_ key: String) -> String? {
-        guard key.hasPrefix("NS") else {
-            return key == "SPKI-SHA256-BASE64" ? "in a dictionary of a list of identities" : nil
-        }
+    static func belongs(_ text: String) -> String? {
+        guard mayBeKey(text) else { return nil }
+        let key = UTF8Key(text)
+        if key == "SPKI-SHA256-BASE64" { return "in a dictionary of a list of identities" }
         if globalKeys.contains(key) { return "directly in NSAppTransportSecurity" }
         if key == "NSIncludesSubdomains" { return "in the entry of a host" }
         if exceptionKeys.contains(key) { return "in the entry of a host in NSExceptionDomains" }

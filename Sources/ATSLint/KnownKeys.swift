@@ -47,8 +47,8 @@ enum TLSVersionNames {
 
     /// The version that somebody who wrote `text` probably meant.
     static func meant(_ text: String) -> String? {
-        if text.uppercased().contains("SSL") { return nil }
-        let digits = text.filter { $0.isASCII && ($0.isNumber || $0 == ".") }
+        guard text.utf8.count <= 64, !text.uppercased().contains("SSL") else { return nil }
+        let digits = String(decoding: text.utf8.filter { (0x30...0x39).contains($0) || $0 == 0x2E }, as: UTF8.self)
         return switch digits {
         case "1", "1.0", "1.00", "10": "TLSv1.0"
         case "1.1", "11": "TLSv1.1"
@@ -75,20 +75,29 @@ enum Spelling {
 
     /// The known key that `key` probably means, or nil where none is near.
     static func correction(of key: String, among known: [String]) -> String? {
-        if let exact = renamed[key], known.contains(exact) { return exact }
         guard key.utf8.count <= 64 else { return nil }
-        let folded = key.lowercased()
+        if let exact = renamed[key], known.contains(exact) { return exact }
+        let folded = Array(key.lowercased().utf8)
         var best: (key: String, distance: Int)?
         for candidate in known {
             let limit = max(1, candidate.utf8.count / 8)
-            guard abs(candidate.utf8.count - folded.utf8.count) <= limit + 2 else { continue }
-            var distance = editDistance(Array(folded.utf8), Array(candidate.lowercased().utf8))
+            guard abs(candidate.utf8.count - folded.count) <= limit + 2 else { continue }
+            let wanted = Spelling.folded[candidate] ?? Array(candidate.lowercased().utf8)
+            var distance = editDistance(folded, wanted)
             // A missing prefix is a common slip: AllowsArbitraryLoads.
-            if "ns" + folded == candidate.lowercased() { distance = 1 }
+            if wanted.count == folded.count + 2, wanted.dropFirst(2).elementsEqual(folded) { distance = 1 }
             if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
         }
         return best?.key
     }
+
+    /// The known keys in lower case.
+    private static let folded: [String: [UInt8]] = Dictionary(
+        (GlobalKeys.all + ExceptionKeys.all + ExceptionKeys.legacy + PinKeys.all + ["NSAppTransportSecurity"]).map {
+            ($0, Array($0.lowercased().utf8))
+        },
+        uniquingKeysWith: { first, _ in first }
+    )
 
     private static func editDistance(_ left: [UInt8], _ right: [UInt8]) -> Int {
         var row = Array(0...right.count)

@@ -11,37 +11,55 @@ extension Linter {
     public static func weakenings(from old: LintSubject, to new: LintSubject) -> LintResult {
         let difference = PolicyDifference(old: old, new: new)
         let lines = LineIndex(new.document.source)
-        let general = Set(
-            difference.weakenings.filter { $0.host.hasPrefix("Every host") }.map { [$0.rule, $0.key ?? ""] }
-        )
-        let facts = PlistFacts(new)
-        var findings: [LintFinding] = []
-        for weakening in difference.weakenings {
-            let isGeneral = weakening.host.hasPrefix("Every host")
-            if !isGeneral, general.contains([weakening.rule, weakening.key ?? ""]) { continue }
-            guard let rule = RuleCatalog.rule(weakening.rule) else { continue }
-            let (path, offset) = place(of: weakening.key, facts)
-            let hit = Hit(
-                keyPath: path,
-                offset: offset,
-                message: weakening.message,
-                fix: "Take the change back, or say in the review why it is needed."
-            )
-            findings.append(finding(RuleHead(rule), hit, lines))
+        func name(_ weakening: PolicyDifference.Weakening) -> UTF8Key {
+            UTF8Key("\(weakening.rule) \(weakening.key ?? "")")
         }
-        return LintResult(subject: new, findings: findings, reviewTriggers: [])
+        let general = Set(difference.weakenings.filter(\.isGeneral).map(name))
+        let facts = PlistFacts(new)
+        let places = EntryPlaces(facts)
+        var hits = Hits(FindingAllowance(), of: new)
+        for weakening in difference.weakenings {
+            if !weakening.isGeneral, general.contains(name(weakening)) { continue }
+            guard let rule = RuleCatalog.all.firstIndex(where: { $0.id == weakening.rule }) else { continue }
+            let (path, offset) = places.place(of: weakening.key)
+            hits.rule = rule
+            hits.add(
+                Hit(
+                    keyPath: path,
+                    offset: offset,
+                    message: weakening.message,
+                    fix: "Take the change back, or say in the review why it is needed."
+                )
+            )
+        }
+        return LintResult(
+            subject: new,
+            findings: hits.all.map { finding(RuleHead(RuleCatalog.all[$0.rule]), $0.hit, lines) },
+            reviewTriggers: [],
+            omitted: hits.omitted
+        )
+    }
+}
+
+/// Where the keys of a dictionary stand that decide about a host.
+private struct EntryPlaces {
+    private let facts: PlistFacts
+    private let containers: [(name: String, entries: [UTF8Key: DomainEntry])]
+
+    init(_ facts: PlistFacts) {
+        self.facts = facts
+        containers = [("NSExceptionDomains", facts.exceptions), ("NSPinnedDomains", facts.pins)].map { name, entries in
+            (name, Dictionary(entries.map { (UTF8Key($0.key), $0) }, uniquingKeysWith: { $1 }))
+        }
     }
 
     /// The path and the offset of a key like `NSExceptionDomains.api.example.com`; of the dictionary where it is not there.
-    private static func place(of key: String?, _ facts: PlistFacts) -> ([String], Int) {
+    func place(of key: String?) -> ([String], Int) {
         let home = facts.ats?.keyRange.lowerBound ?? facts.subject.document.root.range.lowerBound
         guard let key else { return (PlistFacts.atsPath, home) }
-        for (container, entries) in [("NSExceptionDomains", facts.exceptions), ("NSPinnedDomains", facts.pins)] {
-            guard key.hasPrefix(container + ".") else { continue }
-            let host = String(key.dropFirst(container.count + 1))
-            if let entry = entries.last(where: { $0.key == host }) {
-                return (entry.path, entry.member.keyRange.lowerBound)
-            }
+        for (container, entries) in containers where key.utf8.starts(with: (container + ".").utf8) {
+            let host = String(Substring(key.utf8.dropFirst(container.utf8.count + 1)))
+            if let entry = entries[UTF8Key(host)] { return (entry.path, entry.member.keyRange.lowerBound) }
             return (PlistFacts.atsPath + [container, host], facts.global(container)?.keyRange.lowerBound ?? home)
         }
         return (facts.path(key), facts.global(key)?.keyRange.lowerBound ?? home)

@@ -8,29 +8,46 @@ import Findings
 public enum Linter {
     /// What the rules say about each list. Lists of the same ``LintSubject/app`` are also compared with each other.
     ///
-    /// The findings of a list stand in the order of its text, those of one place in the order of the rules.
+    /// The findings of a list stand in the order of its text, those of one place in the order of the rules. At most 10,000 are listed of one list, and
+    /// 32 MiB of them in all; ``LintResult/omitted`` counts the others.
     public static func lint(_ subjects: [LintSubject]) -> [LintResult] {
         let facts = subjects.map(PlistFacts.init)
-        var hits = facts.map(hits)
-        for (subject, found) in bundleHits(facts) where hits.indices.contains(subject) { hits[subject].append(found) }
-        return zip(facts, hits).map { result($0, $1) }
+        var allowance = FindingAllowance()
+        var found = facts.map { facts in
+            let hits = hits(facts, allowance)
+            allowance = hits.allowance
+            return Found(all: hits.all, omitted: hits.omitted)
+        }
+        for (subject, rule, hit) in bundleHits(facts) where found.indices.contains(subject) {
+            var hits = Hits(allowance, of: facts[subject].subject)
+            hits.rule = rule
+            hits.add(hit)
+            allowance = hits.allowance
+            found[subject].all += hits.all
+            found[subject].omitted += hits.omitted
+        }
+        return zip(facts, found).map { result($0, $1) }
     }
 
     /// What the rules say about one list.
     public static func lint(_ subject: LintSubject) -> LintResult {
         let facts = PlistFacts(subject)
-        return result(facts, hits(facts))
+        let hits = hits(facts, FindingAllowance())
+        return result(facts, Found(all: hits.all, omitted: hits.omitted))
     }
 
-    private typealias Found = (rule: Int, hit: Hit)
+    private struct Found {
+        var all: [(rule: Int, hit: Hit)]
+        var omitted: Int
+    }
 
-    private static func hits(_ facts: PlistFacts) -> [Found] {
-        var hits = Hits()
+    private static func hits(_ facts: PlistFacts, _ allowance: FindingAllowance) -> Hits {
+        var hits = Hits(allowance, of: facts.subject)
         for (index, check) in plistChecks {
             hits.rule = index
             check(facts, &hits)
         }
-        return hits.all
+        return hits
     }
 
     /// The checks of single lists with the places of their rules, taken out of the rules once.
@@ -54,34 +71,37 @@ public enum Linter {
 
     private static let heads = RuleCatalog.all.map(RuleHead.init)
 
-    private static func bundleHits(_ facts: [PlistFacts]) -> [(subject: Int, found: Found)] {
+    private static func bundleHits(_ facts: [PlistFacts]) -> [(subject: Int, rule: Int, hit: Hit)] {
         let groups = Dictionary(grouping: facts.indices.filter { facts[$0].subject.app != nil }) {
-            facts[$0].subject.app ?? ""
+            UTF8Key(facts[$0].subject.app ?? "")
         }
-        var result: [(Int, Found)] = []
+        var result: [(Int, Int, Hit)] = []
         for members in groups.values where members.count > 1 {
             let parts = members.map { facts[$0] }
             for (index, rule) in RuleCatalog.all.enumerated() {
                 guard case .bundle(let check) = rule.check else { continue }
-                for (part, hit) in check(parts) { result.append((members[part], (index, hit))) }
+                for (part, hit) in check(parts) { result.append((members[part], index, hit)) }
             }
         }
         return result
     }
 
-    private static func result(_ facts: PlistFacts, _ found: [Found]) -> LintResult {
+    private static func result(_ facts: PlistFacts, _ found: Found) -> LintResult {
         let subject = facts.subject
-        guard !found.isEmpty else { return LintResult(subject: subject, findings: [], reviewTriggers: []) }
+        guard !found.all.isEmpty else {
+            return LintResult(subject: subject, findings: [], reviewTriggers: [], omitted: found.omitted)
+        }
         let lines = LineIndex(subject.document.source)
-        let sorted = found.enumerated().sorted {
+        let sorted = found.all.enumerated().sorted {
             ($0.element.hit.offset, $0.element.rule, $0.offset) < ($1.element.hit.offset, $1.element.rule, $1.offset)
         }
         let findings = sorted.map { _, found in
             finding(heads[found.rule], found.hit, lines)
         }
+        // All of them are keys of Apple's, so few are different.
         var triggers: [String] = []
         for case let key? in findings.map(\.reviewTrigger) where !triggers.contains(key) { triggers.append(key) }
-        return LintResult(subject: subject, findings: findings, reviewTriggers: triggers)
+        return LintResult(subject: subject, findings: findings, reviewTriggers: triggers, omitted: found.omitted)
     }
 
     static func finding(_ rule: RuleHead, _ hit: Hit, _ lines: LineIndex) -> LintFinding {
@@ -96,7 +116,7 @@ public enum Linter {
                 citation: rule.citation
             ),
             reviewTrigger: hit.trigger,
-            mends: hit.mends
+            edits: hit.edits
         )
     }
 }

@@ -39,6 +39,8 @@ public struct MinimumSystem: Sendable, Equatable {
     }
 
     init?(line: Line, version: String, platform: String = "") {
+        // A version has a dozen letters; the text stands in every message about old systems.
+        guard version.utf8.count <= 32 else { return nil }
         let parts = version.split(separator: ".", omittingEmptySubsequences: false).map { Int($0) }
         guard (1...3).contains(parts.count), let stated = parts.first ?? nil, stated > 0 else { return nil }
         self.line = line

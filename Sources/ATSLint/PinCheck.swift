@@ -112,7 +112,7 @@ enum PinCheck {
                 hits.report(
                     member,
                     place + [member.key],
-                    "\"\(text.prefix(60))\" is not base64, so this pin of \(entry.key) is skipped.",
+                    "\"\(text.prefix(bytes: 60))\" is not base64, so this pin of \(entry.key) is skipped.",
                     fix: "Write the base64 of the SHA-256 of the public key: 44 characters that end with '='."
                 )
                 continue

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
+import Findings
 
 /// What the rules read: the ATS dictionary of one Info.plist, taken apart as Apple's parser takes it apart.
 struct PlistFacts: Sendable {
@@ -24,23 +25,23 @@ struct PlistFacts: Sendable {
         let ats = subject.document.root.member("NSAppTransportSecurity")
         self.ats = ats
         members = ats?.node.members ?? []
-        exceptionsMember = members.last { $0.key == "NSExceptionDomains" }
-        pinsMember = members.last { $0.key == "NSPinnedDomains" }
+        exceptionsMember = members.last { $0.key.hasSameBytes(as: "NSExceptionDomains") }
+        pinsMember = members.last { $0.key.hasSameBytes(as: "NSPinnedDomains") }
         let named = DomainEntry.entries(of: exceptionsMember, path: Self.atsPath + ["NSExceptionDomains"])
         let pinned = DomainEntry.entries(of: pinsMember, path: Self.atsPath + ["NSPinnedDomains"])
-        exceptions = named.filter { !KeyPlacement.isKey($0.key) }
-        pins = pinned.filter { !KeyPlacement.isKey($0.key) }
-        allEntries = exceptions + pins
-        misplaced =
-            named.filter { KeyPlacement.isKey($0.key) }.map { ("NSExceptionDomains", $0) }
-            + pinned.filter { KeyPlacement.isKey($0.key) }.map { ("NSPinnedDomains", $0) }
+        // Nearly always no key stands there, and nothing is copied.
+        let oddNames = named.filter { KeyPlacement.isKey($0.key) }
+        let oddPins = pinned.filter { KeyPlacement.isKey($0.key) }
+        exceptions = oddNames.isEmpty ? named : named.filter { !KeyPlacement.isKey($0.key) }
+        pins = oddPins.isEmpty ? pinned : pinned.filter { !KeyPlacement.isKey($0.key) }
+        misplaced = oddNames.map { ("NSExceptionDomains", $0) } + oddPins.map { ("NSPinnedDomains", $0) }
     }
 
     /// The path of a key of the ATS dictionary.
     func path(_ key: String) -> [String] { Self.atsPath + [key] }
 
     /// The member of the ATS dictionary that counts for a key.
-    func global(_ key: String) -> PlistMember? { members.last { $0.key == key } }
+    func global(_ key: String) -> PlistMember? { members.last { $0.key.hasSameBytes(as: key) } }
 
     /// A global switch as Apple's parser reads it: a wrong type counts as absent.
     func flag(_ key: String) -> Bool? { global(key).flatMap { AppleBoolean.read($0.node) } }
@@ -61,7 +62,7 @@ struct PlistFacts: Sendable {
     }
 
     /// Every key of every entry, exceptions and pins.
-    let allEntries: [DomainEntry]
+    var allEntries: FlattenSequence<[[DomainEntry]]> { [exceptions, pins].joined() }
 }
 
 /// One host of NSExceptionDomains or NSPinnedDomains.
@@ -81,7 +82,7 @@ struct DomainEntry: Sendable {
         }
     }
 
-    func sub(_ key: String) -> PlistMember? { members?.last { $0.key == key } }
+    func sub(_ key: String) -> PlistMember? { members?.last { $0.key.hasSameBytes(as: key) } }
 
     func flag(_ key: String) -> Bool? { sub(key).flatMap { AppleBoolean.read($0.node) } }
 

@@ -18,6 +18,9 @@ package struct PolicyDifference: Sendable {
         let message: String
         /// The key of the new dictionary that decides now, below NSAppTransportSecurity.
         let key: String?
+
+        /// Whether it is about all hosts without an entry.
+        var isGeneral: Bool { host.hasPrefix("Every host") }
     }
 
     let weakenings: [Weakening]
@@ -131,7 +134,7 @@ struct ProbeHost: Sendable {
     init(_ name: String, words: String? = nil) {
         self.name = name
         self.words = words ?? name
-        let host = name.contains(":") ? "[\(name)]" : name
+        let host = name.utf8.contains(0x3A) ? "[\(name)]" : name
         plain = try? LoadURL("http://\(host)/")
         secure = try? LoadURL("https://\(host)/")
     }
@@ -146,24 +149,28 @@ struct ProbeHost: Sendable {
             ProbeHost("localhost", words: "localhost"), ProbeHost("printer.local", words: "Every .local name"),
             ProbeHost("10.77.77.77", words: "Addresses of the local network"),
         ]
-        var names: Set<String> = []
+        var names: Set<UTF8Key> = []
+        // A name of more than 254 bytes is no host, and nothing is asked about it.
+        func insert(_ name: String) {
+            if name.utf8.count <= 254 { names.insert(UTF8Key(name)) }
+        }
         for dictionary in [old, new] {
             for (key, entry) in dictionary.exceptions {
                 if let range = AddressRange(key) {
-                    names.insert(text(of: range.base))
+                    insert(text(of: range.base))
                 } else {
-                    names.insert(key)
-                    if entry.includesSubdomains { names.insert("subdomain.\(key)") }
-                    names.insert("other.\(key)")
+                    insert(key)
+                    if entry.includesSubdomains { insert("subdomain.\(key)") }
+                    insert("other.\(key)")
                 }
             }
             for pinned in dictionary.pinnedDomains {
-                names.insert(pinned.domain)
-                if pinned.includesSubdomains { names.insert("subdomain.\(pinned.domain)") }
+                insert(pinned.domain)
+                if pinned.includesSubdomains { insert("subdomain.\(pinned.domain)") }
             }
         }
         for name in names.sorted().prefix(limit) {
-            let probe = ProbeHost(name)
+            let probe = ProbeHost(name.text)
             if probe.plain != nil { hosts.append(probe) }
         }
         return hosts

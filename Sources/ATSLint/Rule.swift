@@ -18,7 +18,7 @@ public struct Rule: Sendable {
     /// The first system where it matters, where that is not every one.
     public let firstOS: String?
     /// What `--fix` does, where it can do something.
-    public let mend: String?
+    public let fixDescription: String?
     /// An example that the rule reports.
     public let fires: Example
     /// A corrected form of the same.
@@ -44,7 +44,7 @@ public struct Rule: Sendable {
         reason: String,
         citation: Citation,
         firstOS: String? = nil,
-        mend: String? = nil,
+        fixDescription: String? = nil,
         fires: Example,
         passes: Example,
         notApplicable: Example,
@@ -56,7 +56,7 @@ public struct Rule: Sendable {
         self.reason = reason
         self.citation = citation
         self.firstOS = firstOS
-        self.mend = mend
+        self.fixDescription = fixDescription
         self.fires = fires
         self.passes = passes
         self.notApplicable = notApplicable

@@ -11,7 +11,7 @@ package enum RuleBook {
         if let firstOS = rule.firstOS { result += "\nSince: \(firstOS)\n" }
         result += "\nReported:\n\(indented(rule.fires))\n\nNot reported:\n\(indented(rule.passes))\n"
         result += "\nDoes not apply:\n\(indented(rule.notApplicable))\n"
-        if let mend = rule.mend { result += "\n--fix \(mend).\n" }
+        if let fix = rule.fixDescription { result += "\n--fix \(fix).\n" }
         return result + "\nSource: \(source(rule.citation))\n"
     }
 
@@ -19,7 +19,7 @@ package enum RuleBook {
     package static func list() -> String {
         RuleCatalog.all.map { rule in
             rule.id + "  " + rule.severity.rawValue.padded(to: 8) + "  " + rule.summary
-                + (rule.mend == nil ? "" : " [fix]")
+                + (rule.fixDescription == nil ? "" : " [fix]")
         }.joined(separator: "\n") + "\n"
     }
 
@@ -37,7 +37,7 @@ package enum RuleBook {
             """
         for rule in RuleCatalog.all {
             result += "| [\(rule.id)](#\(rule.id.lowercased())) | \(rule.severity.rawValue) | \(rule.summary) | "
-            result += "\(rule.mend == nil ? "" : "yes") |\n"
+            result += "\(rule.fixDescription == nil ? "" : "yes") |\n"
         }
         for rule in RuleCatalog.all {
             result +=
@@ -45,7 +45,7 @@ package enum RuleBook {
             result += "\(rule.reason)\n\n"
             result += "Reported:\n\n\(fenced(rule.fires))\nNot reported:\n\n\(fenced(rule.passes))\n"
             result += "Does not apply:\n\n\(fenced(rule.notApplicable))\n"
-            if let mend = rule.mend { result += "`--fix` \(mend).\n\n" }
+            if let fix = rule.fixDescription { result += "`--fix` \(fix).\n\n" }
             result += "Source: \(source(rule.citation)).\n"
         }
         return result
@@ -61,7 +61,7 @@ package enum RuleBook {
                         "id": .string(rule.id), "severity": .string(rule.severity.rawValue),
                         "summary": .string(rule.summary),
                         "reason": .string(rule.reason), "citation": .string(rule.citation.url ?? rule.citation.source),
-                        "firstOS": .optional(rule.firstOS), "fix": .optional(rule.mend),
+                        "firstOS": .optional(rule.firstOS), "fix": .optional(rule.fixDescription),
                         "examples": [
                             "fires": .string(rule.fires.infoPlist), "passes": .string(rule.passes.infoPlist),
                             "notApplicable": .string(rule.notApplicable.infoPlist),

@@ -2,32 +2,46 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-import Foundation
 
 /// A JSON file that names its own form in `schema`, written by this program and handed back to it.
-protocol SchemaDocument: Decodable {
-    static var expectedSchema: String { get }
-    var schema: String { get }
-}
+struct SchemaDocument {
+    /// The most bytes of such a file.
+    private static let bytes = 24 << 20
+    /// The most values, so that the document takes less than 200 MB.
+    private static let values = 1_000_000
 
-extension SchemaDocument {
+    private let root: JSONValue
+    /// What is said of a file that has another form inside.
+    let fault: MalformedInput
+
     /// Reads the file.
     ///
     /// - Throws: `MalformedInput` with the given code: for the reason given where it is another kind of file, else because of the schema.
-    static func read(_ bytes: [UInt8], code: Code, otherwise reason: String) throws(MalformedInput) -> Self {
-        let document: Self
-        do {
-            // A file of this program's own making, whose size the caller bounds; Foundation ends at 512 levels.
-            document = try JSONDecoder().decode(Self.self, from: Data(bytes))
-        } catch {
-            throw MalformedInput(code: code, reason: reason)
+    init(_ bytes: [UInt8], schema: String, code: Code, otherwise reason: String) throws(MalformedInput) {
+        fault = MalformedInput(code: code, reason: reason)
+        guard bytes.count <= Self.bytes else {
+            throw MalformedInput(code: code, reason: "is larger than any such file of this program")
         }
-        guard document.schema == expectedSchema else {
-            throw MalformedInput(
-                code: code,
-                reason: "has the schema '\(document.schema.prefix(60))', not \(expectedSchema)"
-            )
+        var limits = JSONReader.Limits()
+        limits.values = Self.values
+        guard let root = try? JSONReader.read(bytes, limits: limits), let found = root.member("schema")?.text else {
+            throw fault
         }
-        return document
+        guard found.hasSameBytes(as: schema) else {
+            throw MalformedInput(code: code, reason: "has the schema '\(found.terminalSafe(limit: 60))', not \(schema)")
+        }
+        self.root = root
+    }
+
+    subscript(name: String) -> JSONValue? { root.member(name) }
+}
+
+extension JSONValue {
+    /// The value of a member, of two with one name the last.
+    func member(_ name: String) -> JSONValue? { members?.last { $0.name.hasSameBytes(as: name) }?.value }
+
+    /// The elements, where this is an array.
+    var elements: [JSONValue]? {
+        if case .array(let elements) = self { elements } else { nil }
     }
 }

@@ -38,7 +38,7 @@ public struct AttestationObject: Sendable {
             throw MalformedInput(
                 code: .attestFormatUnknown,
                 place: "fmt",
-                reason: "the format is \"\(format.prefix(40))\", not \"apple-appattest\""
+                reason: "the format is \"\(format.terminalSafe(limit: 40))\", not \"apple-appattest\""
             )
         }
         guard item.entries?.count == 3, let statement = item["attStmt"], let data = item["authData"]?.byteString else {

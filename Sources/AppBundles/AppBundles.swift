@@ -16,8 +16,28 @@ package enum ReadingLimits {
     package static let archiveBytes = 4 << 30
     /// The most entries of an archive.
     package static let archiveEntries = 200_000
+    /// The most bytes of the directory of an archive. The limit of entries, at 160 bytes each, needs 32 MB.
+    package static let directoryBytes = 40 << 20
+    /// The most bytes of a name in an archive, which is the longest path of Linux and four of macOS.
+    package static let nameBytes = 4_096
     /// How many times larger than its packed form an entry may be; deflate itself stops at 1032.
     package static let expansion = 1_000
+    /// The most bytes of memory that the lists of one run take together.
+    package static let keptBytes = 128 << 20
+    /// The most bytes of lists that the archives of one run unfold to.
+    package static let unfoldedBytes = 256 << 20
+    /// The most bytes of profiles that one run searches for entitlements. A real profile is under 1 MB.
+    package static let claimBytes = 64 << 20
+    /// The most bytes of executables that the archives of one run unfold to.
+    package static let executableBytes = 4 << 30
+    /// The most files that are named as unreadable.
+    package static let unreadable = 10_000
+    /// The most bytes of an archive that comes by a pipe.
+    package static let streamBytes = 256 << 20
+    /// The most values of a property list of entitlements, or of a profile with every device that Apple lets a team have.
+    package static let claimValues = 20_000
+    /// The most duplicate keys of one list that are remembered, one more than a report lists.
+    package static let oddities = 10_001
     /// The most files that a search looks at.
     package static let searchedFiles = 2_000_000
     /// The deepest folder that a search enters.
@@ -29,6 +49,9 @@ extension MalformedInput {
     static func plist(_ place: String, _ reason: String) -> MalformedInput {
         MalformedInput(code: "malformed.plist", place: place, reason: reason)
     }
+
+    /// A file that is not opened, or cannot be read.
+    static func file(_ fault: InputFault) -> MalformedInput { .plist("", fault.reason) }
 
     /// An archive that cannot be read.
     static func archive(_ place: String, _ reason: String) -> MalformedInput {

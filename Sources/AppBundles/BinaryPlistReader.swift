@@ -16,17 +16,20 @@ struct BinaryPlistReader {
     private let offsets: [Int]
     private let referenceSize: Int
     private let end: Int
+    private let valueLimit: Int
     private var values = 0
     private var textBytes = 0
 
-    static func read(_ bytes: [UInt8]) throws(MalformedInput) -> PlistDocument {
-        var reader = try BinaryPlistReader(bytes)
+    static func read(_ bytes: [UInt8], values: Int = ReadingLimits.plistValues) throws(MalformedInput) -> PlistDocument
+    {
+        var reader = try BinaryPlistReader(bytes, values: values)
         let top = try reader.integer(at: bytes.count - 16, size: 8)
         let root = try reader.object(top, depth: 0)
         return PlistDocument(root: root, format: .binary)
     }
 
-    private init(_ bytes: [UInt8]) throws(MalformedInput) {
+    private init(_ bytes: [UInt8], values: Int) throws(MalformedInput) {
+        valueLimit = values
         guard bytes.count >= 8 + 1 + 32 else { throw .plist("", "is a binary property list that is cut off") }
         let trailer = bytes.count - 32
         let offsetSize = Int(bytes[trailer + 6])
@@ -101,9 +104,7 @@ struct BinaryPlistReader {
             )
         }
         values += 1
-        guard values <= ReadingLimits.plistValues else {
-            throw .plist("offset \(offset)", "has more than \(ReadingLimits.plistValues) values")
-        }
+        guard values <= valueLimit else { throw tooMany(offset) }
         let marker = bytes[offset]
         switch marker >> 4 {
         case 0x0:
@@ -124,13 +125,15 @@ struct BinaryPlistReader {
             let (count, start) = try extent(offset)
             try spend(count, at: offset)
             return PlistNode(.data(Array(try slice(start, count))))
-        case 0x5, 0x6: return PlistNode(.string(try text(offset)))
+        case 0x5, 0x6: return PlistNode(.string(try text(offset, isKey: false)))
         case 0x8: break
         case 0xA, 0xC:
             let (count, start) = try extent(offset)
+            try expect(count, references: count, from: start)
             var elements: [PlistNode] = []
-            for reference in try references(start, count) {
-                elements.append(try object(reference, depth: depth + 1))
+            elements.reserveCapacity(count)
+            for place in 0..<count {
+                elements.append(try object(reference(start, place), depth: depth + 1))
             }
             return PlistNode(.array(elements))
         case 0xD: return PlistNode(.dictionary(try members(offset, depth: depth)))
@@ -141,27 +144,46 @@ struct BinaryPlistReader {
 
     private mutating func members(_ offset: Int, depth: Int) throws(MalformedInput) -> [PlistMember] {
         let (count, start) = try extent(offset)
-        let keys = try references(start, count)
-        let nodes = try references(start + count * referenceSize, count)
+        let (twice, overflow) = count.multipliedReportingOverflow(by: 2)
+        guard !overflow else { throw outside(start) }
+        try expect(count, references: twice, from: start)
         var members: [PlistMember] = []
-        for (key, node) in zip(keys, nodes) {
-            guard let name = try object(key, depth: depth + 1).string else {
-                throw .plist("offset \(offset)", "has a key that is not a string")
-            }
-            members.append(PlistMember(name, try object(node, depth: depth + 1)))
+        members.reserveCapacity(count)
+        for place in 0..<count {
+            let name = try key(reference(start, place), of: offset)
+            members.append(PlistMember(name, try object(reference(start, count + place), depth: depth + 1)))
         }
         return members
     }
 
-    private func references(_ start: Int, _ count: Int) throws(MalformedInput) -> [Int] {
-        guard count <= (end - 8) / referenceSize else {
-            throw .plist("offset \(start)", "has a container that reaches past the end of the file")
+    /// The text of a key, which must be a string and is no value of its own.
+    private mutating func key(_ index: Int, of dictionary: Int) throws(MalformedInput) -> String {
+        guard offsets.indices.contains(index) else { throw .plist("object \(index)", "is not in the file") }
+        let offset = offsets[index]
+        guard bytes[offset] >> 4 == 0x5 || bytes[offset] >> 4 == 0x6 else {
+            throw .plist("offset \(dictionary)", "has a key that is not a string")
         }
-        _ = try slice(start, count * referenceSize)
-        var result: [Int] = []
-        result.reserveCapacity(count)
-        for index in 0..<count { result.append(try integer(at: start + index * referenceSize, size: referenceSize)) }
-        return result
+        return try text(offset, isKey: true)
+    }
+
+    /// Makes sure, before anything is allocated, that a container lies in the file and that its values are within the limit.
+    private func expect(_ count: Int, references: Int, from start: Int) throws(MalformedInput) {
+        guard references <= (end - 8) / referenceSize else { throw outside(start) }
+        _ = try slice(start, references * referenceSize)
+        guard count <= valueLimit - values else { throw tooMany(start) }
+    }
+
+    private func outside(_ offset: Int) -> MalformedInput {
+        .plist("offset \(offset)", "has a container that reaches past the end of the file")
+    }
+
+    private func tooMany(_ offset: Int) -> MalformedInput {
+        .plist("offset \(offset)", "has more than \(valueLimit) values")
+    }
+
+    /// A reference of a container whose references ``expect(_:references:from:)`` found in the file.
+    private func reference(_ start: Int, _ place: Int) throws(MalformedInput) -> Int {
+        try integer(at: start + place * referenceSize, size: referenceSize)
     }
 
     private func double(_ start: Int) throws(MalformedInput) -> Double {
@@ -178,22 +200,29 @@ struct BinaryPlistReader {
         return .real(Double(value))
     }
 
-    private mutating func text(_ offset: Int) throws(MalformedInput) -> String {
+    private mutating func text(_ offset: Int, isKey: Bool) throws(MalformedInput) -> String {
         let (count, start) = try extent(offset)
         let isWide = bytes[offset] >> 4 == 0x6
         guard count <= end else { throw .plist("offset \(offset)", "has a text that reaches past the end of the file") }
-        try spend(count, at: offset)
+        // A unit of UTF-16 takes up to three bytes of UTF-8.
+        try spend(isWide ? count * 3 : count, at: offset)
         let raw = try slice(start, isWide ? count * 2 : count)
-        guard isWide else { return String(decoding: raw, as: UTF8.self) }
-        let units = stride(from: raw.startIndex, to: raw.endIndex, by: 2).map {
-            UInt16(raw[$0]) << 8 | UInt16(raw[$0 + 1])
+        let text: String
+        if isWide {
+            let units = (0..<count).lazy.map { unit in
+                UInt16(raw[raw.startIndex + unit * 2]) << 8 | UInt16(raw[raw.startIndex + unit * 2 + 1])
+            }
+            text = String(decoding: units, as: UTF16.self)
+        } else {
+            text = String(decoding: raw, as: UTF8.self)
         }
-        return String(decoding: units, as: UTF16.self)
+        if let fault = PlistText.fault(text, isKey: isKey) { throw .plist("offset \(offset)", fault) }
+        return text
     }
 
     /// Counts the bytes of texts and data at each place where they appear.
     private mutating func spend(_ count: Int, at offset: Int) throws(MalformedInput) {
-        guard count >= 0, count <= end, textBytes + count <= 4 * ReadingLimits.plistBytes else {
+        guard count >= 0, count <= end * 3, textBytes + count <= 4 * ReadingLimits.plistBytes else {
             throw .plist("offset \(offset)", "unfolds to more text than any Info.plist has")
         }
         textBytes += count

@@ -13,7 +13,8 @@ package struct BundlePath: Equatable, Sendable {
 
     /// Judges a path such as `Payload/A.app/PlugIns/B.appex/Info.plist`. Nil where it is not the list of an app or of a part of one.
     package init?(_ path: String) {
-        let parts = path.split(separator: "/").map(String.init)
+        guard path.utf8.reversed().starts(with: "tsilp.ofnI".utf8) else { return nil }
+        let parts = path.utf8.split(separator: 0x2F).map { String(decoding: $0, as: UTF8.self) }
         guard parts.last == "Info.plist" else { return nil }
         var folders = Array(parts.dropLast())
         if folders.last == "Contents" { folders.removeLast() }

@@ -19,7 +19,11 @@ enum CodeSignature {
     private static let architectures = 32
     private static let commandBytes = 4 << 20
     private static let blobs = 64
+    /// The most blobs of entitlements that are read, over all architectures. An honest file is done after the first two.
+    private static let attempts = 8
     private static let entitlementBytes = 1 << 20
+    /// The most values of entitlements; an app has some dozens.
+    static let entitlementValues = 2_000
 
     private static let superBlobMagic = 0xFADE_0CC0
     private static let listMagic = 0xFADE_7171
@@ -35,9 +39,10 @@ enum CodeSignature {
     ///
     /// - Throws: `MalformedInput` where the file is cut off.
     static func entitlements(_ source: some ByteSource) throws(MalformedInput) -> PlistNode? {
+        var attempts = attempts
         let head = try Bytes(source, 0, 8)
         let fat = head.big(0, 4)
-        guard fat == 0xCAFE_BABE || fat == 0xCAFE_BABF else { return try slice(source, start: 0) }
+        guard fat == 0xCAFE_BABE || fat == 0xCAFE_BABF else { return try slice(source, start: 0, &attempts) }
         let isWide = fat == 0xCAFE_BABF
         let count = head.big(4, 4)
         guard count <= architectures else { return nil }
@@ -45,13 +50,17 @@ enum CodeSignature {
         let table = try Bytes(source, 8, count * size)
         for index in 0..<count {
             let start = isWide ? table.big(index * size + 8, 8) : table.big(index * size + 8, 4)
-            if let found = try slice(source, start: start) { return found }
+            if let found = try slice(source, start: start, &attempts) { return found }
         }
         return nil
     }
 
     /// One architecture.
-    private static func slice(_ source: some ByteSource, start: Int) throws(MalformedInput) -> PlistNode? {
+    private static func slice(
+        _ source: some ByteSource,
+        start: Int,
+        _ attempts: inout Int
+    ) throws(MalformedInput) -> PlistNode? {
         guard start >= 0, start <= source.count else { return nil }
         let head = try Bytes(source, start, 28)
         let isLittle: Bool
@@ -71,14 +80,19 @@ enum CodeSignature {
             let length = commands.number(index + 4, isLittle: isLittle)
             guard length >= 8 else { return nil }
             if commands.number(index, isLittle: isLittle) == 0x1D {
-                return try superBlob(source, start: start + commands.number(index + 8, isLittle: isLittle))
+                let place = start + commands.number(index + 8, isLittle: isLittle)
+                return try superBlob(source, start: place, &attempts)
             }
             index += length
         }
         return nil
     }
 
-    private static func superBlob(_ source: some ByteSource, start: Int) throws(MalformedInput) -> PlistNode? {
+    private static func superBlob(
+        _ source: some ByteSource,
+        start: Int,
+        _ attempts: inout Int
+    ) throws(MalformedInput) -> PlistNode? {
         let head = try Bytes(source, start, 12)
         let count = head.big(8, 4)
         guard head.big(0, 4) == superBlobMagic, count <= blobs else { return nil }
@@ -89,11 +103,15 @@ enum CodeSignature {
             let blob = try Bytes(source, place, 8)
             let magic = blob.big(0, 4)
             let length = blob.big(4, 4)
-            guard magic == listMagic || magic == encodedMagic, length >= 8, length <= entitlementBytes else { continue }
+            guard magic == listMagic || magic == encodedMagic, length >= 8, length <= entitlementBytes, attempts > 0
+            else { continue }
+            attempts -= 1
             let contents = try source.bytes(at: place + 8, count: length - 8)
             if magic == encodedMagic {
                 encoded = EncodedEntitlements.read(contents)
-            } else if let document = try? PlistReader.read(contents), document.root.members != nil {
+            } else if let document = try? PlistReader.read(contents, values: CodeSignature.entitlementValues),
+                document.root.members != nil
+            {
                 return document.root
             }
         }
@@ -125,29 +143,31 @@ enum EncodedEntitlements {
     private static let depth = 16
 
     static func read(_ bytes: [UInt8]) -> PlistNode? {
+        var values = CodeSignature.entitlementValues
         guard let outer = element(bytes[...]), outer.tag == 0x70, let version = element(outer.contents),
             version.tag == 0x02, let list = element(version.rest)
         else { return nil }
-        let root = node(list.tag, list.contents, level: 0)
+        let root = node(list.tag, list.contents, level: 0, &values)
         return root?.members == nil ? nil : root
     }
 
-    private static func node(_ tag: UInt8, _ contents: ArraySlice<UInt8>, level: Int) -> PlistNode? {
-        guard level < depth else { return nil }
+    private static func node(_ tag: UInt8, _ contents: ArraySlice<UInt8>, level: Int, _ values: inout Int) -> PlistNode?
+    {
+        values -= 1
+        guard level < depth, values >= 0 else { return nil }
         switch tag {
         case 0x01: return PlistNode(.boolean(contents.first != 0 && !contents.isEmpty))
         case 0x02:
             guard (1...8).contains(contents.count) else { return nil }
             let isNegative = (contents.first ?? 0) & 0x80 != 0
             return PlistNode(.integer(contents.reduce(isNegative ? -1 : 0) { $0 << 8 | Int($1) }))
-        case 0x0C: return PlistNode(.string(String(decoding: contents, as: UTF8.self)))
+        case 0x0C: return text(contents, isKey: false).map { PlistNode(.string($0)) }
         case 0x30:
             var elements: [PlistNode] = []
             var rest = contents
             while !rest.isEmpty {
-                guard let next = element(rest), let value = node(next.tag, next.contents, level: level + 1) else {
-                    return nil
-                }
+                guard let next = element(rest), let value = node(next.tag, next.contents, level: level + 1, &values)
+                else { return nil }
                 elements.append(value)
                 rest = next.rest
             }
@@ -158,14 +178,20 @@ enum EncodedEntitlements {
             while !rest.isEmpty {
                 guard let pair = element(rest), pair.tag == 0x30, let key = element(pair.contents), key.tag == 0x0C,
                     let value = element(key.rest), value.rest.isEmpty,
-                    let read = node(value.tag, value.contents, level: level + 1)
+                    let name = text(key.contents, isKey: true),
+                    let read = node(value.tag, value.contents, level: level + 1, &values)
                 else { return nil }
-                members.append(PlistMember(String(decoding: key.contents, as: UTF8.self), read))
+                members.append(PlistMember(name, read))
                 rest = pair.rest
             }
             return PlistNode(.dictionary(members))
         default: return nil
         }
+    }
+
+    private static func text(_ bytes: ArraySlice<UInt8>, isKey: Bool) -> String? {
+        let text = String(decoding: bytes, as: UTF8.self)
+        return PlistText.fault(text, isKey: isKey) == nil ? text : nil
     }
 
     private static func element(_ bytes: ArraySlice<UInt8>) -> (

@@ -18,4 +18,11 @@ public enum FuzzEntry {
         let profile = ProvisioningProfile.entitlement(bytes, source: "fuzz")
         return signed != nil || encoded != nil || profile != nil
     }
+
+    /// Reads bytes as a .NET project file and as one of Xcode: whether either says something.
+    public static func project(_ bytes: [UInt8]) -> Bool {
+        let stack = DotNetStack(project: bytes, name: "fuzz.csproj")
+        let generated = XcodeProject.generated(bytes)
+        return stack != nil || generated != nil
+    }
 }

@@ -14,18 +14,33 @@ package struct InfoPlistSearch {
     ]
 
     private var found = FoundPlists()
-    private var projects: [(folder: String, stack: DotNetStack)] = []
+    /// The stack of each folder with a project, the first by name.
+    private var projects: [UTF8Key: DotNetStack] = [:]
+    private let budget: ReadingBudget
+    /// The folder that is searched, without links; nil where one file is read.
+    private let root: String?
+
+    private init(_ budget: ReadingBudget, root: String? = nil) {
+        self.budget = budget
+        self.root = root
+    }
 
     /// Searches one path.
     ///
+    /// Inside of a folder only regular files are opened, and links only to such files below the same folder: a named pipe, a device or
+    /// a link that leads out is listed as unreadable if it has the name of something that would be read.
+    ///
+    /// - Parameter budget: what the run may still keep and unfold.
     /// - Throws: `MalformedInput` where the path itself cannot be read. What cannot be read inside of a folder is listed in the result.
-    package static func search(_ path: String) throws(MalformedInput) -> FoundPlists {
-        var search = InfoPlistSearch()
+    package static func search(
+        _ path: String,
+        budget: ReadingBudget = ReadingBudget()
+    ) throws(MalformedInput) -> FoundPlists {
         let kind = FileKind(path)
+        var search = InfoPlistSearch(budget, root: kind == .folder ? InputFile.resolved(path) : nil)
         switch kind {
-        case .missing: throw MalformedInput(code: "malformed.plist", reason: "there is no such file")
         case .folder:
-            let clean = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+            let clean = path.utf8.count > 1 && path.utf8.last == 0x2F ? String(path.dropLast()) : path
             search.folder(clean, inside: BundlePath.isBundle(clean) || clean.hasSuffix(".xcarchive"), depth: 0)
             if search.found.lists.isEmpty, search.found.unreadable.isEmpty {
                 let empty = PlistDocument(root: PlistNode(.dictionary([])), format: .xml)
@@ -35,8 +50,9 @@ package struct InfoPlistSearch {
             }
         case .file:
             if path.hasSuffix(".csproj") || path.hasSuffix(".fsproj") || path.hasSuffix(".vbproj") {
-                let folder = (path as NSString).deletingLastPathComponent
-                return try search.search(folder.isEmpty ? "." : folder)
+                let folder = path.parentFolder
+                if let fault = InputFile.refusal(of: path) { throw .file(fault) }
+                return try InfoPlistSearch.search(folder.isEmpty ? "." : folder, budget: budget)
             }
             try search.file(path)
         }
@@ -44,29 +60,71 @@ package struct InfoPlistSearch {
         return search.found
     }
 
-    /// Reads bytes that came without a file, for example from standard input.
-    package static func read(_ bytes: [UInt8], name: String) throws(MalformedInput) -> FoundPlists {
-        var search = InfoPlistSearch()
+    /// Reads bytes that came without a file.
+    package static func read(
+        _ bytes: [UInt8],
+        name: String,
+        budget: ReadingBudget = ReadingBudget()
+    ) throws(MalformedInput) -> FoundPlists {
+        var search = InfoPlistSearch(budget)
         if ZipArchive.isArchive(bytes) {
             try search.archive(MemoryBytes(bytes), name: name)
         } else {
-            search.found.lists = [FoundPlist(path: name, document: try PlistReader.read(bytes))]
+            try search.keep(FoundPlist(path: name, document: try PlistReader.read(bytes)))
         }
         return search.found
     }
 
-    private func search(_ path: String) throws(MalformedInput) -> FoundPlists { try InfoPlistSearch.search(path) }
+    /// Reads a list or an archive from a stream, for example standard input. No more of a list is held than a list may have; an
+    /// archive goes to a temporary file without a name.
+    package static func read(
+        _ input: InputFile,
+        name: String,
+        budget: ReadingBudget = ReadingBudget()
+    ) throws(MalformedInput) -> FoundPlists {
+        var search = InfoPlistSearch(budget)
+        var head: [UInt8] = []
+        var file: InputFile?
+        do throws(InputFault) {
+            head = try input.next(4)
+            if ZipArchive.isArchive(head) {
+                file = input.isStream ? try input.spooled(after: head, limit: ReadingLimits.streamBytes) : input
+            } else {
+                head += try input.contents(limit: ReadingLimits.plistBytes)
+            }
+        } catch {
+            throw .file(error)
+        }
+        if let file {
+            try search.archive(FileBytes(file), name: name)
+        } else {
+            try search.keep(FoundPlist(path: name, document: try PlistReader.read(head)))
+        }
+        return search.found
+    }
 
     private enum FileKind {
-        case missing, file, folder
+        case file, folder
 
         init(_ path: String) {
             var information = stat()
-            if stat(path, &information) != 0 {
-                self = .missing
-            } else {
-                self = information.st_mode & S_IFMT == S_IFDIR ? .folder : .file
-            }
+            self = stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR ? .folder : .file
+        }
+    }
+
+    /// Takes a list into the result.
+    private mutating func keep(_ list: FoundPlist) throws(MalformedInput) {
+        try budget.keep(list.document, path: list.path)
+        found.lists.append(list)
+    }
+
+    /// Lists what could not be read, the first ten thousand by name.
+    private mutating func refuse(_ path: String, _ fault: MalformedInput) {
+        let limit = ReadingLimits.unreadable
+        if found.unreadable.count < limit {
+            found.unreadable.append((path, fault))
+        } else if found.unreadable.count == limit {
+            found.unreadable.append(("...", .plist("", "more than \(limit) files cannot be read")))
         }
     }
 
@@ -74,33 +132,47 @@ package struct InfoPlistSearch {
 
     private mutating func file(_ path: String) throws(MalformedInput) {
         found.files += 1
-        guard let head = FileBytes.contents(path, limit: 3) else {
-            throw MalformedInput(code: "malformed.plist", reason: "cannot be read; check its permissions")
-        }
-        if ZipArchive.isArchive(head) {
-            try archive(FileBytes(path), name: path)
+        let input: InputFile
+        do { input = try InputFile.open(path) } catch { throw .file(error) }
+        if input.isStream {
+            found = try InfoPlistSearch.read(input, name: path, budget: budget)
             return
         }
-        guard let bytes = FileBytes.contents(path, limit: ReadingLimits.plistBytes) else {
-            throw MalformedInput(code: "malformed.plist", reason: "cannot be read; check its permissions")
+        if let head = input.bytes(at: 0, count: 4), ZipArchive.isArchive(head) {
+            try archive(FileBytes(input), name: path)
+            return
         }
+        let bytes: [UInt8]
+        do { bytes = try input.contents(limit: ReadingLimits.plistBytes) } catch { throw .file(error) }
         if path.hasSuffix(".pbxproj"), let document = XcodeProject.generated(bytes) {
-            found.lists.append(FoundPlist(path: path, document: document, origin: .generated))
+            try keep(FoundPlist(path: path, document: document, origin: .generated))
             return
         }
         let document = try PlistReader.read(bytes)
-        found.lists.append(FoundPlist(path: path, document: document, place: BundlePath(path)))
+        try keep(FoundPlist(path: path, document: document, place: BundlePath(path)))
         lookForProjects(above: path)
     }
 
     /// .NET projects keep the list in the project's folder or in Platforms/iOS below it.
     private mutating func lookForProjects(above path: String) {
-        var folder = (path as NSString).deletingLastPathComponent
+        var folder = path.parentFolder
         for _ in 0..<3 {
             let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.isEmpty ? "." : folder)) ?? []
-            for name in names.sorted() where name.hasSuffix("proj") { project(join(folder, name), in: folder) }
+            for name in names.filter({ $0.hasSuffix("proj") }).sorted() { project(join(folder, name), in: folder) }
             if !projects.isEmpty || folder.isEmpty || folder == "/" || folder == "." { return }
-            folder = (folder as NSString).deletingLastPathComponent
+            folder = folder.parentFolder
+        }
+    }
+
+    /// The bytes of a file inside of the search, at most one more than `limit`; nil where there is none.
+    ///
+    /// - Throws: `MalformedInput` for what is there and is not read, for example a named pipe.
+    private func contents(_ path: String, limit: Int) throws(MalformedInput) -> [UInt8]? {
+        do throws(InputFault) {
+            return try InputFile.open(path, below: root).contents(limit: limit)
+        } catch {
+            if error == .missing { return nil }
+            throw .file(error)
         }
     }
 
@@ -111,6 +183,7 @@ package struct InfoPlistSearch {
         guard depth < ReadingLimits.folderDepth, found.files < ReadingLimits.searchedFiles else { return }
         let names = ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
         for name in names {
+            guard name.utf8.count <= ReadingLimits.nameBytes, !name.hasMarkRun else { continue }
             let full = join(path, name)
             if name.hasSuffix(".plist") {
                 found.files += 1
@@ -128,10 +201,8 @@ package struct InfoPlistSearch {
             var information = stat()
             guard lstat(full, &information) == 0 else { continue }
             guard information.st_mode & S_IFMT == S_IFDIR else {
-                if information.st_mode & S_IFMT == S_IFREG {
-                    found.files += 1
-                    other(full, name: name, folder: path)
-                }
+                found.files += 1
+                other(full, name: name, folder: path)
                 continue
             }
             let isBundle = BundlePath.isBundle(name) || name.hasSuffix(".xcarchive")
@@ -148,15 +219,8 @@ package struct InfoPlistSearch {
     }
 
     private mutating func list(_ path: String, isCandidate: Bool) {
-        guard let bytes = FileBytes.contents(path, limit: ReadingLimits.plistBytes) else {
-            if isCandidate {
-                found.unreadable.append(
-                    (path, MalformedInput(code: "malformed.plist", reason: "cannot be read; check its permissions"))
-                )
-            }
-            return
-        }
         do throws(MalformedInput) {
+            guard let bytes = try contents(path, limit: ReadingLimits.plistBytes) else { return }
             let document = try PlistReader.read(bytes)
             let isInfoPlist =
                 isCandidate || document.root["NSAppTransportSecurity"] != nil
@@ -164,9 +228,9 @@ package struct InfoPlistSearch {
             guard isInfoPlist else { return }
             let place = BundlePath(path)
             let attest = place == nil ? nil : signature(of: document, at: path) ?? profile(beside: path)
-            found.lists.append(FoundPlist(path: path, document: document, place: place, attest: attest))
+            try keep(FoundPlist(path: path, document: document, place: place, attest: attest))
         } catch {
-            if isCandidate { found.unreadable.append((path, error)) }
+            if isCandidate { refuse(path, error) }
         }
     }
 
@@ -174,41 +238,61 @@ package struct InfoPlistSearch {
         guard let executable = Self.executable(of: document, at: path) else { return nil }
         var information = stat()
         guard lstat(executable, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
-            let file = try? FileBytes(executable)
+            let file = try? InputFile.open(executable, below: root)
         else { return nil }
-        return CodeSignature.entitlement(file, name: executable)
+        return CodeSignature.entitlement(FileBytes(file), name: executable)
     }
 
     /// Where the executable of a bundle lies: beside its list, or in `MacOS` where the list is in `Contents`.
     private static func executable(of document: PlistDocument, at path: String) -> String? {
-        guard let name = document.root["CFBundleExecutable"]?.string, !name.isEmpty, name != "..", name != ".",
-            !name.contains("/"), !name.contains("\u{0}")
+        guard let name = document.root["CFBundleExecutable"]?.string, (1...255).contains(name.utf8.count),
+            name != "..", name != ".", !name.utf8.contains(where: { $0 == 0x2F || $0 == 0 })
         else { return nil }
-        let folder = (path as NSString).deletingLastPathComponent
-        return ((folder as NSString).lastPathComponent == "Contents" ? folder + "/MacOS/" : folder + "/") + name
+        let folder = path.parentFolder
+        return (folder.lastName == "Contents" ? folder + "/MacOS/" : folder + "/") + name
     }
 
-    private func profile(beside path: String) -> AttestEntitlement? {
-        let profile = join((path as NSString).deletingLastPathComponent, ProvisioningProfile.name)
-        return FileBytes.contents(profile, limit: ProvisioningProfile.limit)
-            .flatMap { ProvisioningProfile.entitlement($0, source: profile) }
+    private mutating func profile(beside path: String) -> AttestEntitlement? {
+        let profile = join(path.parentFolder, ProvisioningProfile.name)
+        do throws(MalformedInput) {
+            guard let bytes = try contents(profile, limit: ProvisioningProfile.limit) else { return nil }
+            return try entitlement(bytes, source: profile)
+        } catch {
+            refuse(profile, error)
+            return nil
+        }
+    }
+
+    /// What a profile grants, within its own limit and that of the run.
+    private func entitlement(_ bytes: [UInt8], source: String) throws(MalformedInput) -> AttestEntitlement? {
+        guard bytes.count <= ProvisioningProfile.limit else {
+            throw .plist("", "is larger than \(ProvisioningProfile.limit >> 20) MiB, which no profile is")
+        }
+        guard budget.claim(bytes.count) else {
+            throw .plist(
+                "",
+                "is not read: the profiles of this run have more than \(ReadingLimits.claimBytes >> 20) MiB"
+            )
+        }
+        return ProvisioningProfile.entitlement(bytes, source: source)
     }
 
     private mutating func other(_ path: String, name: String, folder: String) {
-        if name.hasSuffix(".ipa") {
-            do throws(MalformedInput) {
-                try archive(FileBytes(path), name: path)
-            } catch {
-                found.unreadable.append((path, error))
+        do throws(MalformedInput) {
+            if name.hasSuffix(".ipa") {
+                let input: InputFile
+                do { input = try InputFile.open(path, below: root) } catch { throw .file(error) }
+                try archive(FileBytes(input), name: path)
+            } else if name.hasSuffix(".csproj") || name.hasSuffix(".fsproj") {
+                project(path, in: folder)
+            } else if name == "project.pbxproj" {
+                guard let bytes = try contents(path, limit: ReadingLimits.plistBytes),
+                    let document = XcodeProject.generated(bytes)
+                else { return }
+                try keep(FoundPlist(path: path, document: document, origin: .generated))
             }
-        } else if name.hasSuffix(".csproj") || name.hasSuffix(".fsproj") {
-            project(path, in: folder)
-        } else if name == "project.pbxproj" {
-            if let bytes = FileBytes.contents(path, limit: ReadingLimits.plistBytes),
-                let document = XcodeProject.generated(bytes)
-            {
-                found.lists.append(FoundPlist(path: path, document: document, origin: .generated))
-            }
+        } catch {
+            refuse(path, error)
         }
     }
 
@@ -217,34 +301,52 @@ package struct InfoPlistSearch {
     private mutating func archive(_ source: some ByteSource, name: String) throws(MalformedInput) {
         let archive = try ZipArchive(source)
         found.files += archive.entries.count
-        let byName = Dictionary(archive.entries.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        // Only bundles and what lies beside their lists is looked at: few of the names of an app.
+        let bundles = archive.entries.compactMap { entry in BundlePath(entry.name).map { (entry, $0) } }
+            .sorted { UTF8Key($0.0.name) < UTF8Key($1.0.name) }
+        let byName = Dictionary(
+            archive.entries.map { (UTF8Key($0.name), $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
         var executables = CodeSignature.unpackedBytesOfArchive
         var lists: [FoundPlist] = []
-        for entry in archive.entries.sorted(by: { $0.name < $1.name }) {
-            guard let place = BundlePath(entry.name) else { continue }
-            guard lists.count < 1_000 else { throw .archive(name, "has more than 1000 bundles") }
+        guard bundles.count <= 1_000 else { throw .archive(name, "has more than 1000 bundles") }
+        for (entry, place) in bundles {
             let bytes = try archive.contents(entry, limit: ReadingLimits.plistBytes)
+            guard budget.unfold(bytes.count) else { throw Self.tooMuch(name) }
             let path = name + "/" + entry.name
             let document: PlistDocument
             do throws(MalformedInput) {
                 document = try PlistReader.read(bytes)
             } catch {
-                found.unreadable.append((path, error))
+                refuse(path, error)
+                continue
+            }
+            // What a list takes in memory counts as well: many small values are a few bytes each in the file.
+            guard budget.unfold(ReadingBudget.weight(of: document)) else { throw Self.tooMuch(name) }
+            do throws(MalformedInput) {
+                try budget.keep(document, path: path)
+            } catch {
+                refuse(path, error)
                 continue
             }
             var attest: AttestEntitlement?
-            if let executable = Self.executable(of: document, at: entry.name).flatMap({ byName[$0] }),
-                executable.size <= min(CodeSignature.unpackedBytes, executables),
+            if let executable = Self.executable(of: document, at: entry.name).flatMap({ byName[UTF8Key($0)] }),
+                executable.size <= min(CodeSignature.unpackedBytes, executables), budget.execute(executable.size),
                 let bytes = try? archive.contents(executable, limit: CodeSignature.unpackedBytes)
             {
                 executables -= executable.size
                 attest = CodeSignature.entitlement(MemoryBytes(bytes), name: name + "/" + executable.name)
             }
-            let profileName = String(entry.name.dropLast("Info.plist".count)) + ProvisioningProfile.name
-            if attest == nil, let profile = byName[profileName],
-                let bytes = try? archive.contents(profile, limit: ProvisioningProfile.limit)
-            {
-                attest = ProvisioningProfile.entitlement(bytes, source: name + "/" + profileName)
+            let folder = entry.name.utf8.dropLast("Info.plist".utf8.count)
+            let profileName = String(decoding: folder, as: UTF8.self) + ProvisioningProfile.name
+            if attest == nil, let profile = byName[UTF8Key(profileName)] {
+                do throws(MalformedInput) {
+                    let bytes = try archive.contents(profile, limit: ProvisioningProfile.limit)
+                    attest = try entitlement(bytes, source: name + "/" + profileName)
+                } catch {
+                    refuse(name + "/" + profileName, error)
+                }
             }
             lists.append(FoundPlist(path: path, document: document, place: place, attest: attest))
         }
@@ -254,25 +356,42 @@ package struct InfoPlistSearch {
         found.lists += lists
     }
 
+    private static func tooMuch(_ name: String) -> MalformedInput {
+        .archive(
+            name,
+            "is not read: the lists in the archives of this run unfold to more than \(ReadingLimits.unfoldedBytes >> 20) MiB"
+        )
+    }
+
     // MARK: - .NET projects
 
     private mutating func project(_ path: String, in folder: String) {
-        guard ["csproj", "fsproj", "vbproj"].contains((path as NSString).pathExtension),
-            let bytes = FileBytes.contents(path, limit: 4 << 20),
-            let stack = DotNetStack(project: String(decoding: bytes, as: UTF8.self), name: path)
-        else { return }
-        projects.append((folder == "." ? "" : folder, stack))
+        let folder = UTF8Key(folder == "." ? "" : folder)
+        guard projects[folder] == nil, ["csproj", "fsproj", "vbproj"].contains(path.nameSuffix) else {
+            return
+        }
+        do throws(MalformedInput) {
+            guard let bytes = try contents(path, limit: 4 << 20) else { return }
+            projects[folder] = DotNetStack(project: bytes, name: path)
+        } catch {
+            refuse(path, error)
+        }
     }
 
     /// Gives each list the stack of the nearest project above it.
     private mutating func assignStacks() {
         guard !projects.isEmpty else { return }
         for index in found.lists.indices {
-            let folder = (found.lists[index].path as NSString).deletingLastPathComponent
-            let owners = projects.filter {
-                folder == $0.folder || $0.folder.isEmpty || folder.hasPrefix($0.folder + "/")
+            var folder = found.lists[index].path.parentFolder.utf8[...]
+            while true {
+                if let stack = projects[UTF8Key(String(decoding: folder, as: UTF8.self))] {
+                    found.lists[index].stack = stack
+                    break
+                }
+                if folder.isEmpty { break }
+                // Without a slash what is above is the folder without a name, where the search began.
+                folder = folder.lastIndex(of: 0x2F).map { folder[..<$0] } ?? folder.prefix(0)
             }
-            found.lists[index].stack = owners.max { $0.folder.count < $1.folder.count }?.stack
         }
     }
 

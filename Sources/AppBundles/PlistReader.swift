@@ -8,19 +8,24 @@ public import Findings
 public enum PlistReader {
     /// Reads the bytes of a file.
     ///
-    /// - Throws: `MalformedInput` with code `malformed.plist`, the place and the mend.
+    /// - Throws: `MalformedInput` with code `malformed.plist`, the place and the fix.
     public static func read(_ bytes: [UInt8]) throws(MalformedInput) -> PlistDocument {
+        try read(bytes, values: ReadingLimits.plistValues)
+    }
+
+    /// - Parameter values: the most values that it may have.
+    static func read(_ bytes: [UInt8], values: Int) throws(MalformedInput) -> PlistDocument {
         guard bytes.count <= ReadingLimits.plistBytes else {
             throw .plist("", "is larger than \(ReadingLimits.plistBytes >> 20) MiB, which no Info.plist is")
         }
-        if bytes.starts(with: BinaryPlistReader.magic) { return try BinaryPlistReader.read(bytes) }
+        if bytes.starts(with: BinaryPlistReader.magic) { return try BinaryPlistReader.read(bytes, values: values) }
         if let transcoded = try UTF16Text.transcoded(bytes) {
-            return try XMLPlistReader.read(transcoded, isVerbatim: false)
+            return try XMLPlistReader.read(transcoded, isVerbatim: false, values: values)
         }
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) {
-            return try XMLPlistReader.read(Array(bytes.dropFirst(3)), isVerbatim: false)
+            return try XMLPlistReader.read(Array(bytes.dropFirst(3)), isVerbatim: false, values: values)
         }
-        return try XMLPlistReader.read(bytes, isVerbatim: true)
+        return try XMLPlistReader.read(bytes, isVerbatim: true, values: values)
     }
 }
 

@@ -15,14 +15,19 @@ package struct AttestEntitlement: Sendable, Equatable {
     /// Where it was read.
     package let source: String
 
+    /// The most bytes of a claim that are kept; a bundle identifier has at most 155.
+    private static let textBytes = 256
+
     /// - Parameter team: taken where the entitlements name none.
     init(entitlements: PlistNode, team: String?, source: String) {
         let environments = entitlements["com.apple.developer.devicecheck.appattest-environment"]
-        environment = environments?.string ?? environments?.elements?.compactMap(\.string).joined(separator: ", ")
+        let listed = environments?.elements?.prefix(8).compactMap { $0.string?.prefix(bytes: Self.textBytes) }
+        environment = environments?.string?.prefix(bytes: Self.textBytes) ?? listed?.joined(separator: ", ")
         applicationIdentifier =
-            entitlements["application-identifier"]?.string
-            ?? entitlements["com.apple.application-identifier"]?.string
-        teamIdentifier = entitlements["com.apple.developer.team-identifier"]?.string ?? team
+            (entitlements["application-identifier"]?.string
+            ?? entitlements["com.apple.application-identifier"]?.string)?.prefix(bytes: Self.textBytes)
+        teamIdentifier =
+            (entitlements["com.apple.developer.team-identifier"]?.string ?? team)?.prefix(bytes: Self.textBytes)
         self.source = source
     }
 }
@@ -36,7 +41,8 @@ enum ProvisioningProfile {
     static func entitlement(_ bytes: [UInt8], source: String) -> AttestEntitlement? {
         guard let start = bytes.firstRange(of: Array("<?xml".utf8))?.lowerBound,
             let end = bytes[start...].firstRange(of: Array("</plist>".utf8))?.upperBound,
-            let document = try? PlistReader.read(Array(bytes[start..<end])), let grants = document.root["Entitlements"]
+            let document = try? PlistReader.read(Array(bytes[start..<end]), values: ReadingLimits.claimValues),
+            let grants = document.root["Entitlements"]
         else { return nil }
         return AttestEntitlement(
             entitlements: grants,

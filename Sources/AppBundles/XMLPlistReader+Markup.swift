@@ -209,11 +209,16 @@ extension XMLPlistReader {
                 guard tag.isClosing, tag.name == name else {
                     throw fault("<\(tag.name.rawValue)> stands inside of <\(name.rawValue)>", at: tagStart)
                 }
+                if mayHaveMarks || name == .key, let reason = PlistText.fault(whole, isKey: name == .key) {
+                    throw fault(reason, at: start)
+                }
                 return whole
             }
             if byte == UInt8(ascii: "&") {
                 text += String(decoding: bytes[runStart..<position], as: UTF8.self)
-                text.unicodeScalars.append(try readReference())
+                let scalar = try readReference()
+                if scalar.value >= 0x300 { mayHaveMarks = true }
+                text.unicodeScalars.append(scalar)
                 runStart = position
             } else {
                 position += 1

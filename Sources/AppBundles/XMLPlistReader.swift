@@ -12,6 +12,9 @@ struct XMLPlistReader {
     let bytes: UnsafeBufferPointer<UInt8>
     var position = 0
     var frames: [Frame] = []
+    let valueLimit: Int
+    /// Whether a text may have combining marks: bytes outside of ASCII, or references to characters.
+    var mayHaveMarks = false
     var values = 0
     var root: PlistNode?
     var oddities: [PlistDocument.Oddity] = []
@@ -25,15 +28,20 @@ struct XMLPlistReader {
         var key: (text: String, range: Range<Int>)?
     }
 
-    static func read(_ bytes: [UInt8], isVerbatim: Bool) throws(MalformedInput) -> PlistDocument {
-        guard let valid = bytes.withUnsafeBufferPointer({ String(validating: $0, as: UTF8.self) }) else {
+    static func read(
+        _ bytes: [UInt8],
+        isVerbatim: Bool,
+        values: Int = ReadingLimits.plistValues
+    ) throws(MalformedInput) -> PlistDocument {
+        let isASCII = bytes.withUnsafeBufferPointer { $0.reduce(into: UInt8(0)) { $0 |= $1 } } < 0x80
+        // The text of a whole file is looked at and dropped; pure ASCII is valid without a look.
+        guard isASCII || bytes.withUnsafeBufferPointer({ String(validating: $0, as: UTF8.self) != nil }) else {
             throw .plist("", "is not text in UTF-8; save it as UTF-8, or with plutil -convert xml1")
         }
-        _ = valid
         var failure: MalformedInput?
         var document: PlistDocument?
         bytes.withUnsafeBufferPointer { buffer in
-            var reader = XMLPlistReader(bytes: buffer)
+            var reader = XMLPlistReader(bytes: buffer, valueLimit: values, mayHaveMarks: !isASCII)
             do throws(MalformedInput) {
                 let root = try reader.document()
                 document = PlistDocument(
@@ -114,9 +122,7 @@ struct XMLPlistReader {
             throw fault("has a second value; a property list holds exactly one", at: start)
         }
         values += 1
-        guard values <= ReadingLimits.plistValues else {
-            throw fault("has more than \(ReadingLimits.plistValues) values", at: start)
-        }
+        guard values <= valueLimit else { throw fault("has more than \(valueLimit) values", at: start) }
         switch tag.name {
         case .dict, .array:
             guard frames.count < ReadingLimits.plistDepth else {
@@ -132,7 +138,7 @@ struct XMLPlistReader {
         case .integer, .real, .date, .data:
             let text = tag.isEmpty ? "" : try readText(tag.name, start: start)
             guard let value = PlistScalar.value(of: text, in: tag.name) else {
-                throw fault("'\(text.prefix(40))' is not a valid <\(tag.name.rawValue)>", at: start)
+                throw fault("'\(text.prefix(bytes: 40))' is not a valid <\(tag.name.rawValue)>", at: start)
             }
             add(value, start: start)
         case .key, .plist:
@@ -184,15 +190,19 @@ struct XMLPlistReader {
         if members.count <= 12 {
             // Few keys are compared faster than hashed.
             var hasDuplicate = false
-            for index in 1..<members.count where members[..<index].contains(where: { $0.key == members[index].key }) {
+            for index in 1..<members.count
+            where members[..<index].contains(where: { $0.key.hasSameBytes(as: members[index].key) }) {
                 hasDuplicate = true
             }
             if !hasDuplicate { return }
         }
-        var seen = Set<String>(minimumCapacity: members.count)
-        for member in members where !seen.insert(member.key).inserted {
-            let path = frames.map { $0.isDictionary ? $0.key?.text ?? "" : "[\($0.elements.count)]" }
-            oddities.append(.init(.duplicateKey, keyPath: path + [member.key], offset: member.keyRange.lowerBound))
+        var seen = Set<UTF8Key>(minimumCapacity: members.count)
+        var path: [String]?
+        for member in members where !seen.insert(UTF8Key(member.key)).inserted {
+            guard oddities.count < ReadingLimits.oddities else { return }
+            let here = path ?? frames.map { $0.isDictionary ? $0.key?.text ?? "" : "[\($0.elements.count)]" }
+            path = here
+            oddities.append(.init(.duplicateKey, keyPath: here + [member.key], offset: member.keyRange.lowerBound))
         }
     }
 }

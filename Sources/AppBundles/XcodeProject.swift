@@ -13,6 +13,8 @@ enum XcodeProject {
         guard let range = bytes.firstRange(of: wanted), bytes.firstRange(of: Array(" INFOPLIST_FILE = ".utf8)) == nil,
             bytes.firstRange(of: Array("\tINFOPLIST_FILE = ".utf8)) == nil
         else { return nil }
-        return PlistDocument(root: PlistNode(.dictionary([]), range: range), format: .xml, source: bytes)
+        // What follows the line is not needed to say where it is.
+        let source = Array(bytes[..<range.upperBound])
+        return PlistDocument(root: PlistNode(.dictionary([]), range: range), format: .xml, source: source)
     }
 }

@@ -4,9 +4,9 @@
 import CZlib
 package import Findings
 
-/// Reads the directory of a zip archive and single entries of it. Nothing is ever written to disk.
+/// Reads the directory of a zip archive and single entries of it. Nothing in it is ever written to disk.
 ///
-/// Guards: names that leave the archive, more entries than any app has, entries that unfold past a limit, encryption.
+/// Guards: names that leave the archive, more entries than any app has, entries that unfold past a limit or lie in each other, encryption.
 package struct ZipArchive {
     /// One file in the archive.
     package struct Entry: Sendable {
@@ -15,6 +15,16 @@ package struct ZipArchive {
         let packedSize: Int
         package let size: Int
         let headerOffset: Int
+
+        /// Where the entry's bytes end at the earliest: behind its header, without the name and the fields in it.
+        var end: Int {
+            let (end, overflow) = headerOffset.addingReportingOverflow(30)
+            let (whole, tooFar) = end.addingReportingOverflow(packedSize)
+            return overflow || tooFar ? .max : whole
+        }
+
+        /// The name for a sentence.
+        var shownName: String { name.terminalSafe(limit: 120) }
     }
 
     package let entries: [Entry]
@@ -45,7 +55,24 @@ package struct ZipArchive {
         else {
             throw .archive("", "has a directory that does not fit into the file")
         }
+        guard size <= ReadingLimits.directoryBytes else {
+            throw .archive("", "has a directory of \(size) bytes; the limit is \(ReadingLimits.directoryBytes)")
+        }
         entries = try ZipArchive.directory(source.bytes(at: offset, count: size), count: count)
+        try ZipArchive.refuseOverlaps(entries, directory: offset)
+    }
+
+    /// Refuses entries whose bytes lie in each other or in the directory: that is how a small archive unfolds to a huge one.
+    private static func refuseOverlaps(_ entries: [Entry], directory: Int) throws(MalformedInput) {
+        var last: Entry?
+        for entry in entries.sorted(by: { $0.headerOffset < $1.headerOffset }) {
+            if let last, entry.headerOffset < last.end {
+                throw .archive(entry.shownName, "lies in the bytes of '\(last.shownName)'; no packer writes that")
+            }
+            last = entry
+        }
+        guard let last, last.headerOffset < directory, last.end > directory else { return }
+        throw .archive(last.shownName, "reaches into the directory of the archive")
     }
 
     private static func endRecord(_ tail: [UInt8]) -> Int? {
@@ -110,12 +137,12 @@ package struct ZipArchive {
             }
             field = end
         }
-        throw .archive(String(name.prefix(120)), "has a damaged zip64 field; pack the archive again")
+        throw .archive(name.terminalSafe(limit: 120), "has a damaged zip64 field; pack the archive again")
     }
 
     private static func directory(_ bytes: [UInt8], count: Int) throws(MalformedInput) -> [Entry] {
         var entries: [Entry] = []
-        var names: Set<String> = []
+        var names: Set<UTF8Key> = []
         var index = 0
         for _ in 0..<count {
             guard index + 46 <= bytes.count, bytes.number(index, 4) == 0x0201_4B50 else {
@@ -126,14 +153,14 @@ package struct ZipArchive {
             guard next <= bytes.count else { throw .archive("", "has a damaged directory") }
             let name = String(decoding: bytes[(index + 46)..<(index + 46 + nameLength)], as: UTF8.self)
             try check(name)
-            guard names.insert(name).inserted else {
+            guard names.insert(UTF8Key(name)).inserted else {
                 throw .archive(
-                    String(name.prefix(120)),
+                    name.terminalSafe(limit: 120),
                     "stands twice in the archive, so it is not clear which of the two is meant"
                 )
             }
-            if bytes.number(index + 8, 2) & 1 != 0, !name.hasSuffix("/") {
-                throw .archive(String(name.prefix(120)), "is encrypted")
+            if bytes.number(index + 8, 2) & 1 != 0, name.utf8.last != 0x2F {
+                throw .archive(name.terminalSafe(limit: 120), "is encrypted")
             }
             let extra = index + 46 + nameLength
             let wide = try ZipArchive.extent(
@@ -158,11 +185,14 @@ package struct ZipArchive {
 
     /// Refuses names that would leave the folder that the archive is unpacked into.
     private static func check(_ name: String) throws(MalformedInput) {
-        let shown = String(name.prefix(120))
-        guard !name.hasPrefix("/"), !name.contains("\\"), !name.contains("\u{0}") else {
-            throw .archive("'\(shown)'", "is a name that leaves the archive; the archive is not read")
+        let shown = name.terminalSafe(limit: 120)
+        guard name.utf8.count <= ReadingLimits.nameBytes, !name.hasMarkRun else {
+            throw .archive("'\(shown)'", "is a name that no file system takes; the archive is not read")
         }
-        for part in name.split(separator: "/", omittingEmptySubsequences: false) where part == ".." {
+        let isInside =
+            name.utf8.first != 0x2F && !name.utf8.contains { $0 == 0x5C || $0 == 0 }
+            && !name.utf8.split(separator: 0x2F).contains { $0.elementsEqual([0x2E, 0x2E]) }
+        guard isInside else {
             throw .archive("'\(shown)'", "is a name that leaves the archive; the archive is not read")
         }
     }
@@ -172,51 +202,69 @@ package struct ZipArchive {
     /// - Parameter limit: the most bytes that it may unfold to.
     package func contents(_ entry: Entry, limit: Int) throws(MalformedInput) -> [UInt8] {
         guard entry.size <= limit else {
-            throw .archive(entry.name, "unfolds to \(entry.size) bytes, more than the limit of \(limit)")
+            throw .archive(entry.shownName, "unfolds to \(entry.size) bytes, more than the limit of \(limit)")
         }
         guard entry.packedSize <= limit else {
-            throw .archive(entry.name, "is larger than the limit of \(limit) bytes")
+            throw .archive(entry.shownName, "is larger than the limit of \(limit) bytes")
         }
         let header = try source.bytes(at: entry.headerOffset, count: 30)
-        guard header.number(0, 4) == 0x0403_4B50 else { throw .archive(entry.name, "is not where the directory says") }
+        guard header.number(0, 4) == 0x0403_4B50 else {
+            throw .archive(entry.shownName, "is not where the directory says")
+        }
+        // The header was read, so its offset is within the archive's size.
         let start = entry.headerOffset + 30 + header.number(26, 2) + header.number(28, 2)
-        let packed = try source.bytes(at: start, count: entry.packedSize)
         let result: [UInt8]
         switch entry.method {
-        case 0: result = packed
-        case 8: result = try ZipArchive.inflated(packed, size: entry.size, name: entry.name)
-        default: throw .archive(entry.name, "is packed by method \(entry.method), which is not read; only deflate is")
+        case 0: result = try source.bytes(at: start, count: entry.packedSize)
+        case 8: result = try inflated(entry, from: start)
+        default:
+            throw .archive(entry.shownName, "is packed by method \(entry.method), which is not read; only deflate is")
         }
-        guard result.count == entry.size else { throw .archive(entry.name, "is not as long as the directory says") }
+        guard result.count == entry.size else {
+            throw .archive(entry.shownName, "is not as long as the directory says")
+        }
         return result
     }
 
-    /// Raw deflate into a buffer of the size that the directory states: an entry that unfolds to more is refused there.
-    private static func inflated(_ packed: [UInt8], size: Int, name: String) throws(MalformedInput) -> [UInt8] {
-        guard size <= (packed.count + 16) * (ReadingLimits.expansion + 100) else {
-            throw .archive(name, "claims to unfold to more than deflate can")
+    /// Raw deflate into a buffer of the size that the directory states, from pieces of the source: an entry that unfolds to more is
+    /// refused there, and its packed form is never in memory as a whole.
+    private func inflated(_ entry: Entry, from start: Int) throws(MalformedInput) -> [UInt8] {
+        guard entry.size <= (entry.packedSize + 16) * (ReadingLimits.expansion + 100) else {
+            throw .archive(entry.shownName, "claims to unfold to more than deflate can")
         }
-        var input = packed
         var succeeded = false
+        var fault: MalformedInput?
         // One byte more than stated shows an entry that lies about its size.
-        let output = [UInt8](unsafeUninitializedCapacity: size + 1) { buffer, count in
-            input.withUnsafeMutableBufferPointer { source in
-                var stream = z_stream()
-                guard inflateInit2_(&stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
-                    return
+        let output = [UInt8](unsafeUninitializedCapacity: entry.size + 1) { buffer, count in
+            var stream = z_stream()
+            guard inflateInit2_(&stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else { return }
+            defer { inflateEnd(&stream) }
+            stream.next_out = buffer.baseAddress
+            stream.avail_out = UInt32(clamping: buffer.count)
+            var taken = 0
+            var status = Z_OK
+            while status == Z_OK, taken < entry.packedSize, stream.avail_out > 0 {
+                do throws(MalformedInput) {
+                    var piece = try source.bytes(at: start + taken, count: min(1 << 18, entry.packedSize - taken))
+                    taken += piece.count
+                    piece.withUnsafeMutableBufferPointer { bytes in
+                        stream.next_in = bytes.baseAddress
+                        stream.avail_in = UInt32(clamping: bytes.count)
+                        status = inflate(&stream, Z_NO_FLUSH)
+                        stream.next_in = nil
+                        stream.avail_in = 0
+                    }
+                } catch {
+                    fault = error
+                    break
                 }
-                stream.next_in = source.baseAddress
-                stream.avail_in = UInt32(clamping: source.count)
-                stream.next_out = buffer.baseAddress
-                stream.avail_out = UInt32(clamping: buffer.count)
-                let status = inflate(&stream, Z_FINISH)
-                count = Int(stream.total_out)
-                succeeded = status == Z_STREAM_END
-                inflateEnd(&stream)
             }
+            count = Int(clamping: stream.total_out)
+            succeeded = status == Z_STREAM_END
         }
-        guard succeeded, output.count == size else {
-            throw .archive(name, "is damaged, or unfolds to more than it says")
+        if let fault { throw fault }
+        guard succeeded, output.count == entry.size else {
+            throw .archive(entry.shownName, "is damaged, or unfolds to more than it says")
         }
         return output
     }

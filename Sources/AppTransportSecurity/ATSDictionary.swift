@@ -1,50 +1,45 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
+import Findings
 
-/// An app's NSAppTransportSecurity dictionary as Apple's evaluator reads it.
+/// An app's NSAppTransportSecurity dictionary, typed: what Apple's evaluator reads from it, and nothing else.
 ///
-/// Nothing in the dictionary can fail: values of a wrong type have the effect that they have on a device, mostly none, and are
+/// Built in code, names and types cannot be wrong:
+///
+///     var dictionary = ATSDictionary()
+///     dictionary.exceptions["legacy.example.com"] = ExceptionEntry(minimumTLSVersion: .tls11)
+///     dictionary.propertyListValue        // for an Info.plist
+///
+/// Read from a property list, nothing can fail: values of a wrong type have the effect that they have on a device, mostly none, and are
 /// listed in ``remarks``. Source: Security 61901, SecProtocolConfiguration.m (`set_ats_overrides`).
-public struct ATSDictionary: Sendable {
-    /// A boolean key as the evaluator sees it.
-    public enum Flag: Sendable, Equatable {
-        /// The key is not there.
-        case absent
-        /// The key is there with a value that Apple reads as a boolean.
-        case value(Bool)
-        /// Something that is no number stands there, which counts as absent.
-        case wrongType(String)
-
-        /// The value; nil where the key is absent or counts as absent.
-        public var value: Bool? {
-            if case .value(let flag) = self { flag } else { nil }
-        }
-
-        /// Whether the key is there with a value that counts, whichever.
-        public var isPresent: Bool { value != nil }
-    }
-
-    /// `NSAllowsArbitraryLoads`: ATS off for everything that has no entry of its own.
-    public let arbitraryLoads: Flag
+public struct ATSDictionary: Sendable, Equatable {
+    /// `NSAllowsArbitraryLoads`: ATS off for everything that has no entry of its own. Nil: absent, or of a type that counts as absent.
+    public var arbitraryLoads: Bool?
     /// `NSAllowsArbitraryLoadsForMedia`: ATS off for what AVFoundation loads.
-    public let arbitraryLoadsForMedia: Flag
+    public var arbitraryLoadsForMedia: Bool?
     /// `NSAllowsArbitraryLoadsInWebContent`: ATS off inside web views.
-    public let arbitraryLoadsInWebContent: Flag
-    /// `NSAllowsLocalNetworking`: cleartext to local hosts.
-    public let localNetworking: Flag
-    /// NSRequiresNIAPTLSPackageVersion; nil where it is absent or no known version.
-    public let hardening: HardeningLevel?
-    /// By exact key. Entries that are no dictionaries are not here.
-    public let exceptions: [String: ExceptionEntry]
+    public var arbitraryLoadsInWebContent: Bool?
+    /// `NSAllowsLocalNetworking`: cleartext to local hosts. Its presence cancels `NSAllowsArbitraryLoads`, whatever its value.
+    public var localNetworking: Bool?
+    /// `NSRequiresNIAPTLSPackageVersion`; nil if it is absent or no known version.
+    public var hardening: HardeningLevel?
+    /// `NSExceptionDomains`, by exact key: lower case, without a port.
+    public var exceptions: [String: ExceptionEntry]
     /// `NSPinnedDomains`, in the order of the dictionary's keys sorted.
-    public let pinnedDomains: [PinnedDomain]
-    /// What was found and has no effect, or another one than it seems: wrong types, unknown keys.
-    public let remarks: [Cause]
+    public var pinnedDomains: [PinnedDomain]
+    /// What was read and has no effect, or another one than it seems: wrong types, unknown keys.
+    package private(set) var remarks: [Remark] = []
+
+    /// The empty dictionary: the defaults apply.
+    public init() {
+        exceptions = [:]
+        pinnedDomains = []
+    }
 
     /// Reads the value of NSAppTransportSecurity; nil is the empty dictionary.
     public init(_ value: PropertyListValue?) {
+        self.init()
         var remarks = Remarks()
         var members = value?.members ?? [:]
         if let value, value.members == nil {
@@ -54,26 +49,41 @@ public struct ATSDictionary: Sendable {
             )
             members = [:]
         }
-        arbitraryLoads = remarks.flag(members, ATSKey.arbitraryLoads)
-        arbitraryLoadsForMedia = remarks.flag(members, ATSKey.arbitraryLoadsForMedia)
-        arbitraryLoadsInWebContent = remarks.flag(members, ATSKey.arbitraryLoadsInWebContent)
-        localNetworking = remarks.flag(members, ATSKey.localNetworking)
+        for (key, path) in ATSDictionary.flags { self[keyPath: path] = remarks.flag(members, key) }
         hardening = remarks.hardening(members, ATSKey.requiresNIAP)
         exceptions = ATSDictionary.exceptions(members[ATSKey.exceptionDomains], &remarks)
         pinnedDomains = PinnedDomain.all(in: members[ATSKey.pinnedDomains], &remarks)
-        let known: Set<String> = [
-            ATSKey.arbitraryLoads, ATSKey.arbitraryLoadsForMedia, ATSKey.arbitraryLoadsInWebContent,
-            ATSKey.localNetworking,
-            ATSKey.requiresNIAP, ATSKey.exceptionDomains, ATSKey.pinnedDomains,
-        ]
-        for key in members.keys.sorted() where !known.contains(key) {
-            remarks.add(
-                "ats.dictionary.unknown-key",
-                "The key \(key) is not one that the system reads: it has no effect."
+        let known =
+            ATSDictionary.flags.map(\.key) + [ATSKey.requiresNIAP, ATSKey.exceptionDomains, ATSKey.pinnedDomains]
+        remarks.unknownKeys(members, known: known)
+        self.remarks = remarks.all
+    }
+
+    /// The value of NSAppTransportSecurity for an Info.plist: what is at its default is left out.
+    public var propertyListValue: PropertyListValue {
+        var members: [String: PropertyListValue] = [:]
+        for (key, path) in ATSDictionary.flags { members[key] = self[keyPath: path].map(PropertyListValue.boolean) }
+        members[ATSKey.requiresNIAP] = hardening.map { .string($0.rawValue) }
+        if !exceptions.isEmpty {
+            members[ATSKey.exceptionDomains] = .dictionary(exceptions.mapValues(\.propertyListValue))
+        }
+        if !pinnedDomains.isEmpty {
+            members[ATSKey.pinnedDomains] = .dictionary(
+                Dictionary(pinnedDomains.map { ($0.domain, $0.propertyListValue) }) { $1 }
             )
         }
-        self.remarks = remarks.causes
+        return .dictionary(members)
     }
+
+    /// Whether nothing is set, so that the defaults apply.
+    public var isEmpty: Bool { self == ATSDictionary() }
+
+    /// The boolean keys of the dictionary itself.
+    static let flags: [(key: String, path: any WritableKeyPath<ATSDictionary, Bool?> & Sendable)] = [
+        (ATSKey.arbitraryLoads, \.arbitraryLoads), (ATSKey.arbitraryLoadsForMedia, \.arbitraryLoadsForMedia),
+        (ATSKey.arbitraryLoadsInWebContent, \.arbitraryLoadsInWebContent),
+        (ATSKey.localNetworking, \.localNetworking),
+    ]
 
     private static func exceptions(_ value: PropertyListValue?, _ remarks: inout Remarks) -> [String: ExceptionEntry] {
         guard let value else { return [:] }
@@ -86,6 +96,8 @@ public struct ATSDictionary: Sendable {
         }
         var entries: [String: ExceptionEntry] = [:]
         for host in members.keys.sorted() {
+            remarks.subject = .exception(host)
+            defer { remarks.subject = .dictionary }
             guard let entry = members[host]?.members else {
                 remarks.add(
                     "ats.dictionary.wrong-type",
@@ -96,6 +108,15 @@ public struct ATSDictionary: Sendable {
             entries[host] = ExceptionEntry(host: host, members: entry, &remarks)
         }
         return entries
+    }
+}
+
+extension ATSDictionary {
+    /// Whether both say the same; what was remarked upon while they were read is no part of it.
+    public static func == (left: ATSDictionary, right: ATSDictionary) -> Bool {
+        ATSDictionary.flags.allSatisfy { left[keyPath: $0.path] == right[keyPath: $0.path] }
+            && left.hardening == right.hardening && left.exceptions == right.exceptions
+            && left.pinnedDomains == right.pinnedDomains
     }
 }
 
@@ -110,69 +131,4 @@ public enum HardeningLevel: String, Sendable {
 
     /// Whether connections are hardened; `recommended` is FCP_v2.1 today.
     public var hardens: Bool { self != .none }
-}
-
-/// One entry of NSExceptionDomains.
-public struct ExceptionEntry: Sendable, Equatable {
-    /// `NSIncludesSubdomains`; NO where absent.
-    public let includesSubdomains: Bool
-    /// `NSExceptionAllowsInsecureHTTPLoads`; NO where absent.
-    public let allowsInsecureHTTPLoads: Bool
-    /// Nil where the key is absent or not one of the four exact names: then 1.2 stays.
-    public let minimumTLSVersion: TLSVersionName?
-    /// `NSExceptionRequiresForwardSecrecy`; YES where absent.
-    public let requiresForwardSecrecy: Bool
-    /// Obsolete; read by systems before the ones whose evaluator is published.
-    public let requiresCertificateTransparency: Bool
-    /// The entry's own hardening level; nil leaves the dictionary's.
-    public let hardening: HardeningLevel?
-
-    /// Makes one from its parts, which the properties describe.
-    public init(
-        includesSubdomains: Bool = false,
-        allowsInsecureHTTPLoads: Bool = false,
-        minimumTLSVersion: TLSVersionName? = nil,
-        requiresForwardSecrecy: Bool = true,
-        requiresCertificateTransparency: Bool = false,
-        hardening: HardeningLevel? = nil
-    ) {
-        self.includesSubdomains = includesSubdomains
-        self.allowsInsecureHTTPLoads = allowsInsecureHTTPLoads
-        self.minimumTLSVersion = minimumTLSVersion
-        self.requiresForwardSecrecy = requiresForwardSecrecy
-        self.requiresCertificateTransparency = requiresCertificateTransparency
-        self.hardening = hardening
-    }
-
-    init(host: String, members: [String: PropertyListValue], _ remarks: inout Remarks) {
-        let prefix = "NSExceptionDomains.\(host)."
-        includesSubdomains = remarks.flag(members, ATSKey.includesSubdomains, prefix).value ?? false
-        allowsInsecureHTTPLoads = remarks.flag(members, ATSKey.insecureHTTPLoads, prefix).value ?? false
-        requiresForwardSecrecy = remarks.flag(members, ATSKey.forwardSecrecy, prefix).value ?? true
-        requiresCertificateTransparency = remarks.flag(members, ATSKey.certificateTransparency, prefix).value ?? false
-        minimumTLSVersion = remarks.version(members, ATSKey.minimumTLSVersion, prefix)
-        hardening = remarks.hardening(members, ATSKey.exceptionNIAP, prefix)
-        let known: Set<String> = [
-            ATSKey.includesSubdomains, ATSKey.insecureHTTPLoads, ATSKey.minimumTLSVersion, ATSKey.forwardSecrecy,
-            ATSKey.certificateTransparency, ATSKey.exceptionNIAP,
-        ]
-        for key in members.keys.sorted() where !known.contains(key) {
-            remarks.add(
-                "ats.dictionary.unknown-key",
-                "The key \(prefix)\(key) is not one that the system reads: it has no effect."
-            )
-        }
-    }
-}
-
-/// The values that NSExceptionMinimumTLSVersion may have; the match is exact and case-sensitive.
-public enum TLSVersionName: String, Sendable, CaseIterable {
-    /// The string `TLSv1.0`.
-    case tls10 = "TLSv1.0"
-    /// The string `TLSv1.1`.
-    case tls11 = "TLSv1.1"
-    /// The string `TLSv1.2`.
-    case tls12 = "TLSv1.2"
-    /// The string `TLSv1.3`.
-    case tls13 = "TLSv1.3"
 }

@@ -19,12 +19,14 @@ public struct ATSPolicy: Sendable {
     /// The system that reads it.
     public let profile: OSProfile
     private let lookup: ExceptionLookup
+    private let pinIndex: PinIndex
 
     /// The policy of an app with this dictionary on this system.
     public init(dictionary: ATSDictionary, profile: OSProfile) {
         self.dictionary = dictionary
         self.profile = profile
         lookup = ExceptionLookup(dictionary, profile)
+        pinIndex = PinIndex(dictionary.pinnedDomains)
     }
 
     /// Decides about one URL. No network, no clock: whether a server is good enough is for ``evaluate(_:_:host:at:logs:)``.
@@ -56,8 +58,8 @@ public struct ATSPolicy: Sendable {
                 Cause(
                     "ats.local.blocked",
                     url.literalAddress == nil
-                        ? "\(profile.name) lets no load reach local names; an entry for \(url.host) or NSAllowsArbitraryLoads frees it."
-                        : "\(profile.name) lets no load reach addresses, and entries cannot name them: only NSAllowsArbitraryLoads frees "
+                        ? "\(profile.name) blocks loads to local names; add an exception for \(url.host) or set NSAllowsArbitraryLoads."
+                        : "\(profile.name) blocks loads to addresses, and exceptions cannot name them: only NSAllowsArbitraryLoads allows "
                             + "\(url.host).",
                     citation: .apple("NSAllowsLocalNetworking", read: "2026-11-21")
                 )
@@ -76,6 +78,14 @@ public struct ATSPolicy: Sendable {
             error: blocked ? .requiresSecureConnection : nil,
             because: because
         )
+    }
+
+    /// What a connection to the host of a URL must meet, without the reasons.
+    package func requirements(for url: LoadURL) -> TransportRequirements {
+        let match = lookup.match(url)
+        let isLocal = LocalHosts.contains(url, profile.localRule.value)
+        let ruling = match.map(exception) ?? general(isLocal: isLocal, loader: .urlsession)
+        return requirements(for: url, entry: match?.entry, tlsRequired: ruling.tlsRequired)
     }
 
     // MARK: - Whether TLS is required
@@ -99,7 +109,8 @@ public struct ATSPolicy: Sendable {
                 match.isBuiltIn
                     ? "The system's own entry for \(match.key) \(sentence); global keys do not count for this host."
                     : "The entry \(key) decides and \(sentence); global keys do not count for this host.",
-                citation: .security("SecProtocolConfiguration.m, tls_required")
+                citation: .security("SecProtocolConfiguration.m, tls_required"),
+                kind: .rule
             )
         )
     }
@@ -112,24 +123,33 @@ public struct ATSPolicy: Sendable {
             Ruling(
                 rule: DecidingRule(source, key: key),
                 tlsRequired: required,
-                cause: Cause(code, message, citation: .security("SecProtocolConfiguration.m, tls_required"))
+                cause: Cause(
+                    code,
+                    message,
+                    citation: .security("SecProtocolConfiguration.m, tls_required"),
+                    kind: .rule
+                )
             )
         }
-        let arbitrary = dictionary.arbitraryLoads.value == true
-        if profile.obeysOnlyArbitraryLoads.value {
-            return arbitrary
-                ? ruling(
-                    .global,
-                    ATSKey.arbitraryLoads,
-                    required: false,
-                    "ats.rule.arbitrary-loads",
-                    "NSAllowsArbitraryLoads is YES."
-                )
-                : ruling(.default, nil, required: true, "ats.rule.default", "No key says otherwise: TLS is required.")
-        }
+        let arbitrary = dictionary.arbitraryLoads == true
+        let allowsAll = ruling(
+            .global,
+            ATSKey.arbitraryLoads,
+            required: false,
+            "ats.rule.arbitrary-loads",
+            "NSAllowsArbitraryLoads is YES."
+        )
+        let defaults = ruling(
+            .default,
+            nil,
+            required: true,
+            "ats.rule.default",
+            "No key says otherwise: TLS is required."
+        )
+        if profile.obeysOnlyArbitraryLoads.value { return arbitrary ? allowsAll : defaults }
         // Step 2: local hosts, unless NSAllowsLocalNetworking is NO.
-        if isLocal, dictionary.localNetworking.value != false {
-            let key = dictionary.localNetworking.isPresent ? ATSKey.localNetworking : nil
+        if isLocal, dictionary.localNetworking != false {
+            let key = dictionary.localNetworking != nil ? ATSKey.localNetworking : nil
             return ruling(
                 .local,
                 key,
@@ -139,7 +159,7 @@ public struct ATSPolicy: Sendable {
             )
         }
         // Step 3 and 4: the keys for one loader.
-        if dictionary.arbitraryLoadsForMedia.value == true, loader == .media {
+        if dictionary.arbitraryLoadsForMedia == true, loader == .media {
             return ruling(
                 .global,
                 ATSKey.arbitraryLoadsForMedia,
@@ -148,7 +168,7 @@ public struct ATSPolicy: Sendable {
                 "NSAllowsArbitraryLoadsForMedia is YES, and AVFoundation loads this URL."
             )
         }
-        if dictionary.arbitraryLoadsInWebContent.value == true, loader == .web {
+        if dictionary.arbitraryLoadsInWebContent == true, loader == .web {
             return ruling(
                 .global,
                 ATSKey.arbitraryLoadsInWebContent,
@@ -163,7 +183,7 @@ public struct ATSPolicy: Sendable {
             (ATSKey.arbitraryLoadsForMedia, dictionary.arbitraryLoadsForMedia),
             (ATSKey.arbitraryLoadsInWebContent, dictionary.arbitraryLoadsInWebContent),
         ]
-        if let sibling = siblings.first(where: { $0.1.isPresent })?.0 {
+        if let sibling = siblings.first(where: { $0.1 != nil })?.0 {
             if arbitrary {
                 return ruling(
                     .global,
@@ -181,23 +201,14 @@ public struct ATSPolicy: Sendable {
                 "No key permits this host: TLS is required."
             )
         }
-        if arbitrary {
-            return ruling(
-                .global,
-                ATSKey.arbitraryLoads,
-                required: false,
-                "ats.rule.arbitrary-loads",
-                "NSAllowsArbitraryLoads is YES."
-            )
-        }
-        return ruling(.default, nil, required: true, "ats.rule.default", "No key says otherwise: TLS is required.")
+        return arbitrary ? allowsAll : defaults
     }
 
     // MARK: - What TLS must be like
 
     /// Source: `transformed_options`. Without an entry and without a need for TLS, nothing is set.
     private func requirements(for url: LoadURL, entry: ExceptionEntry?, tlsRequired: Bool) -> TransportRequirements {
-        let pins = profile.readsPins.value ? PinSet(dictionary.pinnedDomains, host: url.host) : nil
+        let pins = profile.readsPins.value ? pinIndex.pins(for: url.host) : nil
         let hardening = entry?.hardening ?? dictionary.hardening
         let isHardened = profile.readsHardening.value && (hardening?.hardens ?? false)
         guard tlsRequired || entry != nil else {
@@ -260,7 +271,8 @@ public struct ATSPolicy: Sendable {
                 Cause(
                     "ats.rule.not-covered",
                     "Loads by \(loader.rawValue) do not go through CFNetwork, so ATS does not apply: the app must see to its own security.",
-                    citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21")
+                    citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
+                    kind: .rule
                 )
             ]
         )
@@ -279,7 +291,8 @@ public struct ATSPolicy: Sendable {
                     "ats.note.subdomain-depth",
                     "\(url.host) is \(match.depth) labels below \(match.key): Apple's documentation says that subdomains go one label "
                         + "deep, its published evaluator goes to any depth, and that is followed here.",
-                    citation: .apple("NSIncludesSubdomains", read: "2026-11-21")
+                    citation: .apple("NSIncludesSubdomains", read: "2026-11-21"),
+                    kind: .note
                 )
             )
         }
@@ -290,7 +303,8 @@ public struct ATSPolicy: Sendable {
                 Cause(
                     "ats.note.local-range-unverified",
                     "That addresses of this private range count as local since iOS 17 and macOS 14 is known from field reports only.",
-                    citation: .security("SecProtocolConfigurationTest.m")
+                    citation: .security("SecProtocolConfigurationTest.m"),
+                    kind: .note
                 )
             )
         }
@@ -301,7 +315,8 @@ public struct ATSPolicy: Sendable {
                         "ats.note.old-tls-disputed",
                         "Apple's security guide says that exceptions for TLS 1.0 and 1.1 are no longer honoured on iOS 26; its published "
                             + "macOS 26 evaluator honours them, and that is followed here.",
-                        citation: .security("SecProtocolConfiguration.m")
+                        citation: .security("SecProtocolConfiguration.m"),
+                        kind: .note
                     )
                 )
             }
@@ -310,15 +325,31 @@ public struct ATSPolicy: Sendable {
                     Cause(
                         "ats.note.tls13-unknown",
                         "\(profile.name) does not know TLSv1.3: the minimum stays TLSv1.2.",
-                        citation: nil
+                        citation: nil,
+                        kind: .note
                     )
                 )
             }
         }
-        let prefix = match.map { "NSExceptionDomains.\($0.key)" }
-        notes += dictionary.remarks.filter { remark in
-            !remark.message.contains("NSExceptionDomains.") || prefix.map { remark.message.contains($0 + ".") } ?? false
-        }
+        notes += dictionary.remarks.filter { isRelevant($0.subject, to: url, match) }.map(\.cause)
         return notes
+    }
+
+    /// Whether a remark concerns a URL: about the dictionary itself always, about an exception if it decided or was dropped and would have.
+    private func isRelevant(_ subject: Remark.Subject, to url: LoadURL, _ match: ExceptionLookup.Match?) -> Bool {
+        switch subject {
+        case .dictionary, .pins: true
+        case .exception(let key): match.map { $0.key.hasSameBytes(as: key) } ?? url.host.isSameOrBelow(key)
+        }
+    }
+}
+
+extension String {
+    /// Whether a host is the domain or one below it.
+    package func isSameOrBelow(_ domain: String) -> Bool {
+        guard utf8.count >= domain.utf8.count, utf8.suffix(domain.utf8.count).elementsEqual(domain.utf8) else {
+            return false
+        }
+        return utf8.count == domain.utf8.count || utf8.dropLast(domain.utf8.count).last == 0x2E
     }
 }

@@ -76,7 +76,7 @@ enum TransparencyEvaluation {
         guard let logs else {
             let sentence =
                 "Certificate Transparency is required here: \(counted). Without --ct-log-list nothing is judged."
-            return ([], [Cause("ats.note.ct-not-judged", sentence, citation: citation)])
+            return ([], [Cause("ats.note.ct-not-judged", sentence, citation: citation, kind: .note)])
         }
         if complies(leaf, embedded: Set(embedded), delivered: Set(delivered), logs) { return ([], []) }
         return ([Cause("ats.ct.missing", "Too few timestamps of known logs: \(counted).", citation: citation)], [])

@@ -42,7 +42,7 @@ enum HandshakeEvaluation {
         if version < requirements.effectiveMinimum {
             return Cause(
                 "ats.tls.version-too-low",
-                "The server negotiates \(version), and \(requirements.effectiveMinimum) is the least that is allowed.",
+                "The server negotiated \(version); \(requirements.effectiveMinimum) or later is required.",
                 citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21")
             )
         }
@@ -85,7 +85,7 @@ enum HandshakeEvaluation {
         var notes: [Cause] = []
         if SuiteLists.tripleDES.contains(handshake.suite) { notes += requirements.profile.disagreements }
         if case .unproven(let reason) = handshake.keyPossession {
-            notes.append(Cause("ats.note.key-possession-unproven", reason))
+            notes.append(Cause("ats.note.key-possession-unproven", reason, kind: .note))
         }
         return notes
     }

@@ -18,33 +18,41 @@ struct ExceptionLookup: Sendable {
 
     private let entries: [String: ExceptionEntry]
     private let builtIn: [String: ExceptionEntry]
-    /// Longest prefix first.
-    private let ranges: [(range: AddressRange, key: String)]
+    /// The keys that are ranges, by the range; of two spellings of one range the first by name.
+    private let ranges: [AddressRange: String]
+    /// The prefix lengths of the ranges, longest first.
+    private let prefixLengths: [Int]
     private let readsAddressKeys: Bool
 
     init(_ dictionary: ATSDictionary, _ profile: OSProfile) {
         entries = dictionary.exceptions
         builtIn = profile.builtInExceptions.value
         readsAddressKeys = profile.readsAddressKeys.value
-        ranges = dictionary.exceptions.keys.sorted()
-            .compactMap { key in AddressRange(key).map { ($0, key) } }
-            .sorted { $0.0.prefixLength > $1.0.prefixLength }
+        let named = dictionary.exceptions.keys.sorted().compactMap { key in AddressRange(key).map { ($0.clean, key) } }
+        ranges = Dictionary(named, uniquingKeysWith: { first, _ in first })
+        prefixLengths = Set(named.map(\.0.prefixLength)).sorted(by: >)
+    }
+
+    /// The key of the smallest range that contains an address.
+    private func range(of address: IPAddress) -> String? {
+        for length in prefixLengths {
+            if let range = AddressRange(around: address, prefixLength: length), let key = ranges[range] { return key }
+        }
+        return nil
     }
 
     func match(_ url: LoadURL) -> Match? {
         if let address = url.literalAddress {
             guard readsAddressKeys else { return nil }
             if let entry = entries[url.host] { return Match(key: url.host, entry: entry, isBuiltIn: false, depth: 0) }
-            guard let found = ranges.first(where: { $0.range.contains(address) }), let entry = entries[found.key] else {
-                return nil
-            }
-            return Match(key: found.key, entry: entry, isBuiltIn: false, depth: 0)
+            guard let key = range(of: address), let entry = entries[key] else { return nil }
+            return Match(key: key, entry: entry, isBuiltIn: false, depth: 0)
         }
         if let match = entry(for: url.host, depth: 0) { return match }
         var name = Substring(url.host)
         var depth = 0
-        while let dot = name.firstIndex(of: ".") {
-            name = name[name.index(after: dot)...]
+        while let dot = name.utf8.firstIndex(of: 0x2E) {
+            name = name[name.utf8.index(after: dot)...]
             depth += 1
             if name.isEmpty { break }
             if let match = entry(for: String(name), depth: depth), match.entry.includesSubdomains { return match }
@@ -60,21 +68,6 @@ struct ExceptionLookup: Sendable {
 }
 
 /// Whether a host is local, by the rule of a system.
-extension OSProfile {
-    /// Whether a host is like any other: no address, no local name, and none that the system has an entry for. Policies whose only
-    /// entry is for exactly this host decide the same for all such hosts.
-    package func treatsAsAnyOther(_ url: LoadURL) -> Bool {
-        guard url.isSecure, url.literalAddress == nil, !LocalHosts.isLocalName(url.host) else { return false }
-        let host = url.host.utf8
-        // The entries are few: comparing ends takes less time than cutting the host into its ancestors.
-        return !builtInExceptions.value.keys.contains { name in
-            let labels = name.utf8
-            guard host.count >= labels.count, host.suffix(labels.count).elementsEqual(labels) else { return false }
-            return host.count == labels.count || host.dropLast(labels.count).last == 0x2E
-        }
-    }
-}
-
 enum LocalHosts {
     static func contains(_ url: LoadURL, _ rule: OSProfile.LocalRule) -> Bool {
         switch rule {

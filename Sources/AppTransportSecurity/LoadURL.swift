@@ -3,6 +3,7 @@
 
 public import Findings
 import Foundation
+public import TLSFacts
 
 /// A URL that an app loads, taken apart once: scheme, host and port are what the policy looks at.
 public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
@@ -33,10 +34,11 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
         }
         let full = LoadURL.schemeEnd(text) == nil ? "https://" + text : text
         guard let separator = LoadURL.schemeEnd(full) else { throw malformed("the URL has no scheme") }
-        let scheme = full[..<separator].lowercased()
-        guard LoadURL.defaultPorts[scheme] != nil else {
+        guard let scheme = LoadURL.scheme(full[..<separator]) else {
+            let given = full[..<separator]
             throw malformed(
-                "the scheme is \(scheme.isEmpty ? "missing" : "'\(scheme)'"); http, https, ws and wss are what ATS decides about"
+                "the scheme is \(given.isEmpty ? "missing" : "'\(given.terminalSafe(limit: 40))'"); http, https, ws and wss are what ATS "
+                    + "decides about"
             )
         }
         // Delimiters are bytes (RFC 3986 section 2.2), whatever combining character may stand behind them.
@@ -47,18 +49,18 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
 
         var portText: Substring?
         let name: Substring
-        if authority.hasPrefix("[") {
-            guard let close = authority.firstIndex(of: "]") else {
+        if authority.utf8.first == 0x5B {
+            guard let close = authority.utf8.firstIndex(of: 0x5D) else {
                 throw malformed("the address has no closing bracket")
             }
-            name = authority[authority.index(after: authority.startIndex)..<close]
-            let behind = authority[authority.index(after: close)...]
-            guard behind.isEmpty || behind.hasPrefix(":") else {
+            name = authority[authority.utf8.index(after: authority.startIndex)..<close]
+            let behind = authority[authority.utf8.index(after: close)...]
+            guard behind.isEmpty || behind.utf8.first == 0x3A else {
                 throw malformed("a colon and a port must follow the bracket")
             }
-            if !behind.isEmpty { portText = behind.dropFirst() }
-            guard IPAddress(name) != nil, name.contains(":") else {
-                throw malformed("'\(name)' is not an IPv6 address")
+            if !behind.isEmpty { portText = behind[behind.utf8.index(after: behind.startIndex)...] }
+            guard IPAddress(name) != nil, name.utf8.contains(0x3A) else {
+                throw malformed("'\(name.terminalSafe(limit: 80))' is not an IPv6 address")
             }
         } else {
             let colon = authority.utf8.firstIndex(of: 0x3A)
@@ -68,12 +70,14 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
         if let portText, !portText.isEmpty {
             guard portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(portText),
                 (1...65535).contains(number)
-            else { throw malformed("'\(portText)' is not a port from 1 to 65535") }
+            else { throw malformed("'\(portText.terminalSafe(limit: 20))' is not a port from 1 to 65535") }
             port = number
         } else {
             port = nil
         }
-        guard let host = LoadURL.ascii(String(name)) else { throw malformed("'\(name)' is not a host name") }
+        guard let host = LoadURL.ascii(name) else {
+            throw malformed("'\(name.terminalSafe(limit: 80))' is not a host name")
+        }
         self.host = host
         self.scheme = scheme
         self.text = full
@@ -118,7 +122,19 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String { text }
 
+    /// Two are equal if their texts have the same bytes: everything else follows from the text, and it is text from outside.
+    public static func == (left: LoadURL, right: LoadURL) -> Bool { left.text.hasSameBytes(as: right.text) }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(UTF8Key(text)) }
+
     private static let defaultPorts = ["http": 80, "https": 443, "ws": 80, "wss": 443]
+
+    /// The scheme in lower case; nil for any that ATS does not decide about.
+    private static func scheme(_ text: Substring) -> String? {
+        guard text.utf8.count <= 5 else { return nil }
+        let bytes = text.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+        return defaultPorts.keys.first { $0.utf8.elementsEqual(bytes) }
+    }
 
     /// Where the `://` behind a scheme begins: before path and query, which may hold another URL.
     private static func schemeEnd(_ text: String) -> String.Index? {
@@ -134,11 +150,16 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The lower-case ASCII form of a host; names of other scripts go through IDNA.
-    private static func ascii(_ name: String) -> String? {
-        var host = name.lowercased()
-        if !host.utf8.allSatisfy({ $0 < 0x80 }) {
-            let labels = host.split(separator: ".", omittingEmptySubsequences: false).map { label in
-                label.utf8.allSatisfy { $0 < 0x80 } ? String(label) : Punycode.ascii(label) ?? ""
+    private static func ascii(_ name: Substring) -> String? {
+        // 254 bytes of Punycode come of fewer scalars, and each of those of four bytes in at most a few parts.
+        guard name.utf8.count <= 4096 else { return nil }
+        let host: String
+        if name.utf8.allSatisfy({ $0 < 0x80 }) {
+            host = String(decoding: name.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
+        } else {
+            let labels = name.lowercased().utf8.split(separator: 0x2E, omittingEmptySubsequences: false).map { label in
+                let text = String(decoding: label, as: UTF8.self)
+                return label.allSatisfy { $0 < 0x80 } ? text : Punycode.ascii(text) ?? ""
             }
             host = labels.joined(separator: ".")
         }
@@ -148,7 +169,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
         }
         let labels = host.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
         let emptyLabels = labels.dropLast().contains { $0.isEmpty }
-        guard isPlain, !host.isEmpty, host != ".", host.utf8.count <= 254, !emptyLabels,
+        guard isPlain, !host.utf8.isEmpty, !host.utf8.elementsEqual(".".utf8), host.utf8.count <= 254, !emptyLabels,
             labels.allSatisfy({ $0.count <= 63 })
         else { return nil }
         return host

@@ -11,31 +11,44 @@ enum NameMatch {
     case noNames
     case otherNames([String])
 
+    /// Names of certificates are text from outside: they are compared by bytes, and only ASCII letters have a case there (RFC 4343).
     static func judge(_ leaf: CertificateFacts, host: String, mayUseCommonName: Bool) -> NameMatch {
-        let wanted = host.hasSuffix(".") ? String(host.dropLast()) : host
+        let wanted = normalized(host)
+        let address = IPAddress(String(decoding: wanted, as: UTF8.self))
         if let names = leaf.alternativeNames, !(names.dnsNames.isEmpty && names.addresses.isEmpty) {
-            if let address = IPAddress(wanted) {
+            if let address {
                 if names.addresses.contains(address.bytes) { return .matches }
-            } else if names.dnsNames.contains(where: { covers($0, wanted) }) {
+            } else if names.dnsNames.contains(where: { covers($0, wanted, isAddress: false) }) {
                 return .matches
             }
             return .otherNames(names.dnsNames + names.addresses.map(text))
         }
-        guard leaf.commonNames.contains(where: { covers($0, wanted) }) else {
+        guard leaf.commonNames.contains(where: { covers($0, wanted, isAddress: address != nil) }) else {
             return leaf.commonNames.isEmpty || !mayUseCommonName ? .noNames : .otherNames(leaf.commonNames)
         }
         return mayUseCommonName ? .matches : .onlyCommonName
     }
 
-    private static func covers(_ pattern: String, _ host: String) -> Bool {
-        var pattern = pattern.lowercased()
-        if pattern.hasSuffix(".") { pattern.removeLast() }
-        if pattern == host.lowercased() { return true }
-        guard pattern.hasPrefix("*."), IPAddress(host) == nil, let dot = host.firstIndex(of: ".") else { return false }
+    /// - Parameter host: normalized.
+    private static func covers(_ pattern: String, _ host: [UInt8], isAddress: Bool) -> Bool {
+        guard pattern.utf8.count <= longestName else { return false }
+        let pattern = normalized(pattern)
+        if pattern == host { return true }
+        guard pattern.starts(with: "*.".utf8), !isAddress, let dot = host.firstIndex(of: 0x2E) else { return false }
         let suffix = pattern.dropFirst(2)
         // `*.com` covers nothing: a wildcard needs two labels behind it.
-        return suffix.contains(".") && dot != host.startIndex && host[host.index(after: dot)...].lowercased() == suffix
+        return suffix.contains(0x2E) && dot != host.startIndex && host[(dot + 1)...] == suffix
     }
+
+    /// ASCII letters in lower case, without the dot at the end.
+    private static func normalized(_ name: String) -> [UInt8] {
+        var bytes = name.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+        if bytes.last == 0x2E { bytes.removeLast() }
+        return bytes
+    }
+
+    /// A DNS name has at most 253 bytes (RFC 1035 section 2.3.4), and a dot at the end.
+    private static let longestName = 254
 
     private static func text(_ address: [UInt8]) -> String {
         if address.count == 4 { return address.map(String.init).joined(separator: ".") }

@@ -15,6 +15,35 @@ public struct PinnedDomain: Sendable, Equatable {
     /// `NSPinnedLeafIdentities` as SHA-256 of SubjectPublicKeyInfo, 32 bytes each; nil where the key is absent, empty fails closed.
     public let leaves: [[UInt8]]?
 
+    /// An entry that is built in code.
+    ///
+    /// - Parameters:
+    ///   - authorities: SHA-256 of the SubjectPublicKeyInfo of any certificate above the leaf, 32 bytes each; nil leaves the list out.
+    ///   - leaves: the same for the leaf.
+    public init(
+        domain: String,
+        includesSubdomains: Bool = false,
+        authorities: [[UInt8]]? = nil,
+        leaves: [[UInt8]]? = nil
+    ) {
+        self.domain = PinnedDomain.normalized(domain)
+        self.includesSubdomains = includesSubdomains
+        self.authorities = authorities
+        self.leaves = leaves
+    }
+
+    /// The entry for an Info.plist.
+    public var propertyListValue: PropertyListValue {
+        func identities(_ pins: [[UInt8]]) -> PropertyListValue {
+            .array(pins.map { .dictionary([ATSKey.pin: .string(Data($0).base64EncodedString())]) })
+        }
+        var members: [String: PropertyListValue] = [:]
+        if includesSubdomains { members[ATSKey.includesSubdomains] = .boolean(true) }
+        members[ATSKey.pinnedAuthorities] = authorities.map(identities)
+        members[ATSKey.pinnedLeaves] = leaves.map(identities)
+        return .dictionary(members)
+    }
+
     /// Whether this entry speaks for a host: the same name, or exactly one label below it where subdomains are included.
     public func covers(_ host: String) -> Bool {
         let host = PinnedDomain.normalized(host)
@@ -23,7 +52,7 @@ public struct PinnedDomain: Sendable, Equatable {
         return !host.dropLast(domain.utf8.count + 1).contains(".")
     }
 
-    private static func normalized(_ host: String) -> String {
+    fileprivate static func normalized(_ host: String) -> String {
         let lower = host.lowercased()
         return lower.hasSuffix(".") ? String(lower.dropLast()) : lower
     }
@@ -39,6 +68,8 @@ public struct PinnedDomain: Sendable, Equatable {
         }
         var domains: [PinnedDomain] = []
         for name in members.keys.sorted() {
+            remarks.subject = .pins(name)
+            defer { remarks.subject = .dictionary }
             guard let entry = members[name]?.members else {
                 remarks.add(
                     "ats.dictionary.wrong-type",
@@ -114,5 +145,24 @@ public struct PinSet: Sendable, Equatable {
         guard !authorities.isEmpty || !leaves.isEmpty else { return nil }
         self.authorities = authorities.isEmpty ? nil : Set(authorities.joined())
         self.leaves = leaves.isEmpty ? nil : Set(leaves.joined())
+    }
+}
+
+/// The pins of a dictionary by the name of their domain: a host is looked up twice, however many entries there are.
+struct PinIndex: Sendable {
+    private let domains: [UTF8Key: [PinnedDomain]]
+
+    init(_ domains: [PinnedDomain]) { self.domains = Dictionary(grouping: domains) { UTF8Key($0.domain) } }
+
+    /// The pins that hold for a host; nil where no entry with identities covers it.
+    func pins(for host: String) -> PinSet? {
+        if domains.isEmpty { return nil }
+        let name = PinnedDomain.normalized(host)
+        var candidates = domains[UTF8Key(name)] ?? []
+        // An entry covers its own name and what is one label below.
+        if let dot = name.utf8.firstIndex(of: 0x2E) {
+            candidates += domains[UTF8Key(String(name[name.utf8.index(after: dot)...]))] ?? []
+        }
+        return candidates.isEmpty ? nil : PinSet(candidates, host: host)
     }
 }

@@ -44,7 +44,7 @@ public struct PlistDocument: Sendable {
     public let format: Format
     /// The text as UTF-8, without a byte order mark; empty for the binary form.
     public let source: [UInt8]
-    /// Whether ``source`` is the file byte for byte, so that it can be mended in place.
+    /// Whether ``source`` is the file byte for byte, so that it can be fixed in place.
     public let isVerbatim: Bool
     /// What the reader took although it is not as it should be.
     public let oddities: [Oddity]
@@ -68,12 +68,13 @@ public struct PlistDocument: Sendable {
 /// Turns byte offsets into lines and columns, in logarithmic time for each question.
 package struct LineIndex: Sendable {
     private let source: [UInt8]
-    private let starts: [Int]
+    /// Half the size of offsets in 64 bits: a hostile file is all line ends.
+    private let starts: [UInt32]
 
     package init(_ source: [UInt8]) {
         self.source = source
-        var starts = [0]
-        for (index, byte) in source.enumerated() where byte == 0x0A { starts.append(index + 1) }
+        var starts: [UInt32] = [0]
+        for (index, byte) in source.enumerated() where byte == 0x0A { starts.append(UInt32(clamping: index + 1)) }
         self.starts = starts
     }
 
@@ -84,11 +85,12 @@ package struct LineIndex: Sendable {
         var high = starts.count
         while high - low > 1 {
             let middle = (low + high) / 2
-            if starts[middle] <= offset { low = middle } else { high = middle }
+            if Int(starts[middle]) <= offset { low = middle } else { high = middle }
         }
         // A line of a hostile file may be megabytes long; past this many bytes the column stops growing.
-        let end = min(offset, source.count, starts[low] + 4096)
-        let column = source[starts[low]..<max(starts[low], end)].reduce(into: 1) { count, byte in
+        let start = Int(starts[low])
+        let end = min(offset, source.count, start + 4096)
+        let column = source[start..<max(start, end)].reduce(into: 1) { count, byte in
             if byte & 0xC0 != 0x80 { count += 1 }
         }
         return SourceLocation(line: low + 1, column: column)

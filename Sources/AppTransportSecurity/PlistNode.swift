@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 public import Foundation
 
 /// A value of a property list together with the bytes that spell it, so that a finding can point at them.
@@ -75,7 +76,7 @@ extension PlistNode {
 
     /// The member that counts for a key: of duplicates the last one, as in Apple's parser.
     public func member(_ key: String) -> PlistMember? {
-        members?.last { $0.key == key }
+        members?.last { $0.key.hasSameBytes(as: key) }
     }
 
     /// The value of a key, of duplicates the last one.

@@ -74,7 +74,8 @@ enum ProfileTable {
             Cause(
                 "ats.note.dhe-before-2019",
                 "Whether DHE_RSA suites are offered without forward secrecy before macOS 10.15 is not settled; six RSA suites are assumed.",
-                citation: .security("SecProtocolInternal.h")
+                citation: .security("SecProtocolInternal.h"),
+                kind: .note
             )
         ]
     )
@@ -113,7 +114,8 @@ enum ProfileTable {
             Cause(
                 "ats.note.triple-des-unverified",
                 "The list that the system offers where ATS restricts nothing is not published; 3DES is assumed to be in it.",
-                citation: .security("SecProtocolInternal.h")
+                citation: .security("SecProtocolInternal.h"),
+                kind: .note
             )
         ]
     }

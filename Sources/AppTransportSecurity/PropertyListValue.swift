@@ -58,42 +58,63 @@ extension PropertyListValue {
     /// Reads a JSON document, for example the value of NSAppTransportSecurity.
     ///
     /// - Throws: `MalformedInput` with code `malformed.json` for text that is not JSON, is nested deeper than 64 levels, gives a
-    ///   member twice, or holds `null`, which no property list can hold.
+    ///   member twice, has a name of over 1,024 bytes or more than 30 combining marks in a row, or holds `null`, which no property list can hold.
     public init(json bytes: [UInt8]) throws(MalformedInput) {
         // Editors on Windows put a byte order mark in front, which RFC 8259 lets a reader pass over.
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         let text = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
-        try self.init(JSONReader.read(text, depthLimit: 64), at: "")
+        var limits = JSONReader.Limits()
+        limits.depth = 64
+        // As many as a property list may have.
+        limits.values = 500_000
+        try self.init(JSONReader.read(text, limits: limits))
     }
 
-    private init(_ value: JSONValue, at place: String) throws(MalformedInput) {
-        func fault(_ reason: String) -> MalformedInput {
-            MalformedInput(code: "malformed.json", place: place, reason: reason)
-        }
+    private init(_ value: JSONValue) throws(MalformedInput) {
         switch value {
-        case .null: throw fault("null stands where a value is expected")
+        case .null: throw PropertyListValue.fault("null stands where a value is expected")
         case .bool(let flag): self = .boolean(flag)
         case .integer(let number): self = .integer(number)
         case .number(let number): self = .real(number)
-        case .string(let text): self = .string(text)
+        case .string(let text):
+            if let reason = PlistText.fault(text, isKey: false) { throw PropertyListValue.fault(reason) }
+            self = .string(text)
         case .array(let values):
             var elements: [PropertyListValue] = []
+            elements.reserveCapacity(values.count)
             for (index, value) in values.enumerated() {
-                elements.append(try PropertyListValue(value, at: "\(place)[\(index)]"))
+                do throws(MalformedInput) {
+                    elements.append(try PropertyListValue(value))
+                } catch {
+                    throw PropertyListValue.fault(error, inside: "[\(index)]")
+                }
             }
             self = .array(elements)
         case .object(let list):
             var members: [String: PropertyListValue] = [:]
             for member in list {
-                let value = try PropertyListValue(
-                    member.value,
-                    at: place.isEmpty ? member.name : "\(place).\(member.name)"
-                )
+                if let reason = PlistText.fault(member.name, isKey: true) { throw PropertyListValue.fault(reason) }
+                let value: PropertyListValue
+                do throws(MalformedInput) {
+                    value = try PropertyListValue(member.value)
+                } catch {
+                    throw PropertyListValue.fault(error, inside: member.name)
+                }
                 guard members.updateValue(value, forKey: member.name) == nil else {
-                    throw fault("`\(member.name)` is given twice")
+                    throw PropertyListValue.fault("`\(member.name)` is given twice")
                 }
             }
             self = .dictionary(members)
         }
+    }
+
+    private static func fault(_ reason: String) -> MalformedInput {
+        MalformedInput(code: "malformed.json", reason: reason)
+    }
+
+    /// The fault with the step that leads to its place: written on the way out, because nearly every value has none.
+    private static func fault(_ fault: MalformedInput, inside step: String) -> MalformedInput {
+        let joint = fault.place.isEmpty || fault.place.utf8.first == 0x5B ? "" : "."
+        return MalformedInput(code: fault.code, place: step + joint + fault.place, reason: fault.reason)
     }
 }

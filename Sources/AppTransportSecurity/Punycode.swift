@@ -5,8 +5,10 @@ import Foundation
 
 /// The ASCII form of a label of another script: RFC 3492, with the parameters of RFC 5891.
 enum Punycode {
-    /// `xn--` and the encoded label; nil where the label has over 63 scalars or a number overflows.
+    /// `xn--` and the encoded label; nil where the label has over 63 scalars or over 1024 bytes, or a number overflows.
     static func ascii(_ label: some StringProtocol) -> String? {
+        // Composing sorts combining marks, which takes quadratic time in a run of them.
+        guard label.utf8.count <= 1024 else { return nil }
         let scalars = label.precomposedStringWithCanonicalMapping.unicodeScalars.map(\.value)
         guard scalars.count <= 63 else { return nil }
         var output = scalars.filter { $0 < 0x80 }

@@ -1,23 +1,69 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+package import Findings
 
-/// Collects what a dictionary holds that has no effect, while it is read.
-struct Remarks {
-    private(set) var causes: [Cause] = []
-
-    mutating func add(_ code: Code, _ message: String) {
-        causes.append(Cause(code, message, citation: .security("SecProtocolConfiguration.m")))
+/// Something in a dictionary that has no effect, or another one than it seems.
+package struct Remark: Sendable, Equatable {
+    /// What a remark is about.
+    package enum Subject: Sendable, Equatable {
+        /// The dictionary itself or one of its global keys.
+        case dictionary
+        /// The entry of NSExceptionDomains with this key.
+        case exception(String)
+        /// The entry of NSPinnedDomains with this key.
+        case pins(String)
     }
 
-    mutating func flag(_ members: [String: PropertyListValue], _ key: String, _ prefix: String = "")
-        -> ATSDictionary.Flag
-    {
-        guard let value = members[key] else { return .absent }
+    package let subject: Subject
+    package let cause: Cause
+}
+
+/// Collects remarks while a dictionary is read.
+struct Remarks {
+    /// The most remarks of one dictionary.
+    private static let limit = 10_000
+
+    private(set) var all: [Remark] = []
+    private var isFull = false
+    /// What is being read.
+    var subject = Remark.Subject.dictionary
+
+    mutating func add(_ code: Code, _ message: @autoclosure () -> String) {
+        guard all.count < Self.limit else {
+            if !isFull {
+                subject = .dictionary
+                append("ats.dictionary.more-remarks", "There are more remarks than the \(Self.limit) before.")
+            }
+            isFull = true
+            return
+        }
+        append(code, message())
+    }
+
+    private mutating func append(_ code: Code, _ message: String) {
+        all.append(
+            Remark(
+                subject: subject,
+                cause: Cause(code, message, citation: .security("SecProtocolConfiguration.m"), kind: .note)
+            )
+        )
+    }
+
+    mutating func unknownKeys(_ members: [String: PropertyListValue], known: [String], _ prefix: String = "") {
+        for key in members.keys.sorted() where !known.contains(key) {
+            add(
+                "ats.dictionary.unknown-key",
+                "The key \(prefix)\(key) is not one that the system reads: it has no effect."
+            )
+        }
+    }
+
+    mutating func flag(_ members: [String: PropertyListValue], _ key: String, _ prefix: String = "") -> Bool? {
+        guard let value = members[key] else { return nil }
         guard let flag = value.asAppleBoolean else {
             add("ats.dictionary.wrong-type", "\(prefix)\(key) is \(value.kind), not a boolean: it counts as absent.")
-            return .wrongType(value.kind)
+            return nil
         }
         switch value {
         case .integer(let number) where number != 0 && number != 1:
@@ -32,7 +78,7 @@ struct Remarks {
             )
         default: break
         }
-        return .value(flag)
+        return flag
     }
 
     mutating func version(_ members: [String: PropertyListValue], _ key: String, _ prefix: String) -> TLSVersionName? {

@@ -69,7 +69,8 @@ struct TrustEvaluation {
             Cause(
                 "ats.note.intermediate-fetched",
                 "The server left out the intermediate \(fetched.certificate.subject); it was fetched from \(fetched.address), as Apple's "
-                    + "trust evaluation does."
+                    + "trust evaluation does.",
+                kind: .note
             )
         } + stapleNotes()
     }
@@ -79,7 +80,8 @@ struct TrustEvaluation {
         return [
             Cause(
                 "ats.note.staple-unusable",
-                "The OCSP response that the server staples says nothing: \(reason)."
+                "The OCSP response that the server staples says nothing: \(reason).",
+                kind: .note
             )
         ]
     }
@@ -210,7 +212,8 @@ struct TrustEvaluation {
             ]
         case .otherNames(let names):
             let shown =
-                names.prefix(5).joined(separator: ", ") + (names.count > 5 ? ", and \(names.count - 5) more" : "")
+                names.prefix(5).map { $0.terminalSafe(limit: 128) }.joined(separator: ", ")
+                + (names.count > 5 ? ", and \(names.count - 5) more" : "")
             return [
                 Cause("ats.trust.wrong-host", "The certificate is for \(shown), not for \(host).", citation: citation)
             ]
@@ -227,14 +230,14 @@ struct TrustEvaluation {
                 guard let least = rules.minimumRSABits, bits < least else { return nil }
                 return Cause(
                     "ats.trust.weak-key",
-                    "\(certificate.subject) has an RSA key of \(bits) bits; \(least) is the least.",
+                    "\(certificate.subject) has an RSA key of \(bits) bits; at least \(least) bits are required.",
                     citation: citation
                 )
             case .ellipticCurve(let curve, let bits):
                 guard let least = rules.minimumCurveBits, bits < least else { return nil }
                 return Cause(
                     "ats.trust.weak-key",
-                    "\(certificate.subject) has an elliptic-curve key of \(bits) bits (\(curve)); \(least) is the least.",
+                    "\(certificate.subject) has an elliptic-curve key of \(bits) bits (\(curve)); at least \(least) bits are required.",
                     citation: citation
                 )
             case .other(let identifier):
@@ -253,7 +256,7 @@ struct TrustEvaluation {
             guard rules.forbiddenHashes.contains(certificate.signature.hash) else { return nil }
             return Cause(
                 "ats.trust.weak-signature",
-                "\(certificate.subject) is signed with \(certificate.signature.hash.rawValue.uppercased()); SHA-256 is the least.",
+                "\(certificate.subject) is signed with \(certificate.signature.hash.rawValue.uppercased()); SHA-256 or stronger is required.",
                 citation: citation
             )
         }
@@ -270,7 +273,7 @@ struct TrustEvaluation {
         return [
             Cause(
                 "ats.trust.validity-too-long",
-                "The certificate is valid for \(Int((length / 86400).rounded(.up))) days; \(broken.days) is the most.",
+                "The certificate is valid for \(Int((length / 86400).rounded(.up))) days; the maximum is \(broken.days).",
                 citation: citation
             )
         ]

@@ -73,7 +73,10 @@ public struct BitRegistry: Sendable, Equatable {
     }
 
     /// The meaning with this name.
-    public subscript(name: String) -> BitMeaning? { meanings.first { $0.name == name } }
+    public subscript(name: String) -> BitMeaning? {
+        // By bytes: two spellings of one character are two names.
+        meanings.first { $0.name.utf8.elementsEqual(name.utf8) }
+    }
 
     /// The bits that count in the month `now`: those whose reset is due count as clear.
     ///

@@ -3,6 +3,16 @@
 
 /// One reason for a decision or a verdict: a code for programs, a sentence for people, and the source of the rule.
 public struct Cause: Sendable, CustomStringConvertible {
+    /// What a cause does to the verdict.
+    public enum Kind: Sendable {
+        /// It fails or blocks.
+        case failure
+        /// It names the rule that decided.
+        case rule
+        /// It is worth knowing and decides nothing.
+        case note
+    }
+
     /// The stable code, as in `docs/codes.md`.
     public let code: Code
     /// One sentence: what was found, and against which requirement.
@@ -10,8 +20,12 @@ public struct Cause: Sendable, CustomStringConvertible {
     /// Where the rule is written; nil for what is plain.
     public let citation: Citation?
 
+    /// Whether it fails, names a rule, or only informs.
+    public let kind: Kind
+
     /// A cause with its sentence.
-    public init(_ code: Code, _ message: String, citation: Citation? = nil) {
+    public init(_ code: Code, _ message: String, citation: Citation? = nil, kind: Kind = .failure) {
+        self.kind = kind
         self.code = code
         self.message = message
         self.citation = citation

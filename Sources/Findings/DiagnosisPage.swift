@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The page of `ats check`: what each server does, why, and what mends it.
+/// The page of `ats check`: what each server does, why, and what fixes it.
 ///
 /// Fill it with plain values; nothing is judged here. Every text is escaped.
 ///
@@ -73,7 +73,7 @@ package struct DiagnosisPage: Sendable {
         package var after: String?
         /// Whether no exception of an Info.plist helps.
         package var noExceptionHelps = false
-        /// A server configuration that mends it; see ``NginxSnippet``.
+        /// A server configuration that fixes it.
         package var serverConfiguration: String?
 
         package init(name: String) { self.name = name }
@@ -150,7 +150,7 @@ package struct DiagnosisPage: Sendable {
         }
         if target.noExceptionHelps { result += "<p>No exception in the Info.plist helps.</p>\n" }
         if let configuration = target.serverConfiguration {
-            result += "<h3>Or mend the server (nginx)</h3>\n<pre>\(HTMLPage.block(configuration))</pre>\n"
+            result += "<h3>Or fix the server (nginx)</h3>\n<pre>\(HTMLPage.block(configuration))</pre>\n"
         }
         return result
     }

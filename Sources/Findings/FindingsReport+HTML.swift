@@ -30,7 +30,7 @@ extension FindingsReport {
         result += "<strong>\(finding.rule)</strong> <span class=\"path\">\(place)<code>"
         result += "\(HTMLPage.text(finding.keyPath.keyPathText))</code></span>\n"
         result += "<p>\(HTMLPage.text(finding.message))</p>\n"
-        if let fix = finding.fix { result += "<p class=\"mend\">→ \(HTMLPage.text(fix))</p>\n" }
+        if let fix = finding.fix { result += "<p class=\"fix\">→ \(HTMLPage.text(fix))</p>\n" }
         if let citation = finding.citation {
             result += "<p class=\"path\">Source: \(HTMLPage.text(citation.source))</p>\n"
         }

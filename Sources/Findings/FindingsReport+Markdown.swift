@@ -6,7 +6,7 @@ extension FindingsReport {
     public func markdown() -> String {
         var result = "# App Transport Security lint\n\n\(summary).\n"
         for file in files where !file.findings.isEmpty {
-            result += "\n## \(Markdown.code(file.path))\n\n| | rule | place | what | mend |\n|-|-|-|-|-|\n"
+            result += "\n## \(Markdown.code(file.path))\n\n| | rule | location | message | fix |\n|-|-|-|-|-|\n"
             for finding in file.findings {
                 let line = finding.location.map { "line \($0.line)" } ?? ""
                 let place = [line, Markdown.code(finding.keyPath.keyPathText)].filter { !$0.isEmpty }.joined(

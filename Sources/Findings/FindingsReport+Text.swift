@@ -7,7 +7,7 @@ extension FindingsReport {
         func paint(_ text: String, _ code: String) -> String { colored ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text }
         var result = ""
         for file in files where !file.findings.isEmpty {
-            result += paint(Self.printable(file.path), "1") + "\n"
+            result += paint(file.path.terminalSafe, "1") + "\n"
             for finding in file.findings {
                 let place = finding.location.map { "\($0.line):\($0.column)" } ?? "-"
                 let word =
@@ -16,14 +16,14 @@ extension FindingsReport {
                     case .warning: paint("warning", "1;33")
                     case .note: paint("note", "1;36")
                     }
-                result += "  \(place)  \(word) \(finding.rule)  \(Self.printable(finding.keyPath.keyPathText))\n"
-                result += "      \(Self.printable(finding.message))\n"
-                if let fix = finding.fix { result += "      \(paint("->", "2")) \(Self.printable(fix))\n" }
+                result += "  \(place)  \(word) \(finding.rule)  \(finding.keyPath.keyPathText.terminalSafe)\n"
+                result += "      \(finding.message.terminalSafe)\n"
+                if let fix = finding.fix { result += "      \(paint("->", "2")) \(fix.terminalSafe)\n" }
             }
             result += "\n"
         }
         for (path, reason) in unreadable {
-            result += "\(Self.printable(path)): could not be read: \(Self.printable(reason))\n"
+            result += "\(path.terminalSafe): could not be read: \(reason.terminalSafe)\n"
         }
         return result + summary + ".\n"
     }
@@ -34,8 +34,8 @@ extension FindingsReport {
         for file in files {
             for finding in file.findings {
                 let place = finding.location.map { "\($0.line):\($0.column)" } ?? "1:1"
-                result += "\(Self.printable(file.path)):\(place): \(finding.severity.rawValue): "
-                result += "\(Self.printable(finding.message)) [\(finding.rule)]\n"
+                result += "\(file.path.terminalSafe):\(place): \(finding.severity.rawValue): "
+                result += "\(finding.message.terminalSafe) [\(finding.rule)]\n"
             }
         }
         return result
@@ -52,7 +52,7 @@ extension FindingsReport {
                     case .warning: "warning"
                     case .note: "notice"
                     }
-                var properties = "file=\(Self.workflowProperty(file.path))"
+                var properties = "file=\(Self.workflowProperty(file.path.terminalSafe))"
                 if let location = finding.location { properties += ",line=\(location.line),col=\(location.column)" }
                 properties += ",title=\(finding.rule)"
                 let text = finding.message + (finding.fix.map { "\n" + $0 } ?? "")
@@ -63,8 +63,10 @@ extension FindingsReport {
     }
 
     private static func workflowText(_ text: String) -> String {
+        let lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+            .map { String(decoding: $0, as: UTF8.self).terminalSafe }
         var result = ""
-        for scalar in text.unicodeScalars {
+        for scalar in lines.joined(separator: "\n").unicodeScalars {
             switch scalar {
             case "%": result += "%25"
             case "\r": result += "%0D"
@@ -85,26 +87,5 @@ extension FindingsReport {
             }
         }
         return result
-    }
-
-    /// Text without control characters: what comes from a file must not steer a terminal or begin a new line.
-    static func printable(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: isControl) else { return text }
-        var result = ""
-        for scalar in text.unicodeScalars {
-            if isControl(scalar) {
-                result += "\\u{\(String(scalar.value, radix: 16))}"
-            } else {
-                result.unicodeScalars.append(scalar)
-            }
-        }
-        return result
-    }
-
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0...0x1F, 0x7F...0x9F, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
-        default: false
-        }
     }
 }

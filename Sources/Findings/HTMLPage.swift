@@ -10,7 +10,7 @@ struct HTMLPage {
     var body = ""
 
     /// Everything that is put in comes through here: the text of a file or a server is never markup.
-    static func text(_ text: String) -> String { Markup.text(FindingsReport.printable(text)) }
+    static func text(_ text: String) -> String { Markup.text(text.terminalSafe) }
 
     /// Text that may have several lines.
     static func block(_ text: String) -> String { Markup.text(text) }
@@ -66,7 +66,7 @@ struct HTMLPage {
         .tag{display:inline-block;border-radius:1rem;padding:.05rem .6rem;font-size:.82rem;font-weight:600;white-space:nowrap}
         .pass{color:var(--good);background:var(--goodbg)}.fail,.error{color:var(--bad);background:var(--badbg)}
         .undetermined,.warning{color:var(--warn);background:var(--warnbg)}.note{color:var(--note);background:var(--notebg)}
-        .mend{color:var(--dim)}
+        .fix{color:var(--dim)}
         .finding{border-top:1px solid var(--line);padding:.7rem 0}.finding:first-of-type{border-top:0}.finding p{margin:.3rem 0 0}
         .path{color:var(--dim);font-size:.85rem;overflow-wrap:anywhere}
         .smallest{outline:2px solid var(--good);outline-offset:-2px}

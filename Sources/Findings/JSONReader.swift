@@ -9,9 +9,34 @@ package struct JSONReader {
     /// Deeper documents are refused: no call of the service needs more than four levels.
     package static let depthLimit = 32
 
+    /// How much one document may ask of its reader. Its size in bytes is bounded by the caller.
+    package struct Limits: Sendable {
+        /// How deep objects and arrays may stand in each other; recursion goes no deeper.
+        package var depth = JSONReader.depthLimit
+        /// The most bytes of a member's name. The longest names that we know are host names, of at most 255 bytes.
+        package var nameBytes = 4096
+        /// The most bytes of a number. JavaScript writes at most 25.
+        package var numberBytes = 256
+        /// The most values in the document, the document itself included.
+        package var values = Int.max
+
+        /// The limits of documents that their owner gives: configurations, ATS dictionaries.
+        package init() {}
+
+        /// The limits of documents that anybody may send. No request has more than 16 members.
+        package static var outside: Limits {
+            var limits = Limits()
+            limits.nameBytes = 256
+            limits.numberBytes = 64
+            limits.values = 128
+            return limits
+        }
+    }
+
     private let bytes: [UInt8]
-    private let depthLimit: Int
+    private let limits: Limits
     private var position = 0
+    private var values = 0
 
     /// Reads the document.
     ///
@@ -21,7 +46,16 @@ package struct JSONReader {
         _ bytes: [UInt8],
         depthLimit: Int = depthLimit
     ) throws(MalformedInput) -> JSONValue {
-        var reader = JSONReader(bytes: bytes, depthLimit: depthLimit)
+        var limits = Limits()
+        limits.depth = depthLimit
+        return try read(bytes, limits: limits)
+    }
+
+    /// Reads the document within limits.
+    ///
+    /// - Throws: ``MalformedInput`` with the code `malformed.json`, and the line and column.
+    package static func read(_ bytes: [UInt8], limits: Limits) throws(MalformedInput) -> JSONValue {
+        var reader = JSONReader(bytes: bytes, limits: limits)
         reader.skipSpace()
         let value = try reader.value(depth: 0)
         reader.skipSpace()
@@ -29,9 +63,9 @@ package struct JSONReader {
         return value
     }
 
-    private init(bytes: [UInt8], depthLimit: Int) {
+    private init(bytes: [UInt8], limits: Limits) {
         self.bytes = bytes
-        self.depthLimit = depthLimit
+        self.limits = limits
     }
 
     /// A fault at the current position, with lines and columns counted from 1 and columns in characters as an editor counts them.
@@ -50,7 +84,9 @@ package struct JSONReader {
     }
 
     private mutating func value(depth: Int) throws(MalformedInput) -> JSONValue {
-        guard depth < depthLimit else { throw fault("nested deeper than \(depthLimit) levels") }
+        guard depth < limits.depth else { throw fault("nested deeper than \(limits.depth) levels") }
+        guard values < limits.values else { throw fault("more than \(limits.values) values") }
+        values += 1
         switch current {
         case UInt8(ascii: "{"): return try object(depth: depth)
         case UInt8(ascii: "["): return try array(depth: depth)
@@ -84,6 +120,9 @@ package struct JSONReader {
             skipSpace()
             guard current == UInt8(ascii: "\"") else { throw fault("expected the name of a member") }
             let name = try string()
+            guard name.utf8.count <= limits.nameBytes else {
+                throw fault("a name is longer than \(limits.nameBytes) bytes")
+            }
             skipSpace()
             guard current == UInt8(ascii: ":") else { throw fault("expected a colon") }
             position += 1
@@ -179,13 +218,22 @@ package struct JSONReader {
     private mutating func hexadecimal() throws(MalformedInput) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<4 {
-            guard let byte = current, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
+            guard let byte = current, let digit = JSONReader.hexadecimalDigit(byte) else {
                 throw fault("an escape needs four hexadecimal digits")
             }
-            value = value << 4 | UInt32(digit)
+            value = value << 4 | digit
             position += 1
         }
         return value
+    }
+
+    private static func hexadecimalDigit(_ byte: UInt8) -> UInt32? {
+        switch byte {
+        case 0x30...0x39: UInt32(byte - 0x30)
+        case 0x41...0x46: UInt32(byte - 0x41 + 10)
+        case 0x61...0x66: UInt32(byte - 0x61 + 10)
+        default: nil
+        }
     }
 
     private mutating func number() throws(MalformedInput) -> JSONValue {
@@ -207,6 +255,9 @@ package struct JSONReader {
             if current == UInt8(ascii: "+") || current == UInt8(ascii: "-") { position += 1 }
             guard digits() > 0 else { throw fault("not a JSON number") }
         }
+        guard position - start <= limits.numberBytes else {
+            throw fault("a number is longer than \(limits.numberBytes) characters")
+        }
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
         if isInteger, let integer = Int(text) { return .integer(integer) }
         guard let number = Double(text) else { throw fault("not a JSON number") }
@@ -225,6 +276,9 @@ extension JSONValue {
     package var members: [Member]? {
         if case .object(let members) = self { members } else { nil }
     }
+
+    /// The value of the first member whose name has exactly these bytes; nil if there is none, or if the value is no object.
+    package func member(_ name: String) -> JSONValue? { members?.first { $0.name.hasSameBytes(as: name) }?.value }
 
     /// The string, or nil for anything else.
     package var text: String? {

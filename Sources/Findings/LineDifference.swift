@@ -24,24 +24,34 @@ enum LineDifference {
     private static let limit = 600
 
     static func lines(from old: String, to new: String) -> [Line] {
-        let left = old.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        let right = new.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        let left = split(old)
+        let right = split(new)
         guard left.count <= limit, right.count <= limit else {
             return left.map { Line(kind: .del, text: $0) } + right.map { Line(kind: .ins, text: $0) }
         }
+        // Each line is read once and has a number from there on: the table below compares numbers.
+        var numbers: [UTF8Key: Int] = [:]
+        func number(_ line: String) -> Int {
+            let key = UTF8Key(line)
+            if let known = numbers[key] { return known }
+            numbers[key] = numbers.count
+            return numbers.count - 1
+        }
+        let (leftNumbers, rightNumbers) = (left.map(number), right.map(number))
         // Longest common subsequence; lengths[i][j] is that of the tails from i and j.
         var lengths = Array(repeating: Array(repeating: 0, count: right.count + 1), count: left.count + 1)
         for i in left.indices.reversed() {
             for j in right.indices.reversed() {
                 lengths[i][j] =
-                    left[i] == right[j] ? lengths[i + 1][j + 1] + 1 : max(lengths[i + 1][j], lengths[i][j + 1])
+                    leftNumbers[i] == rightNumbers[j]
+                    ? lengths[i + 1][j + 1] + 1 : max(lengths[i + 1][j], lengths[i][j + 1])
             }
         }
         var result: [Line] = []
         var i = 0
         var j = 0
         while i < left.count || j < right.count {
-            if i < left.count, j < right.count, left[i] == right[j] {
+            if i < left.count, j < right.count, leftNumbers[i] == rightNumbers[j] {
                 result.append(Line(kind: .same, text: left[i]))
                 i += 1
                 j += 1
@@ -54,5 +64,9 @@ enum LineDifference {
             }
         }
         return result
+    }
+
+    private static func split(_ text: String) -> [String] {
+        text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
     }
 }

@@ -19,10 +19,10 @@ public struct MalformedInput: Error, Sendable, CustomStringConvertible {
         self.reason = reason
     }
 
-    /// Makes one whose place is the input itself: its first 80 characters, without those that steer a terminal.
+    /// Makes one whose place is the input itself: its first 80 characters, safe for a terminal.
     package init(code: Code, quoting input: String, reason: String) {
-        let shown = input.unicodeScalars.prefix(80).filter { $0.properties.generalCategory != .control }
-        self.init(code: code, place: String(String.UnicodeScalarView(shown)), reason: reason)
+        let shown = String(String.UnicodeScalarView(input.unicodeScalars.prefix(80)))
+        self.init(code: code, place: shown.terminalSafe, reason: reason)
     }
 
     public var description: String { place.isEmpty ? reason : "\(place): \(reason)" }

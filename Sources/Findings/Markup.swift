@@ -23,6 +23,14 @@ package enum Markup {
 
     /// Text inside of an attribute: on one line.
     package static func attribute(_ value: String) -> String {
-        String(text(value).map { $0.isNewline || $0 == "\t" ? " " : $0 })
+        // Over scalars: a Character may hold more than what ends a line.
+        var result = String.UnicodeScalarView()
+        for scalar in text(value).unicodeScalars {
+            switch scalar.value {
+            case 0x09, 0x0A, 0x0D, 0x2028, 0x2029: result.append(" ")
+            default: result.append(scalar)
+            }
+        }
+        return String(result)
     }
 }

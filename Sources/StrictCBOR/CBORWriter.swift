@@ -50,14 +50,24 @@ extension CBORItem {
     }
 
     /// What the item looks like without its content, for people who must see what changed in a new system:
-    /// for example `{"apple_bundle_version_01": text(1), "apple_validation_category_01": bytes(4)}`.
+    /// for example `{"apple_bundle_version_01": text(1), "apple_validation_category_01": bytes(4)}`; at most 400 bytes of ASCII, whatever was sent.
     package var shape: String {
         var text = ""
         describe(into: &text)
-        return text.count > 400 ? text.prefix(400) + "..." : text
+        return text.utf8.count > CBORItem.shapeLimit
+            ? String(decoding: text.utf8.prefix(CBORItem.shapeLimit - 3), as: UTF8.self) + "..." : text
+    }
+
+    private static let shapeLimit = 400
+
+    /// A key as part of a shape: its first 64 bytes, with `?` for everything that is not printable ASCII.
+    private static func printable(_ key: String) -> String {
+        String(decoding: key.utf8.prefix(64).map { 0x20...0x7E ~= $0 && $0 != 0x22 ? $0 : 0x3F }, as: UTF8.self)
     }
 
     private func describe(into text: inout String) {
+        // What is cut off need not be written.
+        guard text.utf8.count <= CBORItem.shapeLimit else { return }
         switch self {
         case .unsigned: text += "unsigned"
         case .negative: text += "negative"
@@ -76,7 +86,7 @@ extension CBORItem {
             for (index, entry) in entries.enumerated() {
                 if index > 0 { text += ", " }
                 switch entry.key {
-                case .text(let key): text += "\"\(key.prefix(64))\""
+                case .text(let key): text += "\"\(CBORItem.printable(key))\""
                 case .unsigned(let number): text += "\(number)"
                 case .negative(let number): text += "-\(number)-1"
                 default: entry.key.describe(into: &text)

@@ -9,11 +9,30 @@ package enum CBORItem: Hashable, Sendable {
     /// The number `-1 - value`.
     case negative(UInt64)
     case bytes(ArraySlice<UInt8>)
+    /// Equal by its bytes, not by canonical equivalence: two texts of different bytes are two keys.
     case text(String)
     case array([CBORItem])
     /// The entries in the order of the encoding; no two keys are equal.
     case map([CBOREntry])
     case boolean(Bool)
+}
+
+extension CBORItem {
+    package static func == (left: CBORItem, right: CBORItem) -> Bool {
+        switch (left, right) {
+        case (.unsigned(let one), .unsigned(let other)): one == other
+        case (.negative(let one), .negative(let other)): one == other
+        case (.bytes(let one), .bytes(let other)): one == other
+        case (.text(let one), .text(let other)): one.utf8.elementsEqual(other.utf8)
+        case (.array(let one), .array(let other)): one == other
+        case (.map(let one), .map(let other)): one == other
+        case (.boolean(let one), .boolean(let other)): one == other
+        default: false
+        }
+    }
+
+    /// Hashes the encoding, which is another for every other item.
+    package func hash(into hasher: inout Hasher) { hasher.combine(encoded) }
 }
 
 /// One key of a map with its value.
@@ -43,6 +62,8 @@ package struct CBORLimits: Sendable {
     package var depth = 8
     /// The most elements of one array, or entries of one map.
     package var count = 64
+    /// The most bytes of a text that is a key. The longest of App Attest has 28.
+    package var keyBytes = 256
 
     package init() {}
 }

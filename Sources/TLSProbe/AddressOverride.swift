@@ -39,26 +39,40 @@ public struct AddressOverride: Sendable, Hashable {
     }
 
     private static func parse(_ text: String) -> AddressOverride? {
-        var rest = Substring(text)
-        if rest.hasPrefix("+") { rest = rest.dropFirst() }
-        let host: Substring
-        if rest.hasPrefix("["), let close = rest.firstIndex(of: "]") {
-            host = rest[rest.index(after: rest.startIndex)..<close]
-            rest = rest[rest.index(after: close)...]
+        // 16 addresses of 41 bytes are more than any name needs.
+        guard text.utf8.count <= 4096 else { return nil }
+        var rest = Array(text.utf8)[...]
+        if rest.first == UInt8(ascii: "+") { rest = rest.dropFirst() }
+        let host: ArraySlice<UInt8>
+        if rest.first == UInt8(ascii: "["), let close = rest.firstIndex(of: UInt8(ascii: "]")) {
+            host = rest[(rest.startIndex + 1)..<close]
+            rest = rest[(close + 1)...]
         } else {
-            guard let colon = rest.firstIndex(of: ":") else { return nil }
+            guard let colon = rest.firstIndex(of: UInt8(ascii: ":")) else { return nil }
             host = rest[..<colon]
             rest = rest[colon...]
         }
-        let fields = rest.dropFirst().split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard rest.hasPrefix(":"), fields.count == 2, !host.isEmpty, let port = fields.first.flatMap({ Int($0) }),
-            (1...65535).contains(port)
+        guard rest.first == UInt8(ascii: ":") else { return nil }
+        let fields = rest.dropFirst().split(
+            separator: UInt8(ascii: ":"),
+            maxSplits: 1,
+            omittingEmptySubsequences: false
+        )
+        guard fields.count == 2, !host.isEmpty, host.count <= 254,
+            let port = fields.first.flatMap({ Int(String(decoding: $0, as: UTF8.self)) }), (1...65535).contains(port)
         else { return nil }
-        let addresses = fields[1].split(separator: ",").map { address in
-            String(address.hasPrefix("[") && address.hasSuffix("]") ? address.dropFirst().dropLast() : address)
+        let addresses = fields[1].split(separator: UInt8(ascii: ",")).map { address in
+            withoutBrackets(String(decoding: address, as: UTF8.self))
         }
-        let override = AddressOverride(host: String(host), port: port, addresses: addresses)
+        let override = AddressOverride(host: String(decoding: host, as: UTF8.self), port: port, addresses: addresses)
         return addresses.isEmpty || override.places.count != addresses.count ? nil : override
+    }
+
+    /// An IPv6 literal as it stands in a URL, without its brackets; anything else as it is.
+    static func withoutBrackets(_ text: String) -> String {
+        let bytes = text.utf8
+        guard bytes.count >= 2, bytes.first == UInt8(ascii: "["), bytes.last == UInt8(ascii: "]") else { return text }
+        return String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
     }
 
     /// The addresses to connect to; what is no literal is left out.

@@ -7,42 +7,64 @@ public import Foundation
 
 /// Issues and reads challenges without storing anything: a challenge carries its own expiry and binding under a MAC.
 ///
-/// The key is the store's (``TrustStore/secret(named:orElse:)``), so every node on one store reads what any of them issued.
+/// The keys are the store's (``TrustStore/challengeKeys(orElse:at:)``), so every node on one store reads what any of them issued.
 /// Layout, 56 bytes: version 1 | purpose and flags 1 | expiry in ms 6 | random 16 | binding tag 16 | MAC 16. Both tags are
 /// truncated HMAC-SHA256: app, key and user are not readable from a challenge, and cannot be tried out offline.
+///
+/// A codec is a picture of the keys at one instant. A node takes a new one every few seconds, more often than the time between a
+/// rotation and the first challenge of its key (``ChallengeKeyRotation/signsFrom``).
 public struct ChallengeCodec: Sendable {
-    /// Both codes with the key and their label taken in already: a copy goes on from there.
-    private let challengeCode: HMAC<SHA256>
-    private let bindingCode: HMAC<SHA256>
+    /// One key with what is made from it once: both codes with the key and their label taken in already, from which copies go on.
+    fileprivate struct Codes {
+        let challenge: HMAC<SHA256>
+        let binding: HMAC<SHA256>
+        /// In milliseconds; from then on its challenges are unknown.
+        let acceptedUntil: Int64
+    }
+
+    /// Which makes challenges.
+    private let signer: Codes
+    /// All that are accepted, the signer first; at most ``ChallengeKey/limit``.
+    private let accepted: [Codes]
 
     /// The length of every challenge, in bytes. The contract allows 64.
     public static let length = 56
     /// How many random bytes ``issue(for:expiresAt:random:)`` wants.
     public static let randomLength = 16
-    /// The name of the secret in the store.
+    /// The name of the secret in stores of the first version.
     public static let secretName = "challenge-mac"
     /// The length of the secret, in bytes.
     public static let secretLength = 32
 
-    /// Uses the store-wide secret, at least 16 bytes; nil for a shorter one.
+    /// Uses one secret, at least 16 bytes, for good; nil for a shorter one.
     public init?(secret: some Collection<UInt8>) {
-        guard secret.count >= 16 else { return nil }
-        let key = SymmetricKey(data: Data(secret))
-        challengeCode = ChallengeCodec.code("sealward.challenge/1", key)
-        bindingCode = ChallengeCodec.code("sealward.binding/1", key)
+        let key = ChallengeKey(
+            generation: 1,
+            secret: Array(secret),
+            signsFrom: StoreTime.date(0),
+            acceptedUntil: nil
+        )
+        self.init(keys: [key], at: StoreTime.date(0))
     }
 
-    private static func code(_ label: String, _ key: SymmetricKey) -> HMAC<SHA256> {
-        var code = HMAC<SHA256>(key: key)
-        code.update(data: Array(label.utf8) + [0])
-        return code
+    /// Uses the keys of a store as they are at an instant: the newest whose time has come signs, and all are read.
+    ///
+    /// Nil without a key, and where a secret is shorter than 16 bytes.
+    public init?(keys: [ChallengeKey], at instant: Date) {
+        let keys = keys.sorted { $0.generation > $1.generation }.prefix(ChallengeKey.limit)
+        // A node whose clock is far behind signs with the oldest.
+        guard let first = keys.first(where: { $0.signsFrom <= instant }) ?? keys.last,
+            keys.allSatisfy({ $0.secret.count >= 16 })
+        else { return nil }
+        signer = Codes(first)
+        accepted = [signer] + keys.filter { $0.generation != first.generation }.map(Codes.init)
     }
 
-    /// Fetches the store's secret, or lets the store adopt `candidate` (32 random bytes) if it has none yet.
-    public init(store: some TrustStore, candidate: some Collection<UInt8>) async throws {
-        let secret = try await store.secret(named: ChallengeCodec.secretName, orElse: Array(candidate))
-        guard let codec = ChallengeCodec(secret: secret) else {
-            throw StoreFault.damaged("the challenge secret is shorter than 16 bytes")
+    /// Fetches the store's keys, or lets the store adopt `candidate` (32 random bytes) if it has none yet.
+    public init(store: some TrustStore, candidate: some Collection<UInt8>, at instant: Date) async throws {
+        let keys = try await store.challengeKeys(orElse: Array(candidate), at: instant)
+        guard let codec = ChallengeCodec(keys: keys, at: instant) else {
+            throw StoreFault.damaged("a challenge secret is shorter than 16 bytes, or there is none")
         }
         self = codec
     }
@@ -59,8 +81,8 @@ public struct ChallengeCodec: Sendable {
         let expiry = UInt64(StoreTime.milliseconds(expiresAt))
         for shift in stride(from: 40, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: expiry >> shift)) }
         bytes += random.prefix(ChallengeCodec.randomLength)
-        bytes += bindingTag(of: bytes[...], binding)
-        bytes += tag(challengeCode, bytes)
+        bytes += ChallengeCodec.bindingTag(signer, of: bytes[...], binding)
+        bytes += ChallengeCodec.tag(signer.challenge, bytes)
         return bytes
     }
 
@@ -75,11 +97,16 @@ public struct ChallengeCodec: Sendable {
         at instant: Date
     ) -> ChallengeReading {
         let bytes = Array(bytes)
-        guard bytes.count == ChallengeCodec.length, bytes[0] == 1,
-            constantTimeEqual(tag(challengeCode, Array(bytes.prefix(40))), bytes[40...])
-        else { return .refused(.unknown) }
+        guard bytes.count == ChallengeCodec.length, bytes[0] == 1 else { return .refused(.unknown) }
+        let now = StoreTime.milliseconds(instant)
+        let head = Array(bytes.prefix(40))
+        let maker = accepted.first { codes in
+            codes.acceptedUntil > now
+                && ChallengeCodec.constantTimeEqual(ChallengeCodec.tag(codes.challenge, head), bytes[40...])
+        }
+        guard let maker else { return .refused(.unknown) }
         let expiry = bytes[2..<8].reduce(Int64(0)) { $0 << 8 | Int64($1) }
-        if expiry <= StoreTime.milliseconds(instant) { return .refused(.expired) }
+        if expiry <= now { return .refused(.expired) }
         let flags = bytes[1]
         guard flags & Flag.purpose == presented.purpose.rawValue else { return .refused(.binding) }
         var binding = presented
@@ -90,13 +117,16 @@ public struct ChallengeCodec: Sendable {
         } else if presented.user == nil {
             return .refused(.binding)
         }
-        guard constantTimeEqual(bindingTag(of: bytes[0..<24], binding), bytes[24..<40]) else {
-            return .refused(.binding)
-        }
+        let tag = ChallengeCodec.bindingTag(maker, of: bytes[0..<24], binding)
+        guard ChallengeCodec.constantTimeEqual(tag, bytes[24..<40]) else { return .refused(.binding) }
         return .valid(SpendableChallenge(id: Array(bytes[8..<24]), expiresAt: StoreTime.date(expiry)))
     }
 
-    private func bindingTag(of head: ArraySlice<UInt8>, _ binding: ChallengeBinding) -> [UInt8] {
+    private static func bindingTag(
+        _ codes: Codes,
+        of head: ArraySlice<UInt8>,
+        _ binding: ChallengeBinding
+    ) -> [UInt8] {
         var message: [UInt8] = []
         message.reserveCapacity(128)
         message.append(contentsOf: head)
@@ -108,22 +138,39 @@ public struct ChallengeCodec: Sendable {
         append(binding.app.utf8)
         append(binding.keyId?.bytes ?? [])
         append((binding.user ?? "").utf8)
-        return tag(bindingCode, message)
+        return tag(codes.binding, message)
     }
 
-    private func tag(_ code: HMAC<SHA256>, _ message: [UInt8]) -> [UInt8] {
+    private static func tag(_ code: HMAC<SHA256>, _ message: [UInt8]) -> [UInt8] {
         var code = code
         code.update(data: message)
         return code.finalize().withUnsafeBytes { Array($0.prefix(16)) }
     }
 
-    private func constantTimeEqual(_ left: [UInt8], _ right: ArraySlice<UInt8>) -> Bool {
+    private static func constantTimeEqual(_ left: [UInt8], _ right: ArraySlice<UInt8>) -> Bool {
         left.count == right.count && zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
     }
 
+    /// Where flags begin in the second byte.
     private enum Flag {
         static let purpose: UInt8 = 0x0F
         static let key: UInt8 = 0x10
         static let user: UInt8 = 0x20
+    }
+}
+
+extension ChallengeCodec.Codes {
+    fileprivate init(_ key: ChallengeKey) {
+        let symmetric = SymmetricKey(data: Data(key.secret))
+        func code(_ label: String) -> HMAC<SHA256> {
+            var code = HMAC<SHA256>(key: symmetric)
+            code.update(data: Array(label.utf8) + [0])
+            return code
+        }
+        self.init(
+            challenge: code("sealward.challenge/1"),
+            binding: code("sealward.binding/1"),
+            acceptedUntil: key.acceptedUntil.map(StoreTime.milliseconds) ?? .max
+        )
     }
 }

@@ -15,15 +15,36 @@ public protocol TrustStore: Sendable {
     /// Gives the named secret. Of any number of first callers, one candidate is kept, and all get that one.
     func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8]
 
-    /// Returns if the store answers a read and a write now; throws a ``StoreFault`` if not.
-    func check() async throws
+    /// Commits a write and reads the store's clock and horizon; throws a ``StoreFault`` if the store cannot do so now, or if its schema
+    /// is not this program's (`store.newer`). Any number of callers may check at once; ``StoreProbe`` makes them share one.
+    @discardableResult
+    func check() async throws -> StoreReading
+
+    /// Looks at the whole store: schema, horizon, clock, damage. Changes nothing; takes seconds where much is stored.
+    func inspect(at instant: Date) async throws -> StoreInspection
+
+    /// Takes an operator's word that `instant` is now, or the store's own clock where it has one: a horizon that is ahead goes back to
+    /// now, one that is behind comes up, so that sweeping goes on. Of concurrent callers the last one counts.
+    ///
+    /// Where the horizon goes back, what was spent before a wrong clock swept it could be spent once more until it expires: the caller
+    /// waits, after the wrong clock was put right, as long as challenges and single-use tokens live.
+    func settleClock(at instant: Date) async throws -> StoreReading
 
     /// Removes what no promise needs any more. Any number of nodes may sweep at once. A challenge that was swept stays refused,
-    /// also where a node's clock is behind.
+    /// also where a node's clock is behind. Where the clock cannot be believed nothing is removed, and the report says so.
     func sweep(at instant: Date, keeping retention: Retention) async throws -> SweepReport
 
     /// Finishes what was begun, then closes. Every later call throws a ``StoreFault``.
     func close() async
+
+    // MARK: Keys of challenges
+
+    /// Gives the keys of challenges, newest first; the newest that may sign does. Of any number of first callers, one candidate is
+    /// kept, and all get that one.
+    func challengeKeys(orElse candidate: [UInt8], at instant: Date) async throws -> [ChallengeKey]
+
+    /// Adds a newer key of challenges. Of any number of concurrent callers, exactly one receives `.rotated` until its key signs.
+    func rotateChallengeKey(_ rotation: ChallengeKeyRotation, at instant: Date) async throws -> RotationOutcome
 
     // MARK: Things that are spent once
 
@@ -48,6 +69,11 @@ public protocol TrustStore: Sendable {
     /// Reads one key as it was committed last.
     func key(_ id: KeyIdentifier) async throws -> StoredKey?
 
+    /// Reads a key and whether a challenge is spent, both at one and the same instant.
+    ///
+    /// A key and its challenge are committed together, so whoever sees the challenge of an attestation spent sees its key as well.
+    func attestationStanding(of id: KeyIdentifier, challenge: SpendableChallenge) async throws -> AttestationStanding
+
     /// Accepts a counter and spends the challenge, both or neither.
     ///
     /// Of any number of concurrent callers with one challenge or one counter value, exactly one receives `.advanced`; the stored
@@ -59,6 +85,34 @@ public protocol TrustStore: Sendable {
 
     /// How many keys of an app one user has attested since an instant.
     func keyCount(ofUser user: String, app: String, since instant: Date) async throws -> Int
+
+    // MARK: Keys, for operators
+
+    /// Lists keys by environment, app and id, behind a cursor. A key that is stored throughout a walk through all pages is seen once.
+    func keys(matching filter: KeyFilter, after cursor: KeyCursor?, limit: Int) async throws -> KeyPage
+
+    /// Counts the unrevoked keys of each kind, by environment and app.
+    func keyCounts() async throws -> [KeyCount]
+
+    /// Removes a key with its receipts, and the detail of its events; the events stay. Exactly one of any number of callers receives
+    /// true.
+    func deleteKey(_ id: KeyIdentifier) async throws -> Bool
+
+    /// Removes all keys that a user had when the call began, as ``deleteKey(_:)`` does, and says how many this caller removed. Each key
+    /// goes whole; no transaction is long. Promotion records stay; they contain no name.
+    func deleteKeys(ofUser user: String, app: String?) async throws -> Int
+
+    /// Revokes all keys of an app that match and were stored when the call began, and says how many this caller revoked. Each key is
+    /// revoked once over all callers; no transaction is long.
+    func revokeKeys(of app: String, matching rule: RevocationRule, code: String?, at instant: Date) async throws -> Int
+
+    // MARK: Audit
+
+    /// Appends entries, in their order, all or none. Numbers grow in the order of commits, so who reads on behind a number misses none.
+    func append(_ entries: [AuditEntry]) async throws
+
+    /// The entries behind a number, or from the first one, in their order.
+    func audit(after number: Int64?, limit: Int) async throws -> [NumberedAuditEntry]
 
     // MARK: Receipts
 
@@ -91,13 +145,29 @@ public protocol TrustStore: Sendable {
 
     // MARK: Promotions
 
-    /// Asks for the right to decide a claim. Of any number of concurrent callers, exactly one holds it at a time; once it is
-    /// answered, all callers ever after get that answer.
-    func reserve(_ claim: PromotionClaim, for duration: Duration, at instant: Date) async throws -> PromotionStanding
+    /// Asks for the right to decide a claim. Of any number of concurrent callers with one limited subject, exactly one holds it at a
+    /// time, whatever their transactions are; without a limited subject, of those with one claim. Once a claim is answered, all callers
+    /// ever after get that answer; once a subject is granted, its other claims are told so.
+    ///
+    /// - Parameter grantStart: grants before this instant no longer count; `.distantPast` counts all.
+    func reserve(
+        _ claim: PromotionClaim,
+        tokens: PromotionTokens,
+        countingGrantsFrom grantStart: Date,
+        for duration: Duration,
+        at instant: Date
+    ) async throws -> PromotionStanding
 
-    /// Leaves a note for whoever must decide the claim if this holder vanishes. False where the reservation was lost.
+    /// Leaves a note for whoever must decide the claim with the same tokens if this holder vanishes. False where the reservation was
+    /// lost, so that the holder must not go on.
     func note(_ note: String, on reservation: PromotionReservation) async throws -> Bool
 
-    /// Stores the answer of a claim, unless another holder did before; gives the answer that stands.
-    func answer(_ reservation: PromotionReservation, with answer: [UInt8], at instant: Date) async throws -> [UInt8]
+    /// Gives the right back without an answer and drops the note: for a definite refusal by Apple. A reservation that was lost changes
+    /// nothing.
+    func release(_ reservation: PromotionReservation, at instant: Date) async throws
+
+    /// Stores the answer of a claim, unless another holder did before, and remembers a grant; gives the answer that stands. Of any
+    /// number of concurrent callers with one limited subject, at most one transaction is granted.
+    func answer(_ reservation: PromotionReservation, with answer: PromotionAnswer, at instant: Date) async throws
+        -> PromotionSettlement
 }

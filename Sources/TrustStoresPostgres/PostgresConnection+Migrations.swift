@@ -9,7 +9,7 @@
         /// Brings the database to the newest schema. Nodes that start together wait for each other.
         func migrate(_ migrations: [Migration]) throws {
             try withoutPipeline {
-                // A migration takes as long as it takes; waiting for another node's has an end.
+                // A migration has the limit of the work that it is, not that of a statement; waiting for another node's has an end.
                 try execute(
                     """
                     BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s';
@@ -18,11 +18,16 @@
                 )
                 do {
                     try execute("CREATE TABLE IF NOT EXISTS schema_versions (version BIGINT PRIMARY KEY NOT NULL)")
-                    for migration in try migrations.pending(after: try version()) {
+                    let pending = try migrations.pending(after: try version())
+                    for migration in pending {
+                        facts.observe(.migrating, migration.name)
                         try execute(migration.sql)
                         try execute("INSERT INTO schema_versions (version) VALUES (\(migration.version))")
                     }
                     try execute("COMMIT")
+                    if let last = pending.last { facts.observe(.migrated, last.name) }
+                } catch let broken as BrokenConnection {
+                    throw broken
                 } catch {
                     try? execute("ROLLBACK")
                     throw error
@@ -31,11 +36,10 @@
         }
 
         private func version() throws -> Int {
-            guard let result = PQexec(handle, "SELECT coalesce(max(version), 0) FROM schema_versions") else { return 0 }
-            defer { PQclear(result) }
-            guard PQresultStatus(result) == PGRES_TUPLES_OK, let text = PQgetvalue(result, 0, 0),
-                let version = Int(String(cString: text))
-            else { throw StoreFault.damaged("the schema's version cannot be read") }
+            let row = try script("SELECT coalesce(max(version), 0) FROM schema_versions")
+            guard let text = row.first ?? nil, let version = Int(text) else {
+                throw StoreFault.damaged("the schema's version cannot be read")
+            }
             return version
         }
 

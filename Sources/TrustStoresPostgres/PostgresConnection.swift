@@ -6,27 +6,73 @@
     import Foundation
     import TrustStores
 
-    /// One libpq connection in pipeline mode. Not thread safe; ends with its owner.
+    /// One libpq connection in pipeline mode, to a primary. Not thread safe; ends with its owner.
+    ///
+    /// It never waits longer than until its deadline, and never inside libpq: libpq is only called when it need not wait.
     final class PostgresConnection {
         let handle: OpaquePointer
-        private let answerTimeout: Duration
+        let facts: PostgresFacts
+        let notices: PostgresNotices
+        /// When whatever runs on the connection is given up. Whoever takes the connection sets it.
+        var deadline: ContinuousClock.Instant
+        /// Which primary this is.
+        private(set) var identity = PostgresIdentity(system: nil, timeline: 0)
+        /// Behind a pooler the number of the server's process, which must stay the same; nil without a pooler.
+        private(set) var pooledProcess: Int32?
+        /// Where it connected to.
+        let host: PostgresAddress.Host
+        let hostaddr: String?
         /// The names of statements that this connection has prepared, by their text.
         private var prepared: [String: String] = [:]
 
-        init(url: String, configuration: PostgresConfiguration) throws {
-            let seconds = max(2, configuration.connectTimeout.components.seconds)
-            guard
-                let handle = PostgresConnection.connect([
-                    ("dbname", url), ("connect_timeout", String(seconds)), ("fallback_application_name", "sealward"),
-                    ("client_encoding", "UTF8"), ("keepalives_idle", "30"), ("keepalives_interval", "10"),
-                ])
-            else { throw StoreFault.unavailable("libpq has no memory for a connection") }
-            self.handle = handle
-            answerTimeout = configuration.answerTimeout
-            guard PQstatus(handle) == CONNECTION_OK else {
-                throw StoreFault.unavailable("PostgreSQL cannot be reached: \(PostgresConnection.message(of: handle))")
+        /// Connects, logs in and prepares the session within the limit of one connection.
+        ///
+        /// - Throws: ``BrokenConnection``, also if the server is no primary that may be used.
+        init(_ host: PostgresAddress.Host, hostaddr: String?, facts: PostgresFacts) throws {
+            (self.facts, self.host, self.hostaddr) = (facts, host, hostaddr)
+            notices = PostgresNotices(facts)
+            deadline = .now + facts.connectTimeout
+            guard let handle = PostgresConnection.start(facts.address.parameters(host, hostaddr: hostaddr)) else {
+                throw BrokenConnection(reason: "libpq has no memory for a connection")
             }
-            let limit = StoreTime.milliseconds(configuration.statementTimeout)
+            self.handle = handle
+            notices.receive(from: handle)
+            do {
+                try logIn()
+                // From here on libpq waits neither for reading nor for writing, and closing does not either.
+                guard PQsetnonblocking(handle, 1) == 0 else { throw broken() }
+                try prepareSession()
+                try admit(host)
+                guard PQenterPipelineMode(handle) == 1 else { throw broken() }
+            } catch let fault as StoreFault {
+                throw BrokenConnection(reason: "\(host.title): \(fault.reason)")
+            } catch let conflict as TransactionConflict {
+                throw BrokenConnection(reason: "\(host.title): \(conflict.reason)")
+            } catch let error as ServerError {
+                throw BrokenConnection(reason: "\(host.title): \(facts.address.safe(error.message))")
+            } catch let broken as BrokenConnection {
+                throw BrokenConnection(reason: "\(host.title): \(broken.reason)")
+            }
+        }
+
+        deinit { PQfinish(handle) }
+
+        private func logIn() throws {
+            var next = PGRES_POLLING_WRITING
+            while true {
+                guard PQstatus(handle) != CONNECTION_BAD else { throw broken() }
+                switch next {
+                case PGRES_POLLING_OK: return
+                case PGRES_POLLING_READING: try wait(for: Int16(POLLIN))
+                case PGRES_POLLING_WRITING: try wait(for: Int16(POLLOUT))
+                default: throw broken()
+                }
+                next = PQconnectPoll(handle)
+            }
+        }
+
+        private func prepareSession() throws {
+            let limit = StoreTime.milliseconds(facts.configuration.statementTimeout)
             try execute(
                 """
                 SET statement_timeout = \(limit); SET idle_in_transaction_session_timeout = \(2 * limit);
@@ -34,12 +80,37 @@
                 WHERE current_setting('synchronous_commit') IN ('off', 'local');
                 """
             )
-            guard PQenterPipelineMode(handle) == 1, PQsetnonblocking(handle, 1) == 0 else {
-                throw StoreFault.unavailable("libpq cannot pipeline on this connection")
+        }
+
+        /// Learns which server this is, and refuses a standby and a primary that a newer one has replaced.
+        private func admit(_ host: PostgresAddress.Host) throws {
+            let row = try script(
+                """
+                SELECT pg_is_in_recovery(), CASE WHEN pg_is_in_recovery() THEN '' ELSE
+                substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END, pg_backend_pid()
+                """
+            )
+            guard row.count == 3, row[0] == "f", let timeline = row[1].flatMap({ UInt32($0, radix: 16) }) else {
+                facts.observe(.otherServer, "\(host.title): a standby")
+                throw BrokenConnection(reason: "is a standby, which cannot write")
+            }
+            // A pooler gives its clients numbers of its own, because it also passes on their wishes to cancel.
+            pooledProcess = row[2].flatMap { Int32($0) }.flatMap { $0 == PQbackendPID(handle) ? nil : $0 }
+            var system: String?
+            do {
+                system = try script("SELECT system_identifier FROM pg_control_system()").first ?? nil
+            } catch let error as ServerError {
+                facts.observe(.unchecked, facts.address.safe("the cluster's number: \(error.message)"))
+            }
+            identity = PostgresIdentity(system: system, timeline: timeline)
+            if let refusal = facts.lineage.admit(identity) {
+                facts.observe(.otherServer, "\(host.title): \(refusal)")
+                throw BrokenConnection(reason: refusal)
             }
         }
 
-        deinit { PQfinish(handle) }
+        /// Whether the server has said something since the connection was set aside: an answer, or that it is gone.
+        var hasNews: Bool { PQconsumeInput(handle) != 1 || PQisBusy(handle) == 0 }
 
         // MARK: Transactions
 
@@ -64,11 +135,16 @@
         }
 
         private func commit() throws {
+            let warnings = notices.warnings
             do {
                 let tag = try flight([PostgresConnection.commitStatement], atOnce: true)[0].get()[0].tag
                 guard tag == "COMMIT" else { throw StoreFault.unavailable("PostgreSQL did not commit") }
             } catch let broken as BrokenConnection {
-                throw BrokenConnection(reason: broken.reason, mayHaveCommitted: true)
+                throw BrokenConnection(reason: broken.reason, mayHaveCommitted: true, isSilent: broken.isSilent)
+            }
+            // So says a server whose wait for a synchronous standby was canceled: committed here, and perhaps nowhere else.
+            if notices.warnings != warnings {
+                throw BrokenConnection(reason: "PostgreSQL committed with a warning", mayHaveCommitted: true)
             }
         }
 
@@ -76,13 +152,13 @@
 
         /// Asks all groups in one pipeline. A group that fails does not disturb the others.
         func pipeline(_ groups: [[SQLStatement]]) throws -> [Result<[SQLResult], any Error>] {
-            try flight(groups).map { group in group.map { $0.map(\.result) } }
+            try flight(groups, isFirst: true).map { group in group.map { $0.map(\.result) } }
         }
 
         /// The statements of one transaction, sent together.
         func run(_ statements: [SQLStatement], beginning: Bool) throws -> [SQLResult] {
             let group = beginning ? [PostgresConnection.beginStatement] + statements : statements
-            let answers = try flight([group])[0].get()
+            let answers = try flight([group], isFirst: beginning)[0].get()
             return answers.dropFirst(beginning ? 1 : 0).map(\.result)
         }
 
@@ -102,9 +178,14 @@
         }
 
         /// Sends every group with a synchronisation point behind it, then reads all answers in order.
-        private func flight(_ groups: [[SQLStatement]]) throws -> [Result<[Answer], any Error>] {
+        ///
+        /// - Parameter isFirst: whether each group begins a transaction; behind a pooler it may then reach another session than this one's,
+        ///   and is not run there.
+        func flight(_ groups: [[SQLStatement]], isFirst: Bool = false) throws -> [Result<[Answer], any Error>] {
             var fresh: [[(text: String, index: Int)]] = []
+            let process = isFirst ? pooledProcess : nil
             for group in groups {
+                if let process { try sendSessionCheck(of: process) }
                 var preparations: [(text: String, index: Int)] = []
                 for (index, statement) in group.enumerated() {
                     if try send(statement) { preparations.append((statement.text.postgres, index)) }
@@ -116,9 +197,14 @@
             return try zip(groups, fresh).map { group, preparations in
                 var answers: [Answer] = []
                 var fault: (any Error)?
+                if process != nil { try expectSameSession() }
                 for (index, statement) in group.enumerated() {
                     if preparations.contains(where: { $0.index == index }) {
                         do { _ = try nextAnswer() } catch let error as ServerError {
+                            // Another connection has used the name in the same session.
+                            if error.state == "42P05", pooledProcess != nil {
+                                throw BrokenConnection(reason: Self.sharedSessions)
+                            }
                             fault = fault ?? error.meaning
                             prepared[statement.text.postgres] = nil
                         }
@@ -187,7 +273,7 @@
             }
         }
 
-        private func nextResult() throws -> OpaquePointer? {
+        func nextResult() throws -> OpaquePointer? {
             while PQisBusy(handle) == 1 {
                 try wait(for: Int16(POLLIN))
                 guard PQconsumeInput(handle) == 1 else { throw broken() }
@@ -195,35 +281,62 @@
             return PQgetResult(handle)
         }
 
-        /// Waits for the socket, at most as long as an answer may take.
+        /// The longest wait between two looks at the clock and at whether the engine closes.
+        static let slice = Duration.milliseconds(200)
+
+        /// Waits for the socket until the deadline. Looks at the clock first, so that a server that never stops to send gains nothing.
         private func wait(for events: Int16) throws {
-            var descriptor = pollfd(fd: PQsocket(handle), events: events, revents: 0)
-            let limit = Int32(clamping: StoreTime.milliseconds(answerTimeout))
             while true {
-                let count = poll(&descriptor, 1, limit)
+                var descriptor = pollfd(fd: PQsocket(handle), events: events, revents: 0)
+                // With no socket poll would wait, for nothing.
+                guard descriptor.fd >= 0 else { throw broken() }
+                let rest = facts.end(of: deadline) - .now
+                guard rest > .zero else {
+                    throw BrokenConnection(reason: "PostgreSQL does not answer", isSilent: true)
+                }
+                let slice = min(rest, PostgresConnection.slice)
+                let count = poll(&descriptor, 1, Int32(clamping: StoreTime.milliseconds(slice) + 1))
                 if count > 0 { return }
-                if count < 0, errno == EINTR { continue }
-                throw BrokenConnection(reason: "PostgreSQL does not answer", mayHaveCommitted: false)
+                if count < 0, errno != EINTR { throw broken() }
             }
         }
 
-        private func broken() -> BrokenConnection {
-            BrokenConnection(
-                reason: "the connection to PostgreSQL broke: \(PostgresConnection.message(of: handle))",
-                mayHaveCommitted: false
+        func broken() -> BrokenConnection {
+            let message = PQerrorMessage(handle).map { String(cString: $0) } ?? ""
+            return BrokenConnection(
+                reason: facts.address.safe(message.isEmpty ? "the connection to PostgreSQL broke" : message)
             )
         }
 
         // MARK: Outside the pipeline
 
         /// Runs several statements as one script, outside pipeline mode.
-        func execute(_ script: String) throws {
-            guard let result = PQexec(handle, script) else { throw broken() }
-            defer { PQclear(result) }
-            switch PQresultStatus(result) {
-            case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY: return
-            default: throw ServerError(result).meaning
+        func execute(_ text: String) throws {
+            do { _ = try script(text) } catch let error as ServerError { throw error.meaning }
+        }
+
+        /// Runs a script outside pipeline mode, and gives the first row of its last answer as text.
+        ///
+        /// - Throws: ``ServerError`` for the first statement that the server refused.
+        func script(_ text: String) throws -> [String?] {
+            guard PQsendQuery(handle, text) == 1 else { throw broken() }
+            try flush()
+            var row: [String?] = []
+            var fault: ServerError?
+            while let result = try nextResult() {
+                defer { PQclear(result) }
+                switch PQresultStatus(result) {
+                case PGRES_TUPLES_OK: row = PostgresRows.firstAsText(result)
+                case PGRES_COMMAND_OK, PGRES_EMPTY_QUERY: break
+                // No script of ours copies; libpq would give such an answer again and again.
+                case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH: throw broken()
+                default:
+                    if PQstatus(handle) != CONNECTION_OK { throw broken() }
+                    fault = fault ?? ServerError(result)
+                }
             }
+            if let fault { throw fault }
+            return row
         }
 
         /// Leaves pipeline mode while the body runs.
@@ -233,12 +346,7 @@
             guard PQenterPipelineMode(handle) == 1 else { throw broken() }
         }
 
-        static func message(of handle: OpaquePointer?) -> String {
-            guard let text = PQerrorMessage(handle) else { return "no reason given" }
-            return String(cString: text).split(whereSeparator: \.isNewline).joined(separator: "; ")
-        }
-
-        private static func connect(_ parameters: [(String, String)]) -> OpaquePointer? {
+        private static func start(_ parameters: [(String, String)]) -> OpaquePointer? {
             let words = parameters.map { (strdup($0.0), strdup($0.1)) }
             defer {
                 for (keyword, value) in words {
@@ -248,7 +356,7 @@
             }
             let keywords = words.map { UnsafePointer($0.0) } + [nil]
             let values = words.map { UnsafePointer($0.1) } + [nil]
-            return PQconnectdbParams(keywords, values, 1)
+            return PQconnectStartParams(keywords, values, 0)
         }
     }
 

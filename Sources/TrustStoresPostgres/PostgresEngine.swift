@@ -3,29 +3,62 @@
 
 #if Postgres
     import Foundation
-    import Synchronization
     import TrustStores
 
     /// A pool of connections, each driven by a thread of its own, because libpq waits.
     ///
     /// A writer runs one transaction at a time; its statements travel together where no answer is needed in between. A reader takes
     /// whatever waits and asks it in one pipeline. A connection that breaks is opened again for the next caller.
+    ///
+    /// Nothing here waits without an end: a caller waits at most `queueTimeout` for a connection and `answerTimeout` for the answer.
     final class PostgresEngine: SQLEngine {
         private let writing: WorkQueue<PostgresTransaction>
         private let reading: WorkQueue<PostgresQuestion>
+        private let facts: PostgresFacts
 
-        init(url: String, configuration: PostgresConfiguration) {
-            writing = WorkQueue(limit: configuration.waitingLimit)
-            reading = WorkQueue(limit: configuration.waitingLimit)
-            let health = PostgresHealth(pause: configuration.pauseAfterFailure)
+        init(url: String, configuration: PostgresConfiguration) throws {
+            let facts = PostgresFacts(address: try PostgresAddress(url), configuration: configuration)
+            self.facts = facts
+            let (limit, longest) = (configuration.waitingLimit, configuration.queueTimeout)
+            writing = WorkQueue(limit: limit, longestWait: longest) { $0.fail($1) }
+            reading = WorkQueue(limit: limit, longestWait: longest) { $0.fail($1) }
             for _ in 0..<max(1, configuration.writers) {
-                let link = PostgresLink(url: url, configuration: configuration, health: health)
+                let link = PostgresLink(facts)
                 writing.serve(atOnce: 1, answer: { link.answer($0) }, finally: { link.drop() })
             }
             for _ in 0..<max(1, configuration.readers) {
-                let link = PostgresLink(url: url, configuration: configuration, health: health)
+                let link = PostgresLink(facts)
                 reading.serve(atOnce: 64, answer: { link.answer($0) }, finally: { link.drop() })
             }
+            watch()
+        }
+
+        /// Between two looks at who has waited too long.
+        private static let tick = Duration.milliseconds(100)
+
+        /// Refuses who has waited too long, on a thread of its own, because all others may be waiting for the server. Ends some time after
+        /// the engine closed.
+        private func watch() {
+            let (writing, reading, facts) = (writing, reading, facts)
+            let thread = Thread {
+                var shown = 0
+                while true {
+                    let closing = facts.closingDeadline
+                    if let closing, closing <= .now {
+                        writing.refuseAll()
+                        reading.refuseAll()
+                        return
+                    }
+                    let refused = writing.refuseOverdue(at: .now) + reading.refuseOverdue(at: .now)
+                    for _ in 0..<refused { facts.observe(.waitedTooLong) }
+                    let waiting = writing.count + reading.count
+                    if waiting != shown { facts.observe(.waiting, value: waiting) }
+                    shown = waiting
+                    Thread.sleep(forTimeInterval: PostgresEngine.tick / .seconds(1))
+                }
+            }
+            thread.name = "sealward-waiting"
+            thread.start()
         }
 
         func transact<Outcome: Sendable>(
@@ -39,7 +72,7 @@
                     },
                     fail: { continuation.resume(throwing: $0) }
                 )
-                if let refusal = writing.add(work) { work.fail(refusal) }
+                if !writing.add(work) { facts.observe(.lineFull) }
             }
         }
 
@@ -54,7 +87,7 @@
                     },
                     fail: { continuation.resume(throwing: $0) }
                 )
-                if let refusal = reading.add(question) { question.fail(refusal) }
+                if !reading.add(question) { facts.observe(.lineFull) }
             }
         }
 
@@ -65,19 +98,24 @@
         }
 
         func migrate(_ migrations: [Migration]) async throws {
+            let facts = facts
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let work = PostgresTransaction(
                     run: { connection in
+                        try connection.refuseSharedSessions()
                         try connection.migrate(migrations)
                         return { continuation.resume() }
                     },
-                    fail: { continuation.resume(throwing: $0) }
+                    fail: { continuation.resume(throwing: $0) },
+                    limit: facts.configuration.migrationTimeout
                 )
-                if let refusal = writing.add(work) { work.fail(refusal) }
+                if !writing.add(work) { facts.observe(.lineFull) }
             }
         }
 
+        /// Finishes what was begun; gives up what has not ended after `closeTimeout`.
         func close() async {
+            facts.close(at: .now + facts.configuration.closeTimeout)
             await withCheckedContinuation { continuation in writing.close { continuation.resume() } }
             await withCheckedContinuation { continuation in reading.close { continuation.resume() } }
         }
@@ -87,23 +125,13 @@
     struct PostgresTransaction: Sendable {
         let run: @Sendable (PostgresConnection) throws -> () -> Void
         let fail: @Sendable (any Error) -> Void
+        /// How long it may take; nil for the limit of answers.
+        var limit: Duration?
     }
 
     /// One caller's question. `ask` may run twice: first to learn what is to be sent, then with the answers.
     struct PostgresQuestion: Sendable {
         let ask: @Sendable (any SQLSession) throws -> () -> Void
         let fail: @Sendable (any Error) -> Void
-    }
-
-    /// When the server failed last, shared by all connections, so that callers are not kept waiting for a server that is down.
-    final class PostgresHealth: Sendable {
-        private let downUntil = Mutex<ContinuousClock.Instant?>(nil)
-        private let pause: Duration
-
-        init(pause: Duration) { self.pause = pause }
-
-        var isDown: Bool { downUntil.withLock { $0.map { $0 > .now } ?? false } }
-        func failed() { downUntil.withLock { $0 = .now + pause } }
-        func worked() { downUntil.withLock { $0 = nil } }
     }
 #endif

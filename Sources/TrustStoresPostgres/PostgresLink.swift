@@ -5,39 +5,53 @@
     import TrustStores
 
     /// One thread's connection, opened when it is needed and again after it broke. Touched by that thread alone.
+    ///
+    /// A connection whose server is silent is neither canceled nor closed but set aside until the server says something. Its transaction
+    /// may be in the middle of its COMMIT: to cancel a wait for a synchronous standby would show others what no standby has, and to close
+    /// the connection would leave the server's process behind, and the next one, until the server has none left. A link sets a bounded
+    /// number aside; then it refuses work until one of them is answered.
     final class PostgresLink: @unchecked Sendable {
-        private let url: String
-        private let configuration: PostgresConfiguration
-        private let health: PostgresHealth
+        private let facts: PostgresFacts
         private var connection: PostgresConnection?
+        private var dial: PostgresDial?
+        private var aside: [PostgresConnection] = []
 
-        init(url: String, configuration: PostgresConfiguration, health: PostgresHealth) {
-            self.url = url
-            self.configuration = configuration
-            self.health = health
+        /// How many connections of one link the server may keep at once: one that is silent, and one beside it that may find the server
+        /// well. So a node never has more than twice its readers and writers.
+        static let mostConnections = 2
+
+        init(_ facts: PostgresFacts) { self.facts = facts }
+
+        func drop() {
+            connection = nil
+            dial = nil
+            if !aside.isEmpty { facts.countAside(-aside.count) }
+            aside = []
         }
-
-        func drop() { connection = nil }
 
         func answer(_ transactions: [PostgresTransaction]) {
             for transaction in transactions {
-                do { try retrying { try transaction.run($0) }() } catch { transaction.fail(error) }
+                let deadline = ContinuousClock.now + (transaction.limit ?? facts.configuration.answerTimeout)
+                do { try retrying(until: deadline) { try transaction.run($0) }() } catch { transaction.fail(error) }
             }
         }
 
         func answer(_ questions: [PostgresQuestion]) {
+            let deadline = ContinuousClock.now + facts.configuration.answerTimeout
             let recorded = questions.map { question in
                 let recorder = RecordingSession()
                 _ = try? question.ask(recorder)
                 return recorder.statements
             }
             do {
-                let answers = try retrying { try $0.pipeline(recorded) }
+                let answers = try retrying(until: deadline) { try $0.pipeline(recorded) }
                 for (question, answer) in zip(questions, answers) {
                     do {
                         // What failed in the pipeline is asked again alone.
                         let results = try? answer.get()
-                        try retrying { try question.ask(ReplayingSession(results: results, connection: $0)) }()
+                        try retrying(until: deadline) {
+                            try question.ask(ReplayingSession(results: results, connection: $0))
+                        }()
                     } catch {
                         question.fail(error)
                     }
@@ -49,17 +63,20 @@
 
         /// Runs the body on a connection that works. What was not yet committed when a connection broke is tried once more on a new
         /// one: the server has rolled it back.
-        private func retrying<Outcome>(_ body: (PostgresConnection) throws -> Outcome) throws -> Outcome {
+        private func retrying<Outcome>(
+            until deadline: ContinuousClock.Instant,
+            _ body: (PostgresConnection) throws -> Outcome
+        ) throws -> Outcome {
             var conflicts = 0
             var isSecondTry = false
             while true {
                 do {
-                    let outcome = try body(try opened())
-                    return outcome
+                    let connection = try opened(by: deadline)
+                    connection.deadline = deadline
+                    return try body(connection)
                 } catch let broken as BrokenConnection {
-                    connection = nil
-                    if broken.mayHaveCommitted || isSecondTry {
-                        health.failed()
+                    lose(broken)
+                    if broken.mayHaveCommitted || broken.isSilent || isSecondTry {
                         throw StoreFault.unavailable(broken.reason)
                     }
                     isSecondTry = true
@@ -71,26 +88,64 @@
             }
         }
 
-        private func opened() throws -> PostgresConnection {
-            if let connection { return connection }
-            if health.isDown { throw StoreFault.unavailable("PostgreSQL did not answer a moment ago") }
-            do {
-                let opened = try PostgresConnection(url: url, configuration: configuration)
+        private func lose(_ broken: BrokenConnection) {
+            guard let lost = connection else { return }
+            connection = nil
+            if broken.isSilent {
+                aside.append(lost)
+                facts.observe(.overdue, broken.mayHaveCommitted ? "a commit" : "a statement")
+                facts.countAside(1)
+            } else {
+                facts.observe(.connectionLost, broken.reason)
+            }
+        }
+
+        /// Closes what was set aside and has been answered since.
+        private func lookAside() {
+            let answered = aside.count { $0.hasNews }
+            if answered == 0 { return }
+            aside.removeAll { $0.hasNews }
+            facts.countAside(-answered)
+        }
+
+        private func opened(by deadline: ContinuousClock.Instant) throws -> PostgresConnection {
+            if !aside.isEmpty { lookAside() }
+            if let connection, facts.lineage.isNewest(connection.identity) { return connection }
+            connection = nil
+            guard aside.count < PostgresLink.mostConnections else {
+                throw StoreFault.unavailable(
+                    "PostgreSQL has not answered earlier requests yet; does a standby hold commits up?"
+                )
+            }
+            if dial == nil, facts.health.isDown {
+                throw StoreFault.unavailable("PostgreSQL could not be reached a moment ago")
+            }
+            let dial = dial ?? PostgresDial(facts)
+            self.dial = dial
+            switch dial.wait(until: deadline) {
+            case nil: throw StoreFault.unavailable("PostgreSQL cannot be reached in time")
+            case .success(let opened):
+                self.dial = nil
                 connection = opened
-                health.worked()
+                facts.health.worked()
+                facts.observe(.connected)
                 return opened
-            } catch {
-                health.failed()
-                throw error
+            case .failure(let fault):
+                self.dial = nil
+                facts.health.failed()
+                facts.observe(.unreachable, fault.reason)
+                throw fault
             }
         }
     }
 
-    /// The connection broke.
+    /// The connection is of no use any more.
     struct BrokenConnection: Error {
         let reason: String
         /// Whether a COMMIT was on its way: then nobody knows.
-        let mayHaveCommitted: Bool
+        var mayHaveCommitted = false
+        /// Whether the server only did not answer in time, and may still do what it was asked.
+        var isSilent = false
     }
 
     /// The server ended the transaction because of another one; it may be run again.

@@ -3,6 +3,7 @@
 
 #if Postgres
     import CLibpq
+    import Findings
     import Foundation
     import TrustStores
 
@@ -17,8 +18,8 @@
                 case .null: nil
                 case .integer(let number):
                     (0..<8).map { UInt8(truncatingIfNeeded: number >> Int64(56 - 8 * $0)) }
-                // PostgreSQL has no text with a zero in it.
-                case .text(let text): Array(text.utf8.filter { $0 != 0 })
+                // PostgreSQL refuses a text with a zero byte in it; the values that stores take never have one (StoreText).
+                case .text(let text): Array(text.utf8)
                 case .bytes(let bytes): bytes
                 }
             }
@@ -75,6 +76,15 @@
             return .init(result: SQLResult(rows: rows, changes: changes), tag: tag)
         }
 
+        /// The first row as text, outside pipeline mode.
+        static func firstAsText(_ result: OpaquePointer) -> [String?] {
+            guard PQntuples(result) > 0 else { return [] }
+            return (0..<PQnfields(result)).map { column in
+                guard PQgetisnull(result, 0, column) == 0 else { return nil }
+                return PQgetvalue(result, 0, column).map { String(cString: $0) }
+            }
+        }
+
         private static func value(_ result: OpaquePointer, _ row: Int32, _ column: Int32) -> SQLValue {
             guard PQgetisnull(result, row, column) == 0, let start = PQgetvalue(result, row, column) else {
                 return .null
@@ -109,15 +119,15 @@
         }
 
         var meaning: any Error {
-            let reason = "PostgreSQL says \(message) (\(state))"
+            let reason = "PostgreSQL says \(message.terminalSafe(limit: 300)) (\(state))"
             switch state.prefix(2) {
             // Serialization failure and deadlock.
             case "40": return TransactionConflict(reason: reason)
             // Shutdown, crash recovery, connection faults, a server that became a read-only standby: another connection may do.
             case "08",
                 "25" where state == "25006":
-                return BrokenConnection(reason: reason, mayHaveCommitted: false)
-            case "57" where state != "57014": return BrokenConnection(reason: reason, mayHaveCommitted: false)
+                return BrokenConnection(reason: reason)
+            case "57" where state != "57014": return BrokenConnection(reason: reason)
             case "22", "23", "42": return StoreFault.damaged(reason)
             default: return StoreFault.unavailable(reason)
             }

@@ -11,6 +11,9 @@ import TrustStores
 /// A commit costs one flush of the disk, whoever it is for. While one is being flushed, others queue up, and all of them share the
 /// next flush. Each has a savepoint of its own, so that one that is refused or fails takes nothing of another's with it, and each is
 /// answered only after the common COMMIT.
+///
+/// A caller is answered in time also if the disk is not: then nobody knows whether the commit will take effect, and those who come
+/// while the disk is silent are refused at once.
 final class SQLiteEngine: SQLEngine {
     private let pool: DatabasePool
     private let readers: SQLiteReaders
@@ -18,19 +21,44 @@ final class SQLiteEngine: SQLEngine {
     /// Tells the writer that as many wait as it wants.
     private let gathered = DispatchSemaphore(value: 0)
 
+    private let answerTimeout: Duration
+    private let observe: @Sendable (StoreObservation) -> Void
+
     private struct Queue {
-        var waiting: [any WaitingTransaction] = []
+        var waiting = WaitingLine<any WaitingTransaction>()
+        /// What is being committed.
+        var current: [any WaitingTransaction] = []
+        /// Since when it is.
+        var since: ContinuousClock.Instant?
+        /// Whether somebody looks at the clock while transactions wait.
+        var isWatched = false
+        /// When closing gives up to wait for the disk.
+        var closingDeadline: ContinuousClock.Instant?
         /// For how many the writer waits just now.
         var wanted: Int?
         var isDraining = false
         var isClosed = false
-        var whenIdle: [CheckedContinuation<Void, Never>] = []
+        /// Whether all was finished goes to who waits.
+        var whenIdle: [CheckedContinuation<Bool, Never>] = []
     }
 
     /// At most this many transactions share one commit: enough to hide the flush, few enough to bound the wait.
     static let batchLimit = 256
 
-    init(path: String, migrations: [Migration]) throws {
+    /// How many callers may wait; more are refused at once.
+    static let waitingLimit = 10_000
+    /// How long closing waits for what was begun.
+    static let closeTimeout = Duration.seconds(3)
+
+    /// - Parameter answerTimeout: how long a caller waits for its commit; longer than the file may be held by a neighbor.
+    init(
+        path: String,
+        migrations: [Migration],
+        answerTimeout: Duration = .seconds(10),
+        observe: @escaping @Sendable (StoreObservation) -> Void = { _ in }
+    ) throws {
+        self.answerTimeout = answerTimeout
+        self.observe = observe
         var configuration = GRDB.Configuration()
         configuration.label = "sealward"
         configuration.maximumReaderCount = 4
@@ -53,23 +81,71 @@ final class SQLiteEngine: SQLEngine {
         _ body: @escaping @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
     ) async throws -> Outcome {
         try await withCheckedThrowingContinuation { continuation in
-            let transaction = Transaction(body: body, continuation: continuation)
-            let (isFirst, isEnough) = queue.withLock { queue -> (Bool?, Bool) in
-                if queue.isClosed { return (nil, false) }
+            let transaction = Transaction(body: body, continuation: continuation, until: .now + answerTimeout)
+            let (isFirst, isEnough, refusal) = queue.withLock { queue -> (Bool, Bool, String?) in
+                if let reason = reasonToRefuse(queue) { return (false, false, reason) }
                 queue.waiting.append(transaction)
                 defer { queue.isDraining = true }
                 guard let wanted = queue.wanted, queue.waiting.count >= wanted else {
-                    return (!queue.isDraining, false)
+                    return (!queue.isDraining, false, nil)
                 }
                 queue.wanted = nil
-                return (!queue.isDraining, true)
+                return (!queue.isDraining, true, nil)
+            }
+            if let refusal {
+                transaction.fail(.unavailable(refusal))
+                return
             }
             if isEnough { gathered.signal() }
-            switch isFirst {
-            case nil: transaction.fail(StoreFault.unavailable("the store is closed"))
-            case true?: pool.asyncWriteWithoutTransaction { self.drain($0) }
-            case false?: break
+            if isFirst {
+                watch()
+                pool.asyncWriteWithoutTransaction { self.drain($0) }
             }
+        }
+    }
+
+    /// Why nobody else may wait now.
+    private func reasonToRefuse(_ queue: Queue) -> String? {
+        if queue.isClosed { return "the store is closed" }
+        if let since = queue.since, ContinuousClock.now - since >= answerTimeout { return "the disk does not answer" }
+        if queue.waiting.count >= SQLiteEngine.waitingLimit {
+            observe(StoreObservation(.lineFull))
+            return "too many callers wait for the disk"
+        }
+        return nil
+    }
+
+    // MARK: Time
+
+    /// Looks at the clock again and again, as long as transactions wait or are at work.
+    private func watch() {
+        let isWatched = queue.withLock { queue in
+            defer { queue.isWatched = true }
+            return queue.isWatched
+        }
+        if !isWatched { tick() }
+    }
+
+    private func tick() {
+        let pause = answerTimeout / 20
+        DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(Int(pause / .nanoseconds(1)))) { [self] in
+            let now = ContinuousClock.now
+            let (overdue, hopeless, goesOn) = queue.withLock { queue in
+                let isGivenUp = queue.closingDeadline.map { $0 <= now } ?? false
+                var overdue = queue.current.filter { isGivenUp || $0.until <= now }
+                while let first = queue.waiting.first, isGivenUp || first.until <= now {
+                    overdue += queue.waiting.take(upTo: 1)
+                }
+                let hopeless = isGivenUp ? queue.whenIdle : []
+                if isGivenUp { queue.whenIdle = [] }
+                queue.isWatched = queue.isDraining && !isGivenUp
+                return (overdue, hopeless, queue.isWatched)
+            }
+            for transaction in overdue where transaction.fail(.unavailable("the disk has not answered in time")) {
+                observe(StoreObservation(.overdue, detail: "a commit"))
+            }
+            for continuation in hopeless { continuation.resume(returning: false) }
+            if goesOn { tick() }
         }
     }
 
@@ -94,14 +170,17 @@ final class SQLiteEngine: SQLEngine {
     }
 
     func close() async {
-        await withCheckedContinuation { continuation in
+        let isFinished = await withCheckedContinuation { continuation in
             let isIdle = queue.withLock { queue in
                 queue.isClosed = true
+                queue.closingDeadline = .now + SQLiteEngine.closeTimeout
                 if queue.isDraining { queue.whenIdle.append(continuation) }
                 return !queue.isDraining
             }
-            if isIdle { continuation.resume() }
+            if isIdle { continuation.resume(returning: true) }
         }
+        // To close would wait for the same disk; the end of the process closes as well.
+        guard isFinished else { return }
         // The writer last: it takes the log along into the file.
         readers.close()
         try? pool.close()
@@ -121,22 +200,29 @@ final class SQLiteEngine: SQLEngine {
             let pause = min(spent * atWork / SQLiteEngine.gathering, SQLiteEngine.longestGathering)
             gather(atWork, for: pause)
             let (batch, idle) = queue.withLock { queue in
-                let batch = Array(queue.waiting.prefix(SQLiteEngine.batchLimit))
-                queue.waiting.removeFirst(batch.count)
-                if !batch.isEmpty { return (batch, [] as [CheckedContinuation<Void, Never>]) }
+                let batch = queue.waiting.take(upTo: SQLiteEngine.batchLimit)
+                queue.current = batch
+                queue.since = batch.isEmpty ? nil : .now
+                if !batch.isEmpty { return (batch, [] as [CheckedContinuation<Bool, Never>]) }
                 queue.isDraining = false
                 defer { queue.whenIdle = [] }
                 return (batch, queue.whenIdle)
             }
             if batch.isEmpty {
-                for continuation in idle { continuation.resume() }
+                for continuation in idle { continuation.resume(returning: true) }
                 return
             }
             let start = clock.now
             let answer = commit(batch, in: database)
             spent = clock.now - start
             // Counted before anybody is answered, so that nobody counts twice.
-            atWork = batch.count + queue.withLock { $0.waiting.count }
+            atWork =
+                batch.count
+                + queue.withLock { queue in
+                    queue.current = []
+                    queue.since = nil
+                    return queue.waiting.count
+                }
             answer()
         }
     }
@@ -168,7 +254,7 @@ final class SQLiteEngine: SQLEngine {
         let session = SQLiteSession(database: database)
         do {
             try session.execute("BEGIN IMMEDIATE")
-            for transaction in batch {
+            for transaction in batch where !transaction.isAnswered {
                 transaction.run(in: session)
                 // A full disk or an I/O error ends the whole transaction, and everybody's work with it.
                 guard database.isInsideTransaction else {
@@ -191,23 +277,32 @@ private protocol WaitingTransaction: AnyObject, Sendable {
     func run(in session: SQLiteSession)
     /// Answers the caller after the common commit.
     func succeed()
-    /// Answers the caller that nothing was committed.
-    func fail(_ fault: StoreFault)
+    /// Answers the caller that it may not count on a commit; false if it has been answered already.
+    @discardableResult func fail(_ fault: StoreFault) -> Bool
+    /// When the caller is answered at the latest.
+    var until: ContinuousClock.Instant { get }
+    /// Whether the caller waits no more.
+    var isAnswered: Bool { get }
 }
 
 /// Lives on the writer's queue between `run` and the answer; `result` is touched nowhere else.
 private final class Transaction<Outcome: Sendable>: WaitingTransaction, @unchecked Sendable {
+    let until: ContinuousClock.Instant
     private let body: @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
-    private let continuation: CheckedContinuation<Outcome, any Error>
+    private let continuation: Mutex<CheckedContinuation<Outcome, any Error>?>
     private var result: Result<Outcome, any Error>?
 
     init(
         body: @escaping @Sendable (any SQLSession) throws -> SQLEnd<Outcome>,
-        continuation: CheckedContinuation<Outcome, any Error>
+        continuation: CheckedContinuation<Outcome, any Error>,
+        until: ContinuousClock.Instant
     ) {
         self.body = body
-        self.continuation = continuation
+        self.until = until
+        self.continuation = Mutex(continuation)
     }
+
+    var isAnswered: Bool { continuation.withLock { $0 == nil } }
 
     func run(in session: SQLiteSession) {
         do {
@@ -226,12 +321,20 @@ private final class Transaction<Outcome: Sendable>: WaitingTransaction, @uncheck
     }
 
     func succeed() {
-        continuation.resume(with: result ?? .failure(StoreFault.unavailable("the transaction did not run")))
+        take()?.resume(with: result ?? .failure(StoreFault.unavailable("the transaction did not run")))
         result = nil
     }
 
-    func fail(_ fault: StoreFault) {
-        result = nil
+    @discardableResult func fail(_ fault: StoreFault) -> Bool {
+        guard let continuation = take() else { return false }
         continuation.resume(throwing: fault)
+        return true
+    }
+
+    private func take() -> CheckedContinuation<Outcome, any Error>? {
+        continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
     }
 }

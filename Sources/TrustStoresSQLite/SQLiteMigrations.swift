@@ -7,6 +7,15 @@ import TrustStores
 enum SQLiteMigrations {
     /// Every step, oldest first.
     static let all = [
-        Migration(version: 1, name: "0001-first", sql: String(decoding: PackageResources._001_first_sql, as: UTF8.self))
+        Migration(
+            version: 1,
+            name: "0001-first",
+            sql: String(decoding: PackageResources._001_first_sql, as: UTF8.self)
+        ),
+        Migration(
+            version: 2,
+            name: "0002-operators",
+            sql: String(decoding: PackageResources._002_operators_sql, as: UTF8.self)
+        ),
     ]
 }

@@ -10,11 +10,29 @@ extension SQLTrustStore {
     /// The file is in WAL mode with `synchronous=FULL`, which is read back before the store is used: what was answered survives
     /// `kill -9` and power loss. Nothing but the file (and its `-wal` and `-shm` neighbours) is needed.
     ///
-    /// - Throws: ``StoreFault``: `store.unavailable` where the file cannot be opened, `store.newer` where a later program wrote
-    ///   it, `store.damaged` where it is no store.
-    public static func sqlite(at path: String) throws -> SQLTrustStore {
+    /// The file is made with mode 0600, because it contains keys; one that everybody may read is closed to them.
+    ///
+    /// - Parameter observe: is told what an operator should know, for example that others may read the file. Called on any thread.
+    /// - Throws: ``StoreFault``: `store.unavailable` if the file cannot be opened, `store.configuration` if the path is a folder or a
+    ///   device or lies where everybody may replace it, `store.newer` if a later program wrote it, `store.damaged` if it is no store.
+    public static func sqlite(
+        at path: String,
+        observe: @escaping @Sendable (StoreObservation) -> Void = { _ in }
+    ) throws -> SQLTrustStore {
+        try sqlite(at: path, clock: .system, observe: observe)
+    }
+
+    /// The same with a clock of the caller's, for tests.
+    package static func sqlite(
+        at path: String,
+        clock: StoreClock,
+        observe: @escaping @Sendable (StoreObservation) -> Void = { _ in }
+    ) throws -> SQLTrustStore {
         do {
-            return SQLTrustStore(engine: try SQLiteEngine(path: path, migrations: SQLiteMigrations.all))
+            try SQLiteFile.prepare(path, observe: observe)
+            let migrations = SQLiteMigrations.all
+            let engine = try SQLiteEngine(path: path, migrations: migrations, observe: observe)
+            return SQLTrustStore(engine: engine, schema: migrations.newest, clock: clock)
         } catch {
             throw StoreFault(sqlite: error, path: path)
         }

@@ -12,7 +12,8 @@ struct Sealward: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             ATSCommand.self, AttestCommand.self, ReceiptCommand.self, ServeCommand.self, SimulateCommand.self,
-            DemoCommand.self, DeviceCheckCommand.self, RampCommand.self,
+            DemoCommand.self, DeviceCheckCommand.self, RampCommand.self, TokensCommand.self, KeysCommand.self,
+            AuditCommand.self, StoreCommand.self,
         ]
     )
 }

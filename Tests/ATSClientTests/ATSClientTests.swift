@@ -98,7 +98,7 @@ struct ATSClientTests {
         #expect(report.because.first?.code == "ats.cleartext.blocked")
         #expect(
             report.remedies.first
-                .map { "\($0.keyPath) \($0.value) \($0.asksReview)" }
+                .map { "\($0.keyPath) \($0.value) \($0.requiresJustification)" }
                 == "NSExceptionDomains.api.example.com.NSExceptionAllowsInsecureHTTPLoads true true"
         )
         #expect(client.openConnections == 0)

@@ -134,19 +134,22 @@ private final class PlainHandler: ChannelInboundHandler {
 enum RawConnection {
     /// Sends the text and returns everything that comes until the other side closes or `limit` passes.
     ///
-    /// - Parameter after: what is sent once the answer ends with the first text.
+    /// - Parameters:
+    ///   - after: what is sent once the answer ends with the first text.
+    ///   - size: bytes of a long answer that are kept, its beginning and its end.
     static func exchange(
         port: Int,
         send text: String,
         after: (String, String)? = nil,
-        limit: TimeAmount = .seconds(10)
+        limit: TimeAmount = .seconds(10),
+        keeps size: Int = .max
     ) async throws -> String {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let promise = loop.makePromise(of: String.self)
         let channel = try await ClientBootstrap(group: loop)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(Collector(promise, after))
+                    try channel.pipeline.syncOperations.addHandler(Collector(promise, after, size))
                 }
             }
             .connect(host: "127.0.0.1", port: port).get()
@@ -162,14 +165,18 @@ enum RawConnection {
         private var text = ""
         private let promise: EventLoopPromise<String>
         private var after: (String, String)?
+        private let size: Int
 
-        init(_ promise: EventLoopPromise<String>, _ after: (String, String)?) {
+        init(_ promise: EventLoopPromise<String>, _ after: (String, String)?, _ size: Int) {
+            self.size = size
             self.promise = promise
             self.after = after
         }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             text += String(buffer: unwrapInboundIn(data))
+            // The end is what tells whether an answer was whole.
+            if text.utf8.count > size { text = String(text.prefix(size / 2)) + String(text.suffix(100)) }
             if let (end, reply) = after, text.hasSuffix(end) {
                 after = nil
                 context.channel.writeAndFlush(ByteBuffer(string: reply), promise: nil)

@@ -27,7 +27,7 @@ import Testing
     @Test func tenDifferentHellosDecideSixteenConfigurations() throws {
         let target = try CheckTarget("h.example")
         let rows = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: true)
-        let offers = DecisionMemory(profile: .standard).distinctOffers(rows.map(\.ats), target.url)
+        let offers = Offer.distinct(rows.map(\.dictionary), .standard, target.url)
         #expect(offers.count == 10)
     }
 
@@ -35,22 +35,36 @@ import Testing
     func theSearchForExceptionsNeedsNoHelloOfItsOwn(_ os: String) throws {
         let profile = try #require(OSProfile.named(os))
         let target = try CheckTarget("h.example")
-        let rows = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: profile.supportsTLS13.value).map(\.ats)
-        let memory = DecisionMemory(profile: profile)
-        let own = memory.distinctOffers(rows, target.url)
-        let search = memory.distinctOffers(ExceptionCandidates.dictionaries(host: "h.example"), target.url)
+        let rows = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: profile.supportsTLS13.value).map(
+            \.dictionary
+        )
+        let own = Offer.distinct(rows, profile, target.url)
+        let search = Offer.distinct(ExceptionLadder.dictionaries(host: "h.example"), profile, target.url)
         #expect(search.allSatisfy(own.contains))
     }
 
     @Test(arguments: [
         ("example.com", "https://example.com:443/", "https://example.com"),
         ("Example.com:8443", "https://example.com:8443/", "https://Example.com:8443"),
-        ("http://example.com/a?b", "https://example.com:443/a?b", "https://example.com/a?b"),
-        ("http://example.com:8080/", "https://example.com:8080/", "https://example.com:8080/"),
-        ("::1", "https://[::1]:443/", "https://[::1]"), ("[::1]:8443", "https://[::1]:8443/", "https://[::1]:8443"),
+        ("http://example.com/a?b", "http://example.com:80/a?b", "http://example.com/a?b"),
+        ("HTTP://example.com:8080/", "http://example.com:8080/", "HTTP://example.com:8080/"),
+        ("::1", "https://[::1]:443/", "https://[::1]"), ("::1/a", "https://[::1]:443/a", "https://[::1]/a"),
+        ("[::1]:8443", "https://[::1]:8443/", "https://[::1]:8443"),
     ])
     func targets(_ text: String, _ url: String, _ shown: String) throws {
         let target = try CheckTarget(text)
+        #expect(target.url.text == url)
+        #expect(target.displayURL == shown)
+    }
+
+    /// nscurl loads http URLs as https; the port 80 becomes 443.
+    @Test(arguments: [
+        ("http://example.com/a?b", "https://example.com:443/a?b", "https://example.com/a?b"),
+        ("http://example.com:8080/", "https://example.com:8080/", "https://example.com:8080/"),
+        ("https://example.com:80/", "https://example.com:80/", "https://example.com:80/"),
+    ])
+    func targetsOfNSCurl(_ text: String, _ url: String, _ shown: String) throws {
+        let target = try CheckTarget(nscurl: text)
         #expect(target.url.text == url)
         #expect(target.displayURL == shown)
     }

@@ -11,7 +11,7 @@ import Testing
 @testable import ATSDiagnostics
 
 @Suite struct MinimalDictionaryTests {
-    private static func judges(_ servers: [(String, ModelServer)], app: PropertyListValue? = nil) async throws
+    private static func judges(_ servers: [(String, ModelServer)], app: ATSDictionary? = nil) async throws
         -> DictionarySearch
     {
         var judges: [(target: CheckTarget, judge: ConfigurationJudge)] = []
@@ -39,7 +39,7 @@ import Testing
 
     @Test func goodServersNeedNothing() async throws {
         let result = try await Self.judges([("a.example", Self.good), ("b.example", Self.good)]).minimal()
-        #expect(result.dictionary == .dictionary([:]))
+        #expect(result.dictionary.isEmpty)
         #expect(result.needed.isEmpty && result.impossible.isEmpty && result.dead.isEmpty)
     }
 
@@ -50,7 +50,7 @@ import Testing
         ])
         let result = search.minimal()
         #expect(
-            result.dictionary
+            result.dictionary.propertyListValue
                 == .dictionary([
                     "NSExceptionDomains": .dictionary([
                         "old.example": .dictionary(["NSExceptionMinimumTLSVersion": .string("TLSv1.0")]),
@@ -65,17 +65,19 @@ import Testing
     }
 
     @Test func deadExceptionsAreFoundAndLiveOnesKept() async throws {
-        let app = PropertyListValue.dictionary([
-            "NSAllowsArbitraryLoads": .boolean(true),
-            "NSExceptionDomains": .dictionary([
-                "old.example": .dictionary([
-                    "NSExceptionMinimumTLSVersion": .string("TLSv1.0"),
-                    "NSExceptionAllowsInsecureHTTPLoads": .boolean(true),
+        let app = ATSDictionary(
+            .dictionary([
+                "NSAllowsArbitraryLoads": .boolean(true),
+                "NSExceptionDomains": .dictionary([
+                    "old.example": .dictionary([
+                        "NSExceptionMinimumTLSVersion": .string("TLSv1.0"),
+                        "NSExceptionAllowsInsecureHTTPLoads": .boolean(true),
+                    ]),
+                    "a.example": .dictionary(["NSExceptionRequiresForwardSecrecy": .boolean(false)]),
+                    "gone.example": .dictionary(["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)]),
                 ]),
-                "a.example": .dictionary(["NSExceptionRequiresForwardSecrecy": .boolean(false)]),
-                "gone.example": .dictionary(["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)]),
-            ]),
-        ])
+            ])
+        )
         let result = try await Self.judges([("a.example", Self.good), ("old.example", Self.old)], app: app).minimal(
             app: app
         )
@@ -106,17 +108,18 @@ import Testing
                 !result.impossible.contains { $0.target == pair.target.url.text }
             }
             #expect(possible.allSatisfy { $0.judge.judge(dictionary: result.dictionary).result == .pass })
-            let size = KeyPaths.all(in: result.dictionary).count
-            for one in ExceptionCandidates.entries {
-                for other in ExceptionCandidates.entries where one.count + other.count < size {
-                    let smaller = ExceptionCandidates.dictionary(["a.example": one, "b.example": other])
+            let size = result.dictionary.settings.count
+            for one in ExceptionLadder.entries {
+                for other in ExceptionLadder.entries {
+                    let smaller = ExceptionLadder.dictionary(["a.example": one, "b.example": other])
+                    guard smaller.settings.count < size else { continue }
                     #expect(!possible.allSatisfy { $0.judge.judge(dictionary: smaller).result == .pass }, "\(servers)")
                 }
             }
             for target in result.impossible {
                 let judge = search.judges.first { $0.target.url.text == target.target }?.judge
-                for entry in ExceptionCandidates.entries {
-                    let dictionary = ExceptionCandidates.dictionary([judge?.target.host ?? "": entry])
+                for entry in ExceptionLadder.entries {
+                    let dictionary = ExceptionLadder.dictionary(host: judge?.target.host ?? "", entry)
                     #expect(judge?.judge(dictionary: dictionary).result != .pass)
                 }
             }
@@ -126,6 +129,6 @@ import Testing
     @Test func thePropertyListReadsBackAsTheDictionary() async throws {
         let result = try await Self.judges([("old.example", Self.old), ("rsa.example", Self.secret)]).minimal()
         let value = try PropertyListValue(propertyList: Array(result.propertyList().utf8))
-        #expect(value.members?["NSAppTransportSecurity"] == result.dictionary)
+        #expect(ATSDictionary(value.members?["NSAppTransportSecurity"]) == result.dictionary)
     }
 }

@@ -41,6 +41,7 @@ struct ModelServer: ServerProbing {
     }
 
     func isPrivate(_ address: String) -> Bool { false }
+    func addresses(of endpoint: Endpoint) async -> [String] { [] }
 
     static let host = "api.example.com"
     static let instant = Date(timeIntervalSince1970: 1_790_000_000)
@@ -83,7 +84,7 @@ struct ModelServer: ServerProbing {
 /// A load whose places are known before.
 struct ModelLoad: TargetLoading {
     let trace: LoadTrace
-    func load(_ url: LoadURL, dictionary: PropertyListValue, profile: OSProfile, address: String?) async -> LoadTrace {
+    func load(_ url: LoadURL, dictionary: ATSDictionary, profile: OSProfile, address: String?) async -> LoadTrace {
         trace
     }
 }
@@ -94,7 +95,7 @@ extension TargetDiagnosis {
         _ server: ModelServer,
         os: String = "macos26",
         target: String = ModelServer.host,
-        app: PropertyListValue? = nil,
+        app: ATSDictionary? = nil,
         load: LoadTrace? = nil
     ) async throws -> TargetReport {
         let profile = OSProfile.named(os) ?? .standard

@@ -100,7 +100,7 @@ struct ServerMatrixTests {
             guard case .dictionary(let exception) = report.smallestException else { continue }
             let session = try Self.session(servers, os: "macos26") { $0.appDictionary = exception }
             let again = await session.check(try CheckTarget(servers.server(kind).url))
-            #expect(again.decisive?.result == .pass, "\(kind) with \(exception.oldStyleDescription)")
+            #expect(again.decisive?.result == .pass, "\(kind) with \(exception.propertyListValue.oldStyleDescription)")
         }
     }
 

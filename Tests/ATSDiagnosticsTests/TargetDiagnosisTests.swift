@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSClient
 import AppTransportSecurity
 import Findings
 import Foundation
@@ -15,7 +16,9 @@ import Testing
     }
 
     private static func exception(_ keys: [String: PropertyListValue]) -> SmallestException {
-        .dictionary(.dictionary(["NSExceptionDomains": .dictionary([ModelServer.host: .dictionary(keys)])]))
+        .dictionary(
+            ATSDictionary(.dictionary(["NSExceptionDomains": .dictionary([ModelServer.host: .dictionary(keys)])]))
+        )
     }
 
     @Test func aGoodServerNeedsNoException() async throws {
@@ -40,7 +43,7 @@ import Testing
         )
     }
 
-    @Test func noForwardSecrecyIsNamedAndMended() async throws {
+    @Test func noForwardSecrecyIsNamedAndFixed() async throws {
         let report = try await TargetDiagnosis.of(ModelServer(versions: [.tls12], suites: [.rsaWithAES128GCMSHA256]))
         #expect(Self.letters(report) == "FPFFFFPPFPPPFPPP")
         #expect(report.decisive?.because.first?.code == "ats.tls.no-forward-secrecy")
@@ -81,7 +84,7 @@ import Testing
         #expect(report.decisive?.error?.code == -1022)
         #expect(report.decisive?.because.first?.code == "ats.http.redirect-blocked")
         #expect(
-            report.smallestException.value
+            report.smallestException.dictionary?.propertyListValue
                 == .dictionary([
                     "NSExceptionDomains": .dictionary([
                         "other.example": .dictionary(["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)])
@@ -105,13 +108,15 @@ import Testing
     }
 
     @Test func theAppsDictionaryIsOneMoreAndDecides() async throws {
-        let app = PropertyListValue.dictionary([
-            "NSExceptionDomains": .dictionary([
-                "example.com": .dictionary([
-                    "NSIncludesSubdomains": .boolean(true), "NSExceptionMinimumTLSVersion": .string("TLSv1.0"),
+        let app = ATSDictionary(
+            .dictionary([
+                "NSExceptionDomains": .dictionary([
+                    "example.com": .dictionary([
+                        "NSIncludesSubdomains": .boolean(true), "NSExceptionMinimumTLSVersion": .string("TLSv1.0"),
+                    ])
                 ])
             ])
-        ])
+        )
         let server = ModelServer(versions: [.tls10], suites: [.ecdheRSAWithAES128CBCSHA])
         let report = try await TargetDiagnosis.of(server, app: app)
         #expect(report.results.count == 17)
@@ -159,20 +164,26 @@ import Testing
             )
         }
         func isPrivate(_ address: String) -> Bool { isPrivate }
+        func addresses(of endpoint: Endpoint) async -> [String] { [] }
     }
 
-    @Test func whatTheLoadingLibraryLacksIsDecidedByTheHandshake() async throws {
+    /// A refused load counts for every suite that the client offers, and for no other.
+    @Test(arguments: [
+        (CipherSuite.ecdheRSAWithAES128GCMSHA256, "macos26", false),
+        (.ecdheRSAWithAES128CBCSHA256, "published", false), (.ecdheECDSAWithAES128CBCSHA256, "published", false),
+        (.ecdheRSAWithAES256CBCSHA384, "published", true), (.ecdheECDSAWithAES256CBCSHA384, "published", true),
+    ])
+    func aRefusedLoadCountsIfTheClientOffersTheSuite(_ suite: CipherSuite, _ os: String, _ passes: Bool) async throws {
         let here = try LoadURL("https://api.example.com:443/")
         let refused = LoadTrace(
             places: [here],
             end: .handshakeRefused(.secureConnectionFailed(-9824), [Cause("ats.tls.handshake-failed", "No.")])
         )
-        let common = try await TargetDiagnosis.of(ModelServer(), load: refused)
-        #expect(common.decisive?.result == .fail)
-        let rare = ModelServer(versions: [.tls12], suites: [.ecdheRSAWithAES256CBCSHA384])
-        let report = try await TargetDiagnosis.of(rare, os: "published", load: refused)
-        #expect(report.decisive?.result == .pass)
-        #expect(report.notes.contains { $0.code == "ats.note.load-not-made" })
+        let server = ModelServer(versions: [.tls12], suites: [suite])
+        let report = try await TargetDiagnosis.of(server, os: os, load: refused)
+        #expect(report.decisive?.result == (passes ? .pass : .fail))
+        #expect(report.notes.contains { $0.code == "ats.note.load-not-made" } == passes)
+        #expect(ATSClient.canLoad(suite) == !passes)
     }
 
     /// The search against brute force: no dictionary of the space with fewer keys loads what the found one loads.
@@ -184,17 +195,16 @@ import Testing
                 let diagnosis = TargetDiagnosis(profile: .standard, probing: server, instant: ModelServer.instant)
                 let judge = await diagnosis.evidence(of: target)
                 let found = judge.smallestException()
-                let passing = ExceptionCandidates.entries.filter {
-                    judge.judge(dictionary: ExceptionCandidates.dictionary([ModelServer.host: $0])).result == .pass
-                }
-                guard let value = found.value else {
+                let passing = ExceptionLadder.entries.map { ExceptionLadder.dictionary(host: ModelServer.host, $0) }
+                    .filter { judge.judge(dictionary: $0).result == .pass }
+                guard let dictionary = found.dictionary else {
                     #expect(passing.isEmpty)
                     continue
                 }
-                #expect(judge.judge(dictionary: value).result == .pass)
-                let keys = value.members?["NSExceptionDomains"]?.members?[ModelServer.host]?.members ?? [:]
-                for other in passing where Set(other.keys).isSubset(of: Set(keys.keys)) {
-                    #expect(Set(other.keys) == Set(keys.keys), "\(other) is smaller than \(keys)")
+                #expect(judge.judge(dictionary: dictionary).result == .pass)
+                let keys = Set(dictionary.settings)
+                for other in passing where Set(other.settings).isSubset(of: keys) {
+                    #expect(Set(other.settings) == keys, "\(other) is smaller than \(dictionary)")
                 }
             }
         }

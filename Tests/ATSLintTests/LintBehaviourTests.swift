@@ -117,16 +117,16 @@ import Testing
         #expect(baseline.compare([clean]).tightened.compare([old]).new.flatMap(\.findings).count == 1)
     }
 
-    @Test func aMendNeverLoosens() throws {
+    @Test func aFixNeverLoosens() throws {
         let text =
             "<plist><dict><key>NSAppTransportSecurity</key><dict>\n<key>NSAllowArbitraryLoads</key>\n<true/>\n<key>NSExceptionDomains</key><dict>\n<key>API.example.com</key><dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>\n</dict></dict></dict></plist>"
         let subject = try LintFixtures.subject(text)
-        let mender = PlistMender(subject) { try? PlistReader.read($0) }
-        let mended = String(decoding: mender.text, as: UTF8.self)
+        let fixer = PlistFixer(subject) { try? PlistReader.read($0) }
+        let fixed = String(decoding: fixer.text, as: UTF8.self)
         // The misspelled key goes, because its right spelling would switch ATS off; the host in capitals stays for the same reason.
-        #expect(!mended.contains("NSAllowArbitraryLoads") && !mended.contains("NSAllowsArbitraryLoads"))
-        #expect(mended.contains("API.example.com"))
-        #expect(mender.declined.map(\.rule) == ["ATS007"])
+        #expect(!fixed.contains("NSAllowArbitraryLoads") && !fixed.contains("NSAllowsArbitraryLoads"))
+        #expect(fixed.contains("API.example.com"))
+        #expect(fixer.declined.map(\.rule) == ["ATS007"])
     }
 
     @Test func justificationStatesFactsAndLeavesTheReasonOpen() throws {

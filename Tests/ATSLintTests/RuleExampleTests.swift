@@ -27,29 +27,29 @@ import Testing
         #expect(LintFixtures.rules(try LintFixtures.results(rule.notApplicable))[rule.id] == nil)
     }
 
-    /// The mend of an example makes the finding go away, adds none, loosens nothing, and leaves the other lines alone.
-    @Test(arguments: RuleCatalog.all.filter { $0.mend != nil }) func mendsItsExample(_ rule: Rule) throws {
+    /// The fix of an example makes the finding go away, adds none, loosens nothing, and leaves the other lines alone.
+    @Test(arguments: RuleCatalog.all.filter { $0.fixDescription != nil }) func fixesItsExample(_ rule: Rule) throws {
         let subject = try LintFixtures.subject(rule.fires.infoPlist)
         let before = LintFixtures.rules([Linter.lint(subject)])
-        let mender = PlistMender(subject) { try? PlistReader.read($0) }
-        #expect(mender.steps.contains { $0.finding.rule == rule.id }, "\(mender.declined)")
-        let mended = try LintFixtures.subject(String(decoding: mender.text, as: UTF8.self))
-        let after = LintFixtures.rules([Linter.lint(mended)])
+        let fixer = PlistFixer(subject) { try? PlistReader.read($0) }
+        #expect(fixer.steps.contains { $0.finding.rule == rule.id }, "\(fixer.declined)")
+        let fixed = try LintFixtures.subject(String(decoding: fixer.text, as: UTF8.self))
+        let after = LintFixtures.rules([Linter.lint(fixed)])
         #expect(after[rule.id] == nil)
         for (id, count) in after { #expect(count <= before[id, default: 0], "\(id) was added") }
-        #expect(PolicyDifference(old: subject, new: mended).isEmpty)
+        #expect(PolicyDifference(old: subject, new: fixed).isEmpty)
         let oldLines = Set(rule.fires.infoPlist.split(separator: "\n"))
-        let changed = String(decoding: mender.text, as: UTF8.self).split(separator: "\n").filter {
+        let changed = String(decoding: fixer.text, as: UTF8.self).split(separator: "\n").filter {
             !oldLines.contains($0)
         }
         #expect(changed.count <= 2)
     }
 
-    @Test func rulesWithoutAMendOfferNone() throws {
-        for rule in RuleCatalog.all where rule.mend == nil {
+    @Test func rulesWithoutAFixOfferNone() throws {
+        for rule in RuleCatalog.all where rule.fixDescription == nil {
             for finding in try LintFixtures.results(rule.fires).flatMap(\.findings)
             where finding.finding.rule == rule.id {
-                #expect(finding.mends.isEmpty, "\(rule.id)")
+                #expect(finding.edits.isEmpty, "\(rule.id)")
             }
         }
     }

@@ -27,12 +27,12 @@ from phone import Apple, Phone
 def main(program):
     apple = Apple(datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0))
     aroot, rroot = apple.roots()
-    server, admin = {"Authorization": "Bearer srv-token-1"}, {"Authorization": "Bearer adm-token-1"}
+    server, admin = {"Authorization": "Bearer srv-token-1-0123456789012345678901234"}, {"Authorization": "Bearer adm-token-1-0123456789012345678901234"}
     base = {
         "listen": "127.0.0.1:0",
         "store": "sqlite:" + os.path.join(folder, "store.sqlite"),
-        "serverTokenFile": file("srv", "srv-token-1\n"),
-        "adminTokenFile": file("adm", "adm-token-1\n"),
+        "serverTokenFile": file("srv", "srv-token-1-0123456789012345678901234\n"),
+        "adminTokenFile": file("adm", "adm-token-1-0123456789012345678901234\n"),
         "trustSimulator": {"attestationRoot": file("a.pem", aroot), "receiptRoot": file("r.pem", rroot)},
         "limits": {"requestsPerSecondPerAddress": 100000},
         "tokens": {"issuer": "https://trust.example", "audience": "https://api.example"},

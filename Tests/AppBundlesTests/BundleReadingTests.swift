@@ -194,7 +194,10 @@ import Testing
 
     @Test func otherDotNetProjectsSayNothing() {
         #expect(
-            DotNetStack(project: "<Project><TargetFramework>net9.0-android</TargetFramework></Project>", name: "a")
+            DotNetStack(
+                project: Array("<Project><TargetFramework>net9.0-android</TargetFramework></Project>".utf8),
+                name: "a"
+            )
                 == nil
         )
     }

@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Findings
+import TLSFacts
 import Testing
 
 @Suite("URLs, addresses and ranges")
@@ -42,6 +43,36 @@ struct LoadURLTests {
     )
     func refused(text: String) {
         #expect(throws: MalformedInput(code: "malformed.url", reason: "")) { try LoadURL(text) }
+    }
+
+    @Test("8,192 bytes of combining marks, wherever they stand, cost nothing to speak of")
+    func marks() throws {
+        let marks = String(repeating: "\u{301}\u{316}", count: 2000)
+        let start = ContinuousClock.now
+        for _ in 0..<20 {
+            for text in [
+                "a\(marks)://b/", "https://a\(marks)/", "https://a.\(marks).b/", "https://[\(marks)]/",
+                "https://a:\(marks)/",
+            ] {
+                let fault = #expect(throws: MalformedInput.self) { try LoadURL(text) }
+                #expect((fault?.reason.utf8.count ?? 0) < 300)
+            }
+            // In path, query, fragment and user they are allowed, and two such URLs are compared and hashed by bytes.
+            let half = marks.unicodeScalars.prefix(1900).map(String.init).joined()
+            let one = try LoadURL("https://u\(half)@a.example/?\(half)")
+            let two = try LoadURL("https://a.example/?a\(marks)")
+            #expect(Set([one, two, one]).count == 2)
+        }
+        #expect(ContinuousClock.now - start < .seconds(3))
+        #expect(try LoadURL("https://a.example/\u{E9}") != LoadURL("https://a.example/e\u{301}"))
+    }
+
+    @Test("No mark hides a bracket, a dot or a scheme")
+    func delimiters() throws {
+        #expect(throws: MalformedInput.self) { try LoadURL("https://[::1]\u{301}/") }
+        #expect(throws: MalformedInput.self) { try LoadURL("https://[\u{301}::1]/") }
+        #expect(try LoadURL("HTTPS://B\u{FC}cher.Example./").host == "xn--bcher-kva.example.")
+        #expect(try LoadURL("https://a.example?\u{301}").pathAndQuery == "/?\u{301}")
     }
 
     @Test(

@@ -46,6 +46,41 @@ struct PropertyTests {
         "\(decision.rule) \(decision.tlsRequired) \(decision.requirements.suites) \(decision.requirements.serverTrust) \(decision.verdict)"
     }
 
+    @Test("a dictionary that is written and read again is the same")
+    func roundTrip() {
+        var random = SplitMix(state: 11)
+        for _ in 0..<500 {
+            let first = ATSDictionary(.dictionary(PropertyTests.dictionary(&random)))
+            let again = ATSDictionary(first.propertyListValue)
+            #expect(again == first)
+            #expect(again.remarks.isEmpty)
+            for setting in first.settings {
+                #expect(!first.removing(setting).settings.contains(setting), "\(setting.keyPath)")
+            }
+        }
+    }
+
+    /// A remark is shown for the hosts that it is about, however similar the names of others are.
+    @Test(arguments: [
+        ("https://example.com/", 1), ("https://a.example.com/", 1), ("https://example.com.evil.org/", 0),
+        ("https://other.org/", 0), ("https://dropped.org/", 1), ("https://a.dropped.org/", 1),
+        ("https://notdropped.org/", 0),
+    ])
+    func remarksAreToldApartBySubject(_ url: String, _ count: Int) throws {
+        let dictionary = ATSDictionary(
+            .dictionary([
+                "NSExceptionDomains": .dictionary([
+                    "example.com": .dictionary(["NSExceptionDomains.other.org": .boolean(true)]),
+                    "dropped.org": .string("NSExceptionDomains.other.org."),
+                ])
+            ])
+        )
+        let decision = ATSPolicy(dictionary: dictionary, profile: .standard).decide(try LoadURL(url))
+        let remarks = decision.because.filter { $0.code.rawValue.hasPrefix("ats.dictionary.") }
+        #expect(remarks.count == count, "\(remarks)")
+        #expect(remarks.allSatisfy { $0.kind == .note })
+    }
+
     @Test("an exception for one host, without subdomains, changes no other host", arguments: OSProfile.all.map(\.id))
     func locality(os: String) throws {
         let profile = try #require(OSProfile.named(os))

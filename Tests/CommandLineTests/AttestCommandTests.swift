@@ -132,7 +132,7 @@ import Testing
         #expect(try verify("attestation", changing: ["--at": time]).status == status)
     }
 
-    /// The file is named, the place and the mend said.
+    /// The file is named, the place and the fix said.
     @Test(arguments: ["", "junk", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
     func aTrustRootThatIsNoneIsNamed(_ text: String) throws {
         try write(Array(text.utf8), "bad.pem")

@@ -78,7 +78,7 @@ struct CheckTests {
         #expect(run.output.components(separatedBy: "Result : PASS\n").count == 17)
     }
 
-    @Test func textNamesCauseAndMend() throws {
+    @Test func textNamesCauseAndFix() throws {
         let run = try Self.check(["tls10-only"])
         #expect(run.output.hasPrefix("FAIL "))
         #expect(run.output.contains("ats.tls.version-too-low"))

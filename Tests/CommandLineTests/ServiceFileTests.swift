@@ -6,7 +6,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The files that the commands of the service are given: whatever stands in them, one sentence names the file and the mend.
+/// The files that the commands of the service are given: whatever stands in them, one sentence names the file and the fix.
 @Suite struct ServiceFileTests {
     /// What people give by mistake, and a file that nobody gives in earnest.
     enum Content: String, CaseIterable { case absent, folder, empty, huge, cut, otherKind, binary }
@@ -102,7 +102,7 @@ import Testing
         try expectOneSentence(command, names: path, begins: "sealward: ")
     }
 
-    /// Every setting that names a file, as a line of the contract: `path: reason`, with the configuration to mend behind it.
+    /// Every setting that names a file, as a line of the contract: `path: reason`, with the configuration to fix behind it.
     @Test(arguments: Content.allCases)
     func serve(_ content: Content) throws {
         let path = try file(content)

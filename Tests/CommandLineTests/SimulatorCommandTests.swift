@@ -69,7 +69,11 @@ import Testing
                       "dataBaseURL":"\(apple)","deviceCheckBaseURL":"\(apple)"},
              "receipts":{"refreshAfterSeconds":1,"pollSeconds":1}}
             """
-        try "demo-admin-token".write(toFile: folder.path("admin.token"), atomically: true, encoding: .utf8)
+        try "demo-admin-token-for-one-machine-only".write(
+            toFile: folder.path("admin.token"),
+            atomically: true,
+            encoding: .utf8
+        )
         try configuration.write(toFile: folder.path("sealward.json"), atomically: true, encoding: .utf8)
         return try await Running(["serve", "--config", folder.path("sealward.json")], in: folder)
     }

@@ -41,4 +41,33 @@ import Testing
                 ])
         )
     }
+
+    @Test func whatAnybodyMaySendIsBounded() throws {
+        func refuses(_ text: String) -> Bool {
+            do {
+                _ = try JSONReader.read(Array(text.utf8), limits: .outside)
+                return false
+            } catch {
+                return error.code == "malformed.json"
+            }
+        }
+        let name = String(repeating: "n", count: 256)
+        #expect(!refuses("{\"\(name)\":1}"))
+        #expect(refuses("{\"\(name)n\":1}"))
+        // Bytes count, not characters: one character of 129 marks.
+        #expect(refuses("{\"a" + String(repeating: "\u{301}", count: 128) + "\":1}"))
+        #expect(!refuses("[" + String(repeating: "9", count: 64) + "]"))
+        #expect(refuses("[" + String(repeating: "9", count: 65) + "]"))
+        #expect(refuses("[1e" + String(repeating: "0", count: 65) + "]"))
+        #expect(!refuses("[" + [String](repeating: "0", count: 127).joined(separator: ",") + "]"))
+        #expect(refuses("[" + [String](repeating: "0", count: 128).joined(separator: ",") + "]"))
+    }
+
+    /// The two names are the same text for `String`, and two names for everybody else.
+    @Test func membersAreFoundByTheirBytes() throws {
+        let value = try JSONReader.read(Array("{\"e\u{301}\":1,\"\u{E9}\":2}".utf8))
+        #expect(value.member("\u{E9}") == 2)
+        #expect(value.member("e\u{301}") == 1)
+        #expect(value.member("e") == nil)
+    }
 }

@@ -28,7 +28,7 @@ import Testing
                 location: SourceLocation(line: line, column: 5),
                 keyPath: ["NSAppTransportSecurity", "x.example.com"],
                 message: message,
-                fix: "Mend it.",
+                fix: "Fix it.",
                 citation: citation
             )
         }

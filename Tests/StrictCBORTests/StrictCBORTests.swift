@@ -103,4 +103,38 @@ import Testing
         ])
         #expect(item.shape == #"{"apple_bundle_version_01": text(2), 3: bytes(3)}"#)
     }
+
+    /// For `String` the two keys are one; for CBOR they are not, and neither finds the other's value.
+    @Test func keysAreComparedByBytes() throws {
+        let keys = [CBORItem.text("e\u{301}"), .text("\u{E9}")]
+        #expect(keys[0] != keys[1])
+        let map = CBORItem.map([CBOREntry(keys[0], .unsigned(1)), CBOREntry(keys[1], .unsigned(2))])
+        let read = try CBORItem(decoding: map.encoded[...])
+        #expect(read["\u{E9}"] == .unsigned(2))
+        #expect(read["e\u{301}"] == .unsigned(1))
+    }
+
+    @Test func keysAreBoundedAndStillUnique() throws {
+        func map(_ keys: [String]) -> [UInt8] {
+            CBORItem.map(keys.map { CBOREntry(.text($0), .unsigned(0)) }).encoded
+        }
+        let marks = "a" + String(repeating: "\u{301}\u{316}", count: 63)
+        #expect(throws: Never.self) { try CBORItem(decoding: map([marks])[...]) }
+        #expect(throws: CBORFault.self) { try CBORItem(decoding: map([marks + "\u{301}\u{316}"])[...]) }
+        // More than are compared one by one.
+        let many = (0..<40).map { "key\($0)" }
+        #expect(throws: Never.self) { try CBORItem(decoding: map(many)[...]) }
+        #expect(throws: CBORFault.self) { try CBORItem(decoding: map(many + ["key7"])[...]) }
+    }
+
+    @Test func theShapeIsShortPrintableASCII() throws {
+        let hostile = ["\u{1B}[31m\ninfo", "a" + String(repeating: "\u{301}", count: 120), "\u{202E}x", "\"\\"]
+        for key in hostile {
+            let shape = CBORItem.map([CBOREntry(.text(key), .unsigned(0))]).shape
+            #expect(shape.utf8.allSatisfy { 0x20...0x7E ~= $0 }, "\(shape)")
+            #expect(shape.utf8.count < 100)
+        }
+        let wide = CBORItem.array([CBORItem](repeating: .bytes([1]), count: 64))
+        #expect(CBORItem.array([CBORItem](repeating: wide, count: 64)).shape.utf8.count <= 400)
+    }
 }

@@ -31,15 +31,39 @@ package final class PostgresServer: Sendable {
     }
 
     private let folder: String
-    private let port: Int
+    /// Where it listens on 127.0.0.1.
+    package let port: Int
     private let names = Mutex(0)
 
-    package init() throws {
+    /// Makes a cluster and starts its server.
+    package convenience init() throws {
+        try self.init { server in
+            try server.run(
+                "initdb",
+                ["-D", server.folder + "/data", "-A", "trust", "-U", "sealward", "-E", "UTF8", "--no-sync"]
+            )
+        }
+    }
+
+    /// Copies a running primary and starts the copy as its streaming standby.
+    package convenience init(standbyOf primary: PostgresServer) throws {
+        try self.init { server in
+            try server.run(
+                "pg_basebackup",
+                [
+                    "-D", server.folder + "/data", "-h", "127.0.0.1", "-p", "\(primary.port)", "-U", "sealward", "-R",
+                    "-X", "stream", "--checkpoint=fast", "--no-sync",
+                ]
+            )
+        }
+    }
+
+    private init(makingData make: (PostgresServer) throws -> Void) throws {
         folder = NSTemporaryDirectory() + "sealward-postgres-\(UUID().uuidString.prefix(8))"
         port = try FreePort.take()
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        if geteuid() == 0, let user = getpwnam("postgres") { chown(folder, user.pointee.pw_uid, user.pointee.pw_gid) }
-        try run("initdb", ["-D", folder + "/data", "-A", "trust", "-U", "sealward", "-E", "UTF8", "--no-sync"])
+        ServerUser.own(folder)
+        try make(self)
         try start()
         let atExit = folder
         PostgresServer.folders.withLock { $0.append(atExit) }
@@ -53,14 +77,76 @@ package final class PostgresServer: Sendable {
             return number
         }
         let name = "store_\(getpid())_\(number)"
+        try query("CREATE SCHEMA \(name)")
+        return PostgresServer.url(of: name, at: [port])
+    }
+
+    /// The name of an empty database of its own; every call gives another one.
+    package func emptyDatabase() throws -> String {
+        let number = names.withLock { number in
+            number += 1
+            return number
+        }
+        let name = "database_\(getpid())_\(number)"
+        try query("CREATE DATABASE \(name)")
+        return name
+    }
+
+    /// The connection string of a database.
+    package func url(ofDatabase name: String) -> String { "postgres://sealward@127.0.0.1:\(port)/\(name)" }
+
+    /// Writes a backup of a database with `pg_dump`, and gives its path.
+    package func dump(_ database: String) throws -> String {
+        let path = folder + "/\(database).sql"
+        try run("pg_dump", ["-h", "127.0.0.1", "-p", "\(port)", "-U", "sealward", "-d", database, "-f", path])
+        return path
+    }
+
+    /// Plays a backup into an empty database with `psql`.
+    package func restore(_ path: String, into database: String) throws {
         try run(
             "psql",
             [
-                "-q", "-h", "127.0.0.1", "-p", "\(port)", "-U", "sealward", "-d", "postgres", "-c",
-                "CREATE SCHEMA \(name)",
+                "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", "\(port)", "-U", "sealward", "-d", database,
+                "-f", path,
             ]
         )
-        return "postgres://sealward@127.0.0.1:\(port)/postgres?options=-csearch_path%3D\(name)"
+    }
+
+    /// The connection string of a schema at one of these ports of 127.0.0.1.
+    package static func url(of schema: String, at ports: [Int]) -> String {
+        let hosts = ports.map { "127.0.0.1:\($0)" }.joined(separator: ",")
+        return "postgres://sealward@\(hosts)/postgres?options=-csearch_path%3D\(schema)"
+    }
+
+    /// Runs one statement, and gives what psql prints: columns behind each other with a bar between.
+    @discardableResult package func query(_ statement: String, in database: String = "postgres") throws -> String {
+        try run(
+            "psql",
+            [
+                "-q", "-A", "-t", "-h", "127.0.0.1", "-p", "\(port)", "-U", "sealward", "-d", database, "-c",
+                statement,
+            ]
+        ).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// Makes a standby a primary on a timeline of its own.
+    package func promote() throws { try run("pg_ctl", ["-D", folder + "/data", "-w", "-t", "60", "promote"]) }
+
+    /// Stops all processes of the server where they are (SIGSTOP), or lets them go on (SIGCONT).
+    package func signal(_ signal: Int32) throws {
+        let text = try String(contentsOfFile: folder + "/data/postmaster.pid", encoding: .utf8)
+        guard let first = text.split(separator: "\n").first, let server = pid_t(first) else {
+            throw Failure(description: "the server's process is unknown")
+        }
+        let entries = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        let children = entries.compactMap { pid_t($0) }.filter { process in
+            let status = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
+            // The name stands in parentheses, then the state and the parent.
+            let fields = status.split(separator: ")").last?.split(separator: " ") ?? []
+            return fields.count > 1 && pid_t(fields[1]) == server
+        }
+        for process in [server] + children { kill(process, signal) }
     }
 
     /// Starts the server and waits until it answers.
@@ -72,15 +158,40 @@ package final class PostgresServer: Sendable {
     /// Stops the server at once, as a crash would.
     package func crash() throws { try run("pg_ctl", ["-D", folder + "/data", "-m", "immediate", "-w", "stop"]) }
 
-    private func run(_ program: String, _ arguments: [String]) throws {
+    @discardableResult private func run(_ program: String, _ arguments: [String]) throws -> String {
         try PostgresServer.run(program, arguments, in: folder)
     }
 
-    private static func run(_ program: String, _ arguments: [String], in folder: String) throws {
+    @discardableResult
+    private static func run(_ program: String, _ arguments: [String], in folder: String) throws -> String {
         guard let programs else { throw Failure(description: "PostgreSQL is not installed") }
+        return try ServerUser.run(programs + "/" + program, arguments, in: folder)
+    }
+
+    private static let folders = Mutex<[String]>([])
+
+    private static func stopAll() {
+        for folder in folders.withLock({ $0 }) {
+            _ = try? run("pg_ctl", ["-D", folder + "/data", "-m", "immediate", "-w", "stop"], in: folder)
+            try? FileManager.default.removeItem(atPath: folder)
+        }
+    }
+}
+
+/// Runs programs that refuse to be root as the user `postgres`.
+enum ServerUser {
+    /// Gives the folder to the user.
+    static func own(_ folder: String) {
+        if geteuid() == 0, let user = getpwnam("postgres") { chown(folder, user.pointee.pw_uid, user.pointee.pw_gid) }
+    }
+
+    /// Runs a program to its end, and gives what it printed. What it leaves behind inherits nothing.
+    @discardableResult
+    static func run(_ path: String, _ arguments: [String], in folder: String) throws -> String {
+        let program = path.split(separator: "/").last.map(String.init) ?? path
         // Not Foundation's Process: it waits until every heir of its socket has gone, and the server is one.
         let command = geteuid() == 0 ? ["/usr/sbin/runuser", "-u", "postgres", "--"] : []
-        let words = (command + [programs + "/" + program] + arguments).map { strdup($0) } + [nil]
+        let words = (command + [path] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
         let output = folder + "/output-\(program)-\(UUID().uuidString.prefix(8))"
         var actions = posix_spawn_file_actions_t()
@@ -89,24 +200,20 @@ package final class PostgresServer: Sendable {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT, 0o600)
         posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        // A server that inherits the socket of a Foundation Process of another test keeps that test waiting for ever.
+        for descriptor in 3..<min(1024, Int32(clamping: sysconf(Int32(_SC_OPEN_MAX)))) {
+            posix_spawn_file_actions_addclose(&actions, descriptor)
+        }
         var child = pid_t()
-        guard let path = words[0], posix_spawn(&child, path, &actions, nil, words, environ) == 0 else {
-            throw Failure(description: "\(program) cannot be started")
+        guard let first = words[0], posix_spawn(&child, first, &actions, nil, words, environ) == 0 else {
+            throw PostgresServer.Failure(description: "\(program) cannot be started")
         }
         var status: Int32 = 0
         while waitpid(child, &status, 0) < 0, errno == EINTR {}
+        let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
         if status != 0 {
-            let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
-            throw Failure(description: "\(program): status \(status): \(text.suffix(500))")
+            throw PostgresServer.Failure(description: "\(program): status \(status): \(text.suffix(500))")
         }
-    }
-
-    private static let folders = Mutex<[String]>([])
-
-    private static func stopAll() {
-        for folder in folders.withLock({ $0 }) {
-            try? run("pg_ctl", ["-D", folder + "/data", "-m", "immediate", "-w", "stop"], in: folder)
-            try? FileManager.default.removeItem(atPath: folder)
-        }
+        return text
     }
 }

@@ -4,6 +4,7 @@
 import Findings
 import NIOCore
 import TLSFacts
+import TestSupport
 import Testing
 
 @testable import TLSProbe
@@ -31,11 +32,23 @@ import Testing
         #expect(error?.code == "malformed.resolve" && error?.place == text)
     }
 
+    @Test("A name that no DNS name can be is not looked up, and costs nothing")
+    func longNames() async {
+        let start = ContinuousClock.now
+        for name in [String(repeating: "a", count: 300), "a" + TLSMisbehaviour.marks(400_000)] {
+            let answer = await NameResolver(overrides: [AddressOverride(host: "*", port: 443, address: "127.0.0.1")])
+                .resolve(host: name, port: 443)
+            #expect(answer == .failed(.nameNotFound("the name is longer than 256 bytes")))
+            #expect(throws: MalformedInput.self) { try AddressOverride(name + ":443:127.0.0.1") }
+        }
+        #expect(ContinuousClock.now - start < .seconds(2))
+    }
+
     @Test func ofALongOrHostileLineTheStartIsShown() {
         let error = #expect(throws: MalformedInput.self) {
             try AddressOverride("\u{1B}[2J\u{9B}31m" + String(repeating: "x", count: 9_000_000))
         }
-        #expect(error?.place == "[2J31m" + String(repeating: "x", count: 72))
+        #expect(error?.place == "\\u{1b}[2J\\u{9b}31m" + String(repeating: "x", count: 72))
     }
 
     @Test func theLaterOverrideCountsAndAHostBeforeEveryHost() async throws {

@@ -230,21 +230,6 @@ import Testing
         #expect(outcome.observation != nil)
     }
 
-    @Test(
-        arguments: [
-            ("10.1.2.3", false), ("127.0.0.1", false), ("169.254.169.254", false), ("172.16.0.1", false),
-            ("172.32.0.1", true),
-            ("192.168.1.1", false), ("100.64.0.1", false), ("0.0.0.0", false), ("224.0.0.1", false), ("8.8.8.8", true),
-            ("::1", false), ("fe80::1", false), ("fd00::1", false), ("::ffff:10.0.0.1", false),
-            ("::ffff:8.8.8.8", true),
-            ("64:ff9b::a00:1", false), ("2002:7f00:1::", false), ("2606:4700::1", true), ("ff02::1", false),
-            ("::", false),
-        ]
-    )
-    func scopes(_ address: String, _ isGlobal: Bool) throws {
-        #expect((AddressScope(try SocketAddress(ipAddress: address, port: 80)) == .global) == isGlobal)
-    }
-
     @Test func intermediatesAreFetchedWithinBounds() async throws {
         let chain = try ChainBuilderTests.Chain()
         let body = chain.intermediate.der

@@ -48,6 +48,27 @@ final class ScriptedApple: AppleTransport, Sendable {
     }
 }
 
+/// Apple as it answers 304 once enough requests are open, or after ten seconds.
+final class PatientApple: AppleTransport, Sendable {
+    private let wanted: Int
+    private let open = NIOLockedValueBox<(now: Int, highest: Int)>((0, 0))
+
+    init(wanted: Int) { self.wanted = wanted }
+
+    var highest: Int { open.withLockedValue { $0.highest } }
+
+    func send(_ request: AppleRequest) async throws -> AppleAnswer {
+        open.withLockedValue { open in
+            open.now += 1
+            open.highest = max(open.highest, open.now)
+        }
+        let deadline = ContinuousClock.now + .seconds(10)
+        while highest < wanted, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(5)) }
+        open.withLockedValue { $0.now -= 1 }
+        return AppleAnswer(status: 304, headers: [:], body: [])
+    }
+}
+
 @Suite struct AppleSideTests {
     private func configuration() -> Configuration {
         RunningService.configuration {
@@ -111,7 +132,7 @@ final class ScriptedApple: AppleTransport, Sendable {
             #expect(first["lastUpdate"] == .null)
             let again = try await claim(phone, keyId, "t1")
             #expect(again.body == first.body)
-            #expect(apple.state.withLockedValue { $0.requests.count } == 2)
+            #expect(apple.state.withLockedValue { $0.requests.count } == 4)
             // A reinstall makes a new key; the bit stays.
             await phone.device.reinstall(phone.app)
             let second = try await claim(phone, try await phone.attested(), "t2")
@@ -127,6 +148,32 @@ final class ScriptedApple: AppleTransport, Sendable {
             let unknown = try await service.post("/v1/promotions/none/claim", [:], token: RunningService.serverToken)
             #expect(unknown.verdict == "404 promotion.unknown")
         }
+    }
+
+    /// Apple answers no one of the batch before all of it was asked: one after another, the first would wait for ever.
+    @Test func aBatchOfReceiptsIsAskedForAtOnce() async throws {
+        let (store, clock, apple) = (InMemoryTrustStore(), TestClock(), PatientApple(wanted: 6))
+        let settings = configuration()
+        let server = try await TrustServer(
+            configuration: settings,
+            store: store,
+            transport: apple,
+            surroundings: clock.surroundings,
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            announce: { _ in }
+        )
+        let worker = ReceiptWorker(core: server.core, apple: try #require(server.core.apple))
+        try await RunningService.with(settings, store: store, clock: clock, transport: apple) {
+            (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            for _ in 0..<6 { _ = try await phone.attested() }
+            clock.advance(86_400 * 1.2)
+            #expect(try await worker.round() == 6)
+            #expect(apple.highest == 6)
+            #expect(try await worker.round() == 0)
+        }
+        // Two requests of thirty seconds each are the worst case of every receipt of a batch.
+        #expect(ReceiptWorker.lease >= .seconds(120))
     }
 
     @Test func receiptsAreRefreshedWhenDueAndNeverBeforeField19() async throws {

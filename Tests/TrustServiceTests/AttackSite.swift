@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppleServices
 import TestSupport
 import Testing
 import TrustStores
@@ -29,17 +30,19 @@ enum AttackSite: String, Sendable, CustomTestStringConvertible {
 
     func run(
         _ configuration: Configuration = RunningService.configuration(),
+        transport: any AppleTransport = LiveAppleTransport(),
         _ body: (RunningService) async throws -> Void
     ) async throws {
         guard self == .twoNodes else {
-            try await RunningService.with(configuration, body)
+            try await RunningService.with(configuration, transport: transport, body)
             return
         }
         #if Postgres
             let url = try await PostgresServer.shared.value.emptyStore()
             let (first, second) = (try await SQLTrustStore.postgres(url), try await SQLTrustStore.postgres(url))
-            try await RunningService.with(configuration, store: first) { (left: RunningService) async throws -> Void in
-                try await RunningService.with(configuration, store: second, clock: left.clock) {
+            try await RunningService.with(configuration, store: first, transport: transport) {
+                (left: RunningService) async throws -> Void in
+                try await RunningService.with(configuration, store: second, clock: left.clock, transport: transport) {
                     (right: RunningService) async throws -> Void in
                     var both = left
                     both.peers = [right.base]

@@ -3,6 +3,7 @@
 
 import Crypto
 import Foundation
+import TLSFacts
 import Testing
 
 @testable import TrustService
@@ -31,6 +32,31 @@ import Testing
         #expect(settings.limits.bodyBytes == 65536)
         #expect(settings.receipts.refreshAfter == .seconds(86400))
         #expect(settings.receipts.poll == .seconds(60))
+    }
+
+    /// What is allowed and most likely not meant is said at the start.
+    @Test func thePlacementOfTheListenersIsWarnedOf() {
+        func warnings(_ host: String, _ proxies: [String], isSplit: Bool = false) -> [String] {
+            var settings = Configuration()
+            settings.listen = ListenAddress(host: host, port: 8080)
+            settings.trustedProxies = proxies.compactMap { AddressRange($0) }
+            if isSplit { settings.internalListen = ListenAddress(host: "127.0.0.1", port: 8081) }
+            return settings.warnings
+        }
+        #expect(warnings("127.0.0.1", []).isEmpty)
+        #expect(warnings("::1", []).isEmpty)
+        for host in ["0.0.0.0", "::", "192.0.2.1"] {
+            let found = warnings(host, [])
+            #expect(
+                found.count == 1 && found[0].hasPrefix("The service listens beyond loopback without a trusted proxy")
+            )
+            #expect(warnings(host, ["192.0.2.7/32"]).isEmpty)
+        }
+        let found = warnings("127.0.0.1", ["127.0.0.1/32"])
+        #expect(found.count == 1 && found[0].hasPrefix("/metrics needs no token on a loopback listener"))
+        #expect(warnings("127.0.0.1", ["127.0.0.1/32"], isSplit: true).isEmpty)
+        // One sentence is one line of the log.
+        #expect((found + warnings("::", [])).allSatisfy { !$0.contains("\n") })
     }
 
     @Test func everythingWrongIsReportedAtOnce() {
@@ -76,7 +102,7 @@ import Testing
             environment: [
                 "SEALWARD_CHALLENGES_TTL_SECONDS": "20", "SEALWARD_LISTEN": "[::1]:0",
                 "SEALWARD_TRUSTED_PROXIES": "10.0.0.0/8,::1", "SEALWARD_APPLE_DATA_BASE_URL": "http://127.0.0.1:9",
-                "SEALWARD_SERVER_TOKEN": "secret",
+                "SEALWARD_SERVER_TOKEN": "secret-secret-secret-secret-secret",
             ]
         )
         guard case .configuration(let settings) = outcome else { throw Failure("refused: \(outcome)") }
@@ -84,7 +110,7 @@ import Testing
         #expect(settings.listen == ListenAddress(host: "::1", port: 0))
         #expect(settings.trustedProxies.count == 2)
         #expect(settings.appleHosts.data == "http://127.0.0.1:9")
-        #expect(settings.serverTokens?.tokens == ["secret"])
+        #expect(settings.serverTokens?.tokens == ["secret-secret-secret-secret-secret"])
     }
 
     @Test func tokenKeysMayStandBesideOtherBlocks() throws {
@@ -94,7 +120,7 @@ import Testing
         #expect(issues(text, files: ["key.pem": parameters + pem, "bad.pem": "no key"]) == ["tokens.keyFiles[1]"])
     }
 
-    @Test func aSentenceNamesTheFileOrTheVariableToMend() throws {
+    @Test func aSentenceNamesTheFileOrTheVariableToFix() throws {
         let outcome = read(
             #"{"listen": "here", "challenges": {"ttlSeconds": 0}, "colour": 1}"#,
             environment: ["SEALWARD_CHALLENGES_TTL_SECONDS": "-1", "SEALWARD_TRUSTED_PROXIES": "::1,nowhere"]
@@ -116,15 +142,20 @@ import Testing
     /// The lines of a private key, given by mistake, must not open the door: anyone knows the first and the last of them.
     @Test(arguments: [
         "-----BEGIN PRIVATE KEY-----\nMIGH\n-----END PRIVATE KEY-----\n", "-----x", "two words", "tök", "\n \n",
+        String(repeating: "a", count: 31),
     ])
     func whatIsNoTokenIsRefused(_ text: String) {
         #expect(issues(#"{"serverTokenFile": "t"}"#, files: ["t": text]) == ["serverTokenFile"])
     }
 
     @Test func tokensStandOnLinesOfTheirOwn() throws {
-        let outcome = read(#"{"adminTokenFile": "t"}"#, files: ["t": "\r\n one-._~+/= \r\ntwo\n"])
+        let rest = String(repeating: "2", count: 29)
+        let outcome = read(
+            #"{"adminTokenFile": "t"}"#,
+            files: ["t": "\r\n one-._~+/=0123456789012345678901 \r\ntwo\(rest)\n"]
+        )
         guard case .configuration(let settings) = outcome else { throw Failure("refused: \(outcome)") }
-        #expect(settings.adminTokens?.tokens == ["one-._~+/=", "two"])
+        #expect(settings.adminTokens?.tokens == ["one-._~+/=0123456789012345678901", "two" + rest])
     }
 
     @Test(arguments: ["[]", "{", "{\"listen\": \"a:1\", \"listen\": \"b:1\"}", "null x"])

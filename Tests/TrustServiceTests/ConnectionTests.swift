@@ -1,8 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ConnectionAdmission
 import Findings
 import Foundation
+import NIOCore
 import Testing
 
 @testable import TrustService
@@ -50,6 +52,150 @@ import Testing
             )
             let answer = await connection.answer()
             #expect(answer.hasPrefix("HTTP/1.1 413"))
+        }
+    }
+
+    private static let get = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+
+    /// How often something stands in a text.
+    private func count(_ part: String, in text: String) -> Int { text.components(separatedBy: part).count - 1 }
+
+    @Test func theLastRequestOfAConnectionIsAnsweredAndSaysSo() async throws {
+        var limits = ConnectionLimits()
+        limits.requests = 5
+        try await RunningService.with(connections: limits) { (service: RunningService) async throws -> Void in
+            let connection = try RawConnection(port: try port(service))
+            connection.send(String(repeating: ConnectionTests.get, count: 8))
+            let all = await connection.everything()
+            #expect(count("HTTP/1.1 200", in: all) == 5)
+            #expect(count("connection: close", in: all.lowercased()) == 1)
+        }
+    }
+
+    /// An old connection ends with its next answer, which says so; a young one stays.
+    @Test func theAgeOfAConnectionIsBounded() async throws {
+        var limits = ConnectionLimits()
+        limits.total = .seconds(1)
+        limits.requests = .max
+        try await RunningService.with(connections: limits) { (service: RunningService) async throws -> Void in
+            let start = ContinuousClock.now
+            let connection = try RawConnection(port: try port(service))
+            var answer = ""
+            while !answer.contains("connection: close"), ContinuousClock.now - start < .seconds(20) {
+                connection.send(ConnectionTests.get)
+                answer = await connection.answer().lowercased()
+                try #require(answer.hasPrefix("http/1.1 200"), "\(answer)")
+            }
+            #expect(answer.contains("connection: close"))
+            #expect(ContinuousClock.now - start >= .seconds(1))
+            // What follows is not answered, and the service closes.
+            connection.send(ConnectionTests.get)
+            #expect(!(await connection.everything(seconds: 5)).contains("HTTP/1.1"))
+        }
+    }
+
+    @Test func pipelinedRequestsAreCounted() async throws {
+        var limits = ConnectionLimits()
+        limits.pipelined = 16
+        try await RunningService.with(connections: limits) { (service: RunningService) async throws -> Void in
+            let connection = try RawConnection(port: try port(service))
+            connection.send(String(repeating: ConnectionTests.get, count: 2000))
+            let all = await connection.everything()
+            #expect((16...2000).contains(count("HTTP/1.1 200", in: all)))
+            // One by one there is no such limit.
+            let patient = try RawConnection(port: try port(service))
+            for _ in 0..<40 {
+                patient.send(ConnectionTests.get)
+                #expect(await patient.answer().hasPrefix("HTTP/1.1 200"))
+            }
+        }
+    }
+
+    /// What clients of HTTP/1.0, and clients that ask for it, wait for.
+    @Test(arguments: [
+        "GET /livez HTTP/1.0\r\n\r\n", "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Close\r\n\r\n",
+        "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: te, close\r\n\r\n",
+    ])
+    func theConnectionIsClosedWhenItWasAskedFor(_ request: String) async throws {
+        try await RunningService.with { (service: RunningService) async throws -> Void in
+            let connection = try RawConnection(port: try port(service))
+            connection.send(request)
+            let start = ContinuousClock.now
+            #expect(await connection.everything().contains(" 200 OK"))
+            #expect(ContinuousClock.now - start < .seconds(2))
+        }
+    }
+
+    @Test func waitingClientsAreToldToContinue() async throws {
+        try await RunningService.with { (service: RunningService) async throws -> Void in
+            let body = #"{"purpose":"assert"}"#
+            let head =
+                "POST /v1/apps/shop/challenges HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n"
+            let connection = try RawConnection(port: try port(service))
+            connection.send(head + "Expect: 100-continue\r\nContent-Length: \(body.utf8.count)\r\n\r\n")
+            #expect(await connection.answer().hasPrefix("HTTP/1.1 100"))
+            connection.send(body)
+            #expect(await connection.everything().hasPrefix("HTTP/1.1 201"))
+            let large = try RawConnection(port: try port(service))
+            large.send(head + "Expect: 100-continue\r\nContent-Length: 70000\r\n\r\n")
+            #expect(await large.everything().hasPrefix("HTTP/1.1 413"))
+        }
+    }
+
+    @Test func targetsInAbsoluteFormAreTaken() async throws {
+        try await RunningService.with { (service: RunningService) async throws -> Void in
+            for (target, status) in [
+                ("http://x/livez", 200), ("HTTP://x:80/livez?a=b", 200), ("http://x", 404), ("http:livez", 400),
+                ("ftp://x/livez", 400),
+            ] {
+                let connection = try RawConnection(port: try port(service))
+                connection.send("GET \(target) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                let answer = await connection.everything()
+                #expect(answer.hasPrefix("HTTP/1.1 \(status)"), "\(target): \(answer.prefix(40))")
+            }
+        }
+    }
+
+    /// Caps in total and for one address; a proxy is exempt from the second, and the internal listener has its own share.
+    @Test func capsFollowFromDescriptorsAndConfiguration() {
+        let log = LogLines()
+        func doors(_ descriptors: Int, _ change: (inout Configuration) -> Void = { _ in }) -> ConnectionDoors {
+            let observer = RequestObserver(registry: PrometheusRegistry(), log: log.logger)
+            let limit = DescriptorLimit(descriptors: descriptors, processors: 2)
+            return ConnectionDoors(RunningService.configuration(change), observer, log.logger, descriptors: limit)
+        }
+        let small = doors(256).outside.limits
+        #expect((100..<256).contains(small.total) && small.perAddress == small.total / 2)
+        #expect(doors(1024).outside.limits.perAddress >= 256)
+        #expect(doors(1024) { $0.limits.connections = 50 }.outside.limits.total == 50)
+        #expect(doors(1024) { $0.limits.connectionsPerAddress = 3 }.outside.limits.perAddress == 3)
+        #expect(log.all.isEmpty)
+        #expect(doors(256) { $0.limits.connections = 5000 }.outside.limits.total == small.total)
+        #expect(log.all.count == 1)
+        let split = doors(256) { $0.internalListen = ListenAddress(host: "127.0.0.1", port: 0) }
+        #expect(split.outside.limits.total + split.inside.limits.total == small.total)
+        #expect(split.inside.limits.total >= 4)
+    }
+
+    @Test func connectionsOverTheCapAreClosedCountedAndLogged() async throws {
+        let configuration = RunningService.configuration { $0.limits.connectionsPerAddress = 5 }
+        let lines = LogLines()
+        try await RunningService.with(configuration, log: lines.logger) {
+            (service: RunningService) async throws -> Void in
+            let port = try port(service)
+            let held = try (0..<20).map { _ in try RawConnection(port: port, source: 2) }
+            for (index, connection) in held.enumerated() where index >= 5 {
+                #expect(await connection.everything(seconds: 5).isEmpty)
+            }
+            for connection in held.prefix(5) {
+                connection.send(ConnectionTests.get)
+                #expect(await connection.answer().hasPrefix("HTTP/1.1 200"))
+            }
+            let metrics = String(decoding: try await service.get("/metrics").body, as: UTF8.self)
+            let refused = "sealward_http_connections_refused_total{listener=\"public\",reason=\"address\"} "
+            #expect(metrics.contains(refused) && !metrics.contains(refused + "0\n"))
+            #expect(lines.all.contains { $0.message == "Connections were turned away." })
+            withExtendedLifetime(held) {}
         }
     }
 }

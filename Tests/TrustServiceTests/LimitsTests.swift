@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreMetrics
+import TLSFacts
 import Testing
 
 @testable import TrustService
@@ -26,31 +27,54 @@ import Testing
         #expect(limits.take("z", at: 5) == nil)
     }
 
-    @Test(arguments: [
-        ("10.0.0.0/8", "10.1.2.3", true), ("10.0.0.0/8", "11.0.0.1", false), ("::1", "::1", true),
-        ("127.0.0.1", "::ffff:127.0.0.1", true),
-        ("2001:db8::/33", "2001:db8:7fff::1", true), ("2001:db8::/33", "2001:db8:8000::1", false),
-        ("0.0.0.0/0", "9.9.9.9", true),
-        ("10.0.0.1", "nonsense", false),
-    ])
-    func rangesContain(_ range: String, _ address: String, _ expected: Bool) throws {
-        #expect(try #require(AddressRange(range)).contains(address) == expected)
-    }
-
-    @Test(arguments: ["", "10.0.0.0/33", "10.0.0.0/x", "host", "1.2.3.4/8/8", "::1/129"])
-    func nonsenseIsNoRange(_ text: String) { #expect(AddressRange(text) == nil) }
-
     @Test func forwardedAddressesCountBehindTrustedProxiesAlone() throws {
-        let trusted = [try #require(AddressRange("10.0.0.0/8"))]
+        let trusted = try ["10.0.0.0/8", "2001:db8:1::/48"].map { try #require(AddressRange($0)) }
         func resolve(_ peer: String, _ header: String?) -> String {
             CallerAddress.resolve(peer: peer, forwarded: header, trusted: trusted)
         }
         #expect(resolve("9.9.9.9", "1.1.1.1") == "9.9.9.9")
         #expect(resolve("10.0.0.1", "6.6.6.6, 1.1.1.1, 10.0.0.2") == "1.1.1.1")
+        #expect(resolve("::ffff:10.0.0.1", "1.1.1.1") == "1.1.1.1")
         #expect(resolve("10.0.0.1", "junk") == "10.0.0.1")
+        #expect(resolve("10.0.0.1", "6.6.6.6, junk, 10.0.0.2") == "10.0.0.2")
         #expect(resolve("10.0.0.1", nil) == "10.0.0.1")
+        #expect(resolve("10.0.0.1", "") == "10.0.0.1")
+        #expect(resolve("10.0.0.1", "10.0.0.2,10.0.0.3") == "10.0.0.2")
+    }
+
+    /// Some load balancers add the port, and brackets around IPv6.
+    @Test(arguments: [
+        ("1.2.3.4:5678", "1.2.3.4"), ("[2001:db8::9]", "2001:db8:0:0:0:0:0:9"),
+        ("[2001:db8::9]:443", "2001:db8:0:0:0:0:0:9"), ("2001:db8::9", "2001:db8:0:0:0:0:0:9"),
+        ("\t 1.2.3.4 \t", "1.2.3.4"), ("::ffff:1.2.3.4", "1.2.3.4"),
+    ])
+    func hopsMayNamePorts(_ hop: String, _ address: String) throws {
+        let trusted = [try #require(AddressRange("10.0.0.0/8"))]
+        #expect(CallerAddress.resolve(peer: "10.0.0.1", forwarded: "6.6.6.6, " + hop, trusted: trusted) == address)
+    }
+
+    /// Whatever the client wrote, the hop that the trusted proxy added decides: U+0600 and every other character that Swift joins with a
+    /// comma, and hops that are an address and something else.
+    @Test(arguments: [
+        "6.6.7.1 \u{600}", "6.6.7.1\u{600}", "\u{600}", "6.6.7.1 \u{110BD}", "6.6.7.1 \u{200D}", "6.6.7.1\u{301}",
+        "\r\n", "6.6.7.1 x",
+        "[6.6.7.1", "6.6.7.1:", "[::1]6.6.7.1", String(repeating: "\u{600}", count: 8000),
+    ])
+    func theClientCannotChooseItsAddress(_ header: String) throws {
+        let trusted = [try #require(AddressRange("10.0.0.0/8"))]
+        for separator in [", ", ","] {
+            let forwarded = header + separator + "9.9.9.9"
+            #expect(CallerAddress.resolve(peer: "10.0.0.1", forwarded: forwarded, trusted: trusted) == "9.9.9.9")
+        }
+        #expect(CallerAddress.resolve(peer: "10.0.0.1", forwarded: header, trusted: trusted) == "10.0.0.1")
+    }
+
+    @Test func anIPv6NetworkIsOneCaller() {
         #expect(CallerAddress.bucket(of: "2001:db8::1") == CallerAddress.bucket(of: "2001:db8::2"))
+        #expect(CallerAddress.bucket(of: "2001:db8::1") != CallerAddress.bucket(of: "2001:db8:0:1::1"))
         #expect(CallerAddress.bucket(of: "1.2.3.4") == "1.2.3.4")
+        #expect(CallerAddress.bucket(of: "::ffff:1.2.3.4") == "1.2.3.4")
+        #expect(CallerAddress.bucket(of: "fe80::1%eth0") == CallerAddress.bucket(of: "fe80::2"))
     }
 
     @Test func prometheusTextHoldsWhatWasCounted() {

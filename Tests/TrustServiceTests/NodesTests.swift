@@ -47,6 +47,17 @@ import TrustStoresSQLite
         #expect(try await right.post("/v1/apps/shop/attestations", body).status == 201)
         #expect(try await left.post("/v1/apps/shop/attestations", body).status == 200)
         let nodes = [left, right]
+        // One attestation fifty times at once: one is first, and nobody is told that the challenge is used.
+        for round in 0..<6 {
+            let (_, body) = try await phone.attestation(user: round % 2 == 0 ? nil : "anna")
+            let answers = try await withThrowingTaskGroup(of: String.self) { group in
+                for index in 0..<50 {
+                    group.addTask { try await nodes[index % 2].post("/v1/apps/shop/attestations", body).verdict }
+                }
+                return try await group.reduce(into: [String: Int]()) { $0[$1, default: 0] += 1 }
+            }
+            #expect(answers == ["201": 1, "200": 49], "round \(round): \(answers)")
+        }
         for round in 0..<3 {
             let assertion = try await phone.assertion(keyId)
             let verdicts = try await withThrowingTaskGroup(of: String.self) { group in

@@ -10,26 +10,63 @@ final class RawConnection {
     private let descriptor: Int32
     private let port: Int
 
-    init(port: Int) throws {
+    /// - Parameter source: the last byte of the address of 127.0.0.0/8 that the connection comes from; all of them are this machine.
+    init(port: Int, source: UInt8 = 1) throws {
         self.port = port
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(UInt16(port)).bigEndian
-        address.sin_addr = in_addr(s_addr: UInt32(0x7F00_0001).bigEndian)
-        let connected = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        func use(_ host: UInt32, _ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = in_port_t(UInt16(port)).bigEndian
+            address.sin_addr = in_addr(s_addr: host.bigEndian)
+            return withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
             }
         }
-        guard connected == 0 else { throw Failure("no connection to port \(port)") }
+        let descriptor = descriptor
+        let bound = source == 1 ? 0 : use(0x7F00_0000 + UInt32(source), 0) { bind(descriptor, $0, $1) }
+        let connected = use(0x7F00_0001, port) { connect(descriptor, $0, $1) }
+        guard bound == 0, connected == 0 else { throw Failure("no connection to port \(port)") }
     }
 
     deinit { close(descriptor) }
 
-    func send(_ text: String) {
-        let bytes = Array(text.utf8)
-        _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    func send(_ text: String) { send(Array(text.utf8)) }
+
+    /// Sends what the other side takes; false once it takes nothing more.
+    @discardableResult func send(_ bytes: [UInt8], waits: Bool = true) -> Bool {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes[sent...].withUnsafeBytes {
+                Glibc.send(
+                    descriptor,
+                    $0.baseAddress,
+                    $0.count,
+                    Int32(MSG_NOSIGNAL) | (waits ? 0 : Int32(MSG_DONTWAIT))
+                )
+            }
+            guard count > 0 else { return false }
+            sent += count
+        }
+        return true
+    }
+
+    /// What has come, without waiting; nil once the other side has closed.
+    func received() -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65536)
+        while true {
+            let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+            if count > 0 {
+                bytes += buffer[..<count]
+            } else if count < 0, errno == EAGAIN || errno == EINTR {
+                return bytes
+            } else {
+                return bytes.isEmpty ? nil : bytes
+            }
+        }
     }
 
     /// Whether the other side has read everything that was sent: nothing waits in its socket.
@@ -59,8 +96,7 @@ final class RawConnection {
         let descriptor = descriptor
         return await withCheckedContinuation { continuation in
             Thread {
-                var timeout = timeval(tv_sec: seconds, tv_usec: 0)
-                setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+                RawConnection.limit(descriptor, seconds: seconds)
                 var text = ""
                 var buffer = [UInt8](repeating: 0, count: 65536)
                 while !text.contains("\r\n\r\n") {
@@ -70,6 +106,31 @@ final class RawConnection {
                 }
                 continuation.resume(returning: text)
             }.start()
+        }
+    }
+
+    /// All that comes until the other side closes, or until nothing comes for `seconds`.
+    func everything(seconds: Int = 30) async -> String {
+        let descriptor = descriptor
+        return await withCheckedContinuation { continuation in
+            Thread {
+                RawConnection.limit(descriptor, seconds: seconds)
+                var bytes: [UInt8] = []
+                var buffer = [UInt8](repeating: 0, count: 65536)
+                while case let count = recv(descriptor, &buffer, buffer.count, 0), count > 0 {
+                    bytes += buffer[..<count]
+                }
+                continuation.resume(returning: String(decoding: bytes, as: UTF8.self))
+            }.start()
+        }
+    }
+
+    /// Lets a read end after so many seconds without a byte.
+    private static func limit(_ descriptor: Int32, seconds: Int) {
+        // A `timeval`: seconds and microseconds.
+        let timeout = (seconds, 0)
+        withUnsafeBytes(of: timeout) {
+            _ = setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, $0.baseAddress, socklen_t($0.count))
         }
     }
 }

@@ -45,8 +45,8 @@ struct RunningService {
     }
 
     static let app = SimulatedApp("TEAM123456.com.example.shop")
-    static let serverToken = "server-token"
-    static let adminToken = "admin-token"
+    static let serverToken = "server-token-of-the-tests-0123456789"
+    static let adminToken = "admin-token-of-the-tests-0123456789"
 
     static let authority: SimulatedAuthority = {
         var random = SimulatorRandom(seed: 42)
@@ -84,6 +84,8 @@ struct RunningService {
         store: any TrustStore = InMemoryTrustStore(),
         clock: TestClock = TestClock(),
         transport: any AppleTransport = LiveAppleTransport(),
+        log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        connections: ConnectionLimits = ConnectionLimits(),
         _ body: (RunningService) async throws -> Result
     ) async throws -> Result {
         let lines = AsyncStream<String>.makeStream()
@@ -92,7 +94,8 @@ struct RunningService {
             store: store,
             transport: transport,
             surroundings: clock.surroundings,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            connectionLimits: connections,
+            log: log,
             announce: { lines.continuation.yield($0) }
         )
         let group = ServiceGroup(

@@ -50,10 +50,18 @@ final class ServeProcess: Sendable {
     }
 
     /// Starts the program and waits until it listens.
-    init(_ configuration: URL, environment: [String: String] = [:]) async throws {
+    ///
+    /// - Parameter descriptors: `ulimit -n` of the process; nil for this one's.
+    init(_ configuration: URL, environment: [String: String] = [:], descriptors: Int? = nil) async throws {
         let process = Process()
         process.executableURL = ServeProcess.program
         process.arguments = ["serve", "--config", configuration.path]
+        if let descriptors {
+            process.executableURL = URL(fileURLWithPath: "/bin/sh")
+            process.arguments =
+                ["-c", "ulimit -n \(descriptors); exec \"$0\" \"$@\"", ServeProcess.program.path]
+                + (process.arguments ?? [])
+        }
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         // From anywhere: nothing but the binary and what the configuration names.
         process.currentDirectoryURL = configuration.deletingLastPathComponent()

@@ -41,6 +41,69 @@ import Testing
         withExtendedLifetime(slow) {}
     }
 
+    /// Answers that nobody reads do not hold the stop up either.
+    @Test func clientsThatDoNotReadDoNotDelayTheStop() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
+        let port = try #require(URL(string: process.base)?.port)
+        let request = "GET /openapi.yaml HTTP/1.1\r\nHost: x\r\n\r\n"
+        let deaf = try (0..<5).map { _ in try RawConnection(port: port) }
+        for connection in deaf { connection.send(Array(String(repeating: request, count: 120).utf8), waits: false) }
+        #expect(try await process.service.get("/livez").status == 200)
+        let end = process.stop()
+        #expect(end.status == 0 && end.reason == .exit)
+        #expect(end.seconds < 5)
+        withExtendedLifetime(deaf) {}
+    }
+
+    /// One address takes all connections that it can get, again and again; another one is served at once.
+    @Test func oneAddressCannotTakeAllDescriptors() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = try ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        let process = try await ServeProcess(file, descriptors: 256)
+        let port = try #require(URL(string: process.base)?.port)
+        let isOver = NIOLockedValueBox(false)
+        let attacker = Thread {
+            var held: [RawConnection] = []
+            while !isOver.withLockedValue({ $0 }) {
+                for _ in 0..<64 {
+                    guard let connection = try? RawConnection(port: port, source: 2) else { continue }
+                    connection.send("GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n")
+                    held.append(connection)
+                }
+                held.removeAll { $0.received() == nil }
+            }
+        }
+        attacker.start()
+        defer { isOver.withLockedValue { $0 = true } }
+        for _ in 0..<20 {
+            let start = ContinuousClock.now
+            let honest = try RawConnection(port: port)
+            honest.send("GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            let answer = await honest.everything(seconds: 5)
+            #expect(answer.hasPrefix("HTTP/1.1 200"))
+            #expect(ContinuousClock.now - start < .seconds(1))
+        }
+        let metrics = String(decoding: try await process.service.get("/metrics").body, as: UTF8.self)
+        #expect(metrics.contains("reason=\"address\"}"))
+        #expect(process.standardError.contains("Connections were turned away."))
+    }
+
+    @Test func unknownVariablesAreNamed() throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = try ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        let slip = try ServeProcess.run(
+            ["serve", "--config", file.path, "--check-config"],
+            environment: ["SEALWARD_LIMITS_BODYBYTES": "512", "SEALWARD_PORT_8080_TCP": "tcp://10.0.0.1:8080"]
+        )
+        #expect(slip.status == 2)
+        #expect(slip.error.contains("SEALWARD_LIMITS_BODYBYTES"))
+        #expect(!slip.error.contains("SEALWARD_PORT"))
+    }
+
     @Test func nothingThatWasAnsweredIsLostByKillMinusNine() async throws {
         let folder = try ServeProcess.folder()
         defer { try? FileManager.default.removeItem(at: folder) }

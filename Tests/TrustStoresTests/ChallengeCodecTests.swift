@@ -164,11 +164,45 @@ import Testing
     @Test("the codec's key is the store's: all that open the store read each other's challenges")
     func shared() async throws {
         let store = InMemoryTrustStore()
-        let first = try await ChallengeCodec(store: store, candidate: Sample.bytes(32))
-        let second = try await ChallengeCodec(store: store, candidate: Sample.bytes(32))
+        let first = try await ChallengeCodec(store: store, candidate: Sample.bytes(32), at: Sample.now)
+        let second = try await ChallengeCodec(store: store, candidate: Sample.bytes(32), at: Sample.now)
         let bytes = first.issue(for: Self.plain, expiresAt: expiry, random: random)
         guard case .valid = second.read(bytes, for: Self.plain, at: Sample.now) else {
             return #expect(Bool(false), "the second node does not know the first one's challenge")
         }
+    }
+
+    @Test(
+        "after a rotation every node signs with the old key until the new one's time, and the old one is read until its end"
+    )
+    func rotation() async throws {
+        let store = InMemoryTrustStore()
+        let early = try await ChallengeCodec(store: store, candidate: Sample.bytes(32), at: Sample.now)
+        let old = early.issue(for: Self.plain, expiresAt: Sample.now + 300, random: random)
+        let rotation = ChallengeKeyRotation(
+            secret: Sample.bytes(32),
+            signsFrom: Sample.now + 30,
+            acceptsOldUntil: Sample.now + 400
+        )
+        #expect(try await store.rotateChallengeKey(rotation, at: Sample.now) == .rotated(generation: 2))
+        func codec(_ instant: Date) async throws -> ChallengeCodec {
+            try await ChallengeCodec(store: store, candidate: [], at: instant)
+        }
+        func isValid(_ bytes: [UInt8], _ codec: ChallengeCodec, _ instant: Date) -> Bool {
+            if case .valid = codec.read(bytes, for: Self.plain, at: instant) { true } else { false }
+        }
+        // Before its time the new key signs nothing, so a node that has not noticed yet reads everything.
+        let waiting = try await codec(Sample.now + 29)
+        let before = waiting.issue(for: Self.plain, expiresAt: Sample.now + 300, random: random)
+        #expect(isValid(before, early, Sample.now + 29) && isValid(before, waiting, Sample.now + 29))
+        let after = try await codec(Sample.now + 30)
+        let new = after.issue(for: Self.plain, expiresAt: Sample.now + 900, random: random)
+        #expect(isValid(new, after, Sample.now + 30) && isValid(new, waiting, Sample.now + 30))
+        #expect(!isValid(new, early, Sample.now + 30))
+        #expect(isValid(old, after, Sample.now + 299))
+        let long = early.issue(for: Self.plain, expiresAt: Sample.now + 900, random: random)
+        #expect(isValid(long, after, Sample.now + 399))
+        #expect(after.read(long, for: Self.plain, at: Sample.now + 400) == .refused(.unknown))
+        #expect(isValid(new, after, Sample.now + 500))
     }
 }

@@ -13,7 +13,7 @@ import Testing
 /// machine and without optimisation, twice is enough to tell that flushes are shared.
 @Suite(.serialized) struct GroupCommitTests {
     static func rate(_ callers: Int, _ store: any TrustStore) async throws -> Double {
-        let fixture = StoreFixture(store: store, another: { store }, reopened: nil)
+        let fixture = StoreFixture(store: store, clock: FixtureClock(), another: { store }, reopened: nil)
         var ids: [KeyIdentifier] = []
         for _ in 0..<callers { ids.append(try await Sample.storeWithKey(in: fixture)) }
         let keys = ids

@@ -64,8 +64,6 @@ import Testing
         let next = CounterAdvance(keyId: id, counter: 42, mode: .strict, challenge: Sample.challenge())
         #expect(try await store.advance(next, at: Sample.now) == .advanced(previous: 41))
         #expect(try await store.tallies(app: "app", from: Sample.now, to: Sample.now + 1).map(\.count) == [12])
-        let claim = PromotionClaim(promotion: "p", app: "app", subject: "s", transactionId: "t")
-        #expect(try await store.reserve(claim, for: .seconds(1), at: Sample.now) == .answered([7]))
         #expect(try await store.leaseDueReceipts(at: Sample.now + 9, limit: 9, for: .seconds(9)).map(\.keyId) == [id])
     }
 
@@ -90,7 +88,7 @@ import Testing
         )
         func postgres(_ version: Int) async throws {
             let url = try await PostgresServer.shared.value.emptyStore()
-            let old = PostgresEngine(url: url, configuration: PostgresConfiguration())
+            let old = try PostgresEngine(url: url, configuration: PostgresConfiguration())
             try await old.migrate([Self.fixture("postgres", version: version)])
             await old.close()
             let store = try await SQLTrustStore.postgres(url)

@@ -56,7 +56,7 @@ import Testing
             do {
                 try await store.engine.transact { session in
                     try session.run(
-                        "INSERT INTO secrets (name, value) VALUES ($1, $2)",
+                        "INSERT INTO store_secrets (name, value) VALUES ($1, $2)",
                         .text("n\(index)"),
                         .bytes([1])
                     )
@@ -70,7 +70,7 @@ import Testing
         }
         #expect(outcomes.count { $0 } == 66)
         let count = try await store.engine.read { session in
-            try session.row("SELECT count(*) FROM secrets")?.integer(0)
+            try session.row("SELECT count(*) FROM store_secrets")?.integer(0)
         }
         #expect(count == 66)
     }

@@ -138,8 +138,10 @@ import Testing
             let mixed = try await race(60) { index -> Bool in
                 do {
                     return try await store.engine.read { session in
-                        try session.row(index % 2 == 0 ? "SELECT count(*) FROM keys" : "SELECT 1 FROM nowhere")?
-                            .integer(0) == 30
+                        try session.row(
+                            index % 2 == 0 ? "SELECT count(*) FROM attested_keys" : "SELECT 1 FROM nowhere"
+                        )?
+                        .integer(0) == 30
                     }
                 } catch is StoreFault { return false }
             }

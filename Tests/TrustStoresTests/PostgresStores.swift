@@ -24,12 +24,22 @@ enum PostgresStores {
             guard let url = try chosenServer?.emptyStore() else { throw CancellationError() }
             var configuration = PostgresConfiguration()
             configuration.writers = 6
+            let clock = FixtureClock()
+            configuration.clock = clock.storeClock(hasServer: true)
             let chosen = configuration
             return StoreFixture(
                 store: try await SQLTrustStore.postgres(url, configuration: chosen),
+                clock: clock,
                 another: { try await SQLTrustStore.postgres(url, configuration: chosen) },
                 reopened: { try await SQLTrustStore.postgres(url, configuration: chosen) }
             )
         }
     #endif
+}
+
+/// Runs what blocks on a thread of its own, because tasks have few.
+func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        Thread { continuation.resume(with: Result { try body() }) }.start()
+    }
 }

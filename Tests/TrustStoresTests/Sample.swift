@@ -3,6 +3,7 @@
 
 import AppAttest
 import Foundation
+import Testing
 
 @testable import TrustStores
 
@@ -21,6 +22,21 @@ enum Sample {
     static func challenge(until expiry: Date = now + 300) -> SpendableChallenge {
         SpendableChallenge(id: bytes(16), expiresAt: expiry)
     }
+
+    static func claim(
+        transaction: String = "t",
+        of subject: PromotionSubject = .key(keyId())
+    ) throws -> PromotionClaim {
+        try #require(
+            PromotionClaim(promotion: "welcome", app: "app", subject: subject, transactionId: transaction)
+        )
+    }
+
+    static func auditEntry(_ target: String = "key", at instant: Date = now) -> AuditEntry {
+        AuditEntry(at: instant, name: "ann", operation: "keys.revoke", target: target, outcome: "ok")
+    }
+
+    static let tokens = PromotionTokens(reading: "first", writing: "second")
 
     static func receipt(
         created: Date = now,
@@ -43,6 +59,7 @@ enum Sample {
         user: String? = nil,
         digest: [UInt8] = bytes(32),
         environment: String = "production",
+        simulated: Bool = false,
         receipt: ReceiptRecord = Sample.receipt(),
         refreshAt: Date? = nil
     ) -> KeyRegistration {
@@ -52,7 +69,7 @@ enum Sample {
             app: app,
             identity: "ABCDE12345.com.example.app",
             environment: environment,
-            simulated: false,
+            simulated: simulated,
             user: user,
             attestationDigest: digest,
             validationCategory: 4,
@@ -77,6 +94,31 @@ enum Sample {
         )
         guard case .inserted = outcome else { throw StoreFault.damaged("a fresh key was not inserted: \(outcome)") }
         return id
+    }
+}
+
+extension TrustStore {
+    /// Reserves a claim as the tests do in most cases.
+    func standing(
+        _ claim: PromotionClaim,
+        tokens: PromotionTokens = Sample.tokens,
+        grantsFrom: Date = .distantPast,
+        at instant: Date = Sample.now
+    ) async throws -> PromotionStanding {
+        try await reserve(claim, tokens: tokens, countingGrantsFrom: grantsFrom, for: .seconds(30), at: instant)
+    }
+
+    /// Reserves a claim that must be free.
+    func reserved(
+        _ claim: PromotionClaim,
+        tokens: PromotionTokens = Sample.tokens,
+        at instant: Date = Sample.now
+    ) async throws -> PromotionReservation {
+        let standing = try await standing(claim, tokens: tokens, at: instant)
+        guard case .reserved(let reservation) = standing else {
+            throw StoreFault.damaged("a free claim was not reserved: \(standing)")
+        }
+        return reservation
     }
 }
 

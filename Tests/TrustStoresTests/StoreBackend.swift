@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 import TrustStoresSQLite
@@ -15,16 +16,20 @@ struct StoreBackend: Sendable, CustomTestStringConvertible {
     let make: @Sendable () async throws -> StoreFixture
 
     static let memory = StoreBackend(testDescription: "memory") {
-        let store = InMemoryTrustStore()
-        return StoreFixture(store: store, another: { store }, reopened: nil)
+        let clock = FixtureClock()
+        let store = InMemoryTrustStore(clock: clock.storeClock(hasServer: false))
+        return StoreFixture(store: store, clock: clock, another: { store }, reopened: nil)
     }
 
     static let sqlite = StoreBackend(testDescription: "SQLite") {
         let path = TemporaryFolder.shared.file("\(UUID().uuidString).sqlite")
+        let fixed = FixtureClock()
+        let clock = fixed.storeClock(hasServer: false)
         return StoreFixture(
-            store: try SQLTrustStore.sqlite(at: path),
-            another: { try SQLTrustStore.sqlite(at: path) },
-            reopened: { try SQLTrustStore.sqlite(at: path) }
+            store: try SQLTrustStore.sqlite(at: path, clock: clock),
+            clock: fixed,
+            another: { try SQLTrustStore.sqlite(at: path, clock: clock) },
+            reopened: { try SQLTrustStore.sqlite(at: path, clock: clock) }
         )
     }
 
@@ -45,10 +50,32 @@ struct StoreBackend: Sendable, CustomTestStringConvertible {
 /// One store and its neighbours.
 struct StoreFixture: Sendable {
     let store: any TrustStore
+    /// The monotonic clock of all nodes, and PostgreSQL's own.
+    let clock: FixtureClock
     /// A second node on the same data.
     let another: @Sendable () async throws -> any TrustStore
     /// The store as the next process finds it; nil where nothing is kept.
     let reopened: (@Sendable () async throws -> any TrustStore)?
+}
+
+/// Time as the tests make it: starts at ``Sample/now``.
+final class FixtureClock: Sendable {
+    private let passed = Mutex(Duration.zero)
+
+    /// What right clocks say now.
+    var now: Date { Sample.now.addingTimeInterval(Double(passed.withLock { $0.components.seconds })) }
+
+    /// Lets time pass.
+    func advance(_ duration: Duration) { passed.withLock { $0 += duration } }
+
+    /// As a store sees it; `hasServer` for a database that has a clock of its own.
+    func storeClock(hasServer: Bool) -> StoreClock {
+        let uptime: @Sendable () -> Duration = { self.uptime }
+        guard hasServer else { return StoreClock(uptime: uptime) }
+        return StoreClock(uptime: uptime, server: { self.now })
+    }
+
+    private var uptime: Duration { .seconds(1000) + passed.withLock { $0 } }
 }
 
 /// A folder on a real disk that goes when the tests end.

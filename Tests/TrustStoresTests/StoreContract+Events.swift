@@ -70,47 +70,23 @@ extension StoreContract {
         _ = try await store.complete(lease, with: .receipt(newer, next: Sample.now + 99), at: Sample.now + 5)
         for index in 0..<10 { try await store.record(StoreEvent(at: Sample.now + Double(index), app: "a", kind: "k")) }
         try await store.add([SignalTally(app: "a", hour: Sample.now, kind: "attested")])
-        let claim = PromotionClaim(promotion: "p", app: "a", subject: "s", transactionId: "t")
-        guard case .reserved(let reservation) = try await store.reserve(claim, for: .seconds(9), at: Sample.now) else {
-            return #expect(Bool(false), "a fresh claim was not reserved")
-        }
-        _ = try await store.answer(reservation, with: [1], at: Sample.now)
-        var report = try await store.sweep(at: Sample.now + 86_400, keeping: Retention())
+        let answered = try await store.reserved(Sample.claim(transaction: "answered"))
+        _ = try await store.answer(answered, with: PromotionAnswer(bytes: [1], isGranted: false), at: Sample.now)
+        let vanished = try await store.reserved(Sample.claim(transaction: "vanished"))
+        #expect(try await store.note("about to set", on: vanished))
+        try await store.append([Sample.auditEntry()])
+        var report = try await store.sweep(at: Sample.now, keeping: Retention())
+        #expect(report.total == 0 && report.clockFault == nil)
+        fixture.clock.advance(.seconds(86_400))
+        report = try await store.sweep(at: fixture.clock.now, keeping: Retention())
         #expect(report.total == 1 && report.spent == 1)
-        report = try await store.sweep(at: Sample.now + 3000 * 86_400, keeping: Retention())
+        fixture.clock.advance(.seconds(3000 * 86_400))
+        report = try await store.sweep(at: fixture.clock.now, keeping: Retention())
         #expect(report.receipts == 1 && report.tallies == 1 && report.promotionAnswers == 1)
+        // A claim without an answer goes, and who held a subject without a grant.
+        #expect(report.openClaims == 3 && report.audit == 1)
         #expect(report.events == 12 && !report.more)
         #expect(try await store.receipts(of: id, limit: 9).map(\.receipt) == [newer])
         #expect(try await store.key(id) != nil)
-    }
-
-    @Test("one caller decides a claim, and everybody gets that answer", arguments: StoreBackend.all)
-    func promotions(_ backend: StoreBackend) async throws {
-        let fixture = try await backend.make()
-        let nodes = [fixture.store, try await fixture.another()]
-        let claim = PromotionClaim(promotion: "welcome", app: "a", subject: "key", transactionId: "t-1")
-        let standings = try await race(100) { index in
-            try await nodes[index % 2].reserve(claim, for: .seconds(30), at: Sample.now)
-        }
-        let reservations = standings.compactMap { if case .reserved(let reservation) = $0 { reservation } else { nil } }
-        #expect(reservations.count == 1)
-        #expect(standings.count { $0 == .pending(until: Sample.now + 30) } == 99)
-        let reservation = try #require(reservations.first)
-        #expect(try await nodes[0].note("about to set", on: reservation))
-        // The first holder vanishes; the next one learns what it was about to do.
-        guard case .reserved(let second) = try await nodes[1].reserve(claim, for: .seconds(30), at: Sample.now + 30)
-        else { return #expect(Bool(false), "the claim was not free again") }
-        #expect(second.note == "about to set")
-        #expect(try await !nodes[0].note("late", on: reservation))
-        let answers = try await race(50) { index in
-            try await nodes[index % 2].answer(second, with: [UInt8(index)], at: Sample.now + 31)
-        }
-        #expect(Set(answers).count == 1)
-        #expect(try await nodes[0].reserve(claim, for: .seconds(1), at: Sample.now + 99) == .answered(answers[0]))
-        #expect(try await !nodes[0].note("after", on: second))
-        let other = PromotionClaim(promotion: "welcome", app: "a", subject: "another key", transactionId: "t-1")
-        guard case .reserved = try await nodes[0].reserve(other, for: .seconds(1), at: Sample.now) else {
-            return #expect(Bool(false), "another caller's transaction id is its own")
-        }
     }
 }

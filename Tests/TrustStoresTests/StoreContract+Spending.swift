@@ -38,13 +38,16 @@ import Testing
 
     @Test("after a sweep a spent challenge stays refused, also where a clock is behind", arguments: StoreBackend.all)
     func sweep(_ backend: StoreBackend) async throws {
-        let store = try await backend.make().store
+        let fixture = try await backend.make()
+        let (store, clock) = (fixture.store, fixture.clock)
         let old = Sample.challenge()
         let unspent = Sample.challenge()
         let fresh = Sample.challenge(until: Sample.now + 86_400)
         for challenge in [old, fresh] { #expect(try await store.spend(challenge, at: Sample.now) == .spent) }
-        #expect(try await store.sweep(at: Sample.now + 301, keeping: Retention()).spent == 0)
-        #expect(try await store.sweep(at: Sample.now + 2 * 3600, keeping: Retention()).spent == 1)
+        clock.advance(.seconds(301))
+        #expect(try await store.sweep(at: clock.now, keeping: Retention()).spent == 0)
+        clock.advance(.seconds(2 * 3600))
+        #expect(try await store.sweep(at: clock.now, keeping: Retention()).spent == 1)
         for challenge in [old, unspent] {
             #expect(try await store.spend(challenge, at: Sample.now) == .expired)
         }

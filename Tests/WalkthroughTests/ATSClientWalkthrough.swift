@@ -31,9 +31,9 @@ import Testing
     #expect(strict.result != .loaded)
 
     // walkthrough: ATSClient rules
-    var rules = TransportSecurityRules()
-    rules.except("localhost", requiringForwardSecrecy: false)
-    let lenient = ATSClient(policy: ATSPolicy(dictionary: rules.dictionary, profile: .standard), trust: trust)
+    var dictionary = ATSDictionary()
+    dictionary.exceptions["localhost"] = ExceptionEntry(requiresForwardSecrecy: false)
+    let lenient = ATSClient(policy: ATSPolicy(dictionary: dictionary, profile: .standard), trust: trust)
     let report = await lenient.load("https://localhost:\(port)/")
     await lenient.shutDown()
     // end

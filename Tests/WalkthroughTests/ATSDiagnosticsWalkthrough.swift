@@ -17,7 +17,6 @@ import Testing
     configuration.installedRoots = [roots]
     let session = try CheckSession(configuration)
     let report = await session.check(try CheckTarget("https://localhost:\(port)/"))
-    await session.close()
 
     for result in report.results { print(result.configuration.name, result.result, result.because.first ?? "") }
     print(report.smallestException)

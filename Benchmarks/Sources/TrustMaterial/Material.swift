@@ -27,7 +27,7 @@ public struct Material: Sendable {
     public init(store: SQLTrustStore, at now: Date) async throws {
         var seed = SimulatorRandom(seed: UInt64.random(in: 0...UInt64.max))
         authority = try SimulatedAuthority(random: &seed)
-        codec = try await ChallengeCodec(store: store, candidate: Material.random(32))
+        codec = try await ChallengeCodec(store: store, candidate: Material.random(32), at: now)
         self.now = now
     }
 

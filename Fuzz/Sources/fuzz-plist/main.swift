@@ -65,7 +65,7 @@ while Date() < end {
     readable += 1
     let subject = LintSubject(path: "fuzz", document: document)
     _ = Linter.lint(subject)
-    if readable.isMultiple(of: 50) { _ = PlistMender(subject) { try? PlistReader.read($0) } }
+    if readable.isMultiple(of: 50) { _ = PlistFixer(subject) { try? PlistReader.read($0) } }
 }
 try? FileManager.default.removeItem(atPath: last)
 print("fuzz-plist: \(tried) inputs, \(readable) of them readable, no crash")

@@ -34,21 +34,33 @@ final class ConnectionPool: Sendable {
         var nextWaiter = 0
         var isShutDown = false
         var drained: [CheckedContinuation<Void, Never>] = []
+
+        /// Connections that carry nothing.
+        var resting: Int { hosts.values.reduce(0) { $0 + $1.resting } }
     }
 
     private let state = NIOLockedValueBox(State())
     private let limit: Int
     private let streamLimit: Int
     private let keepAlive: TimeAmount
+    private let restingLimit: Int
     private let loop: any EventLoop
     private let open: Open
 
     /// - Parameter loop: for the timers of those who wait.
-    init(limit: Int, streamLimit: Int, keepAlive: TimeAmount, loop: any EventLoop, open: @escaping Open) {
+    init(
+        limit: Int,
+        streamLimit: Int,
+        keepAlive: TimeAmount,
+        restingLimit: Int = 256,
+        loop: any EventLoop,
+        open: @escaping Open
+    ) {
         self.loop = loop
         self.limit = max(1, limit)
         self.streamLimit = max(1, streamLimit)
         self.keepAlive = keepAlive
+        self.restingLimit = max(0, restingLimit)
         self.open = open
     }
 
@@ -164,7 +176,10 @@ final class ConnectionPool: Sendable {
     func giveBack(_ connection: HTTPConnection) {
         let (waiter, closes) = state.withLockedValue { state -> (Waiter?, Bool) in
             if state.isShutDown || state.hosts[connection.key] == nil { return (nil, true) }
-            return (state.hosts[connection.key]?.giveBack(connection), false)
+            if let waiter = state.hosts[connection.key]?.nextWaiter() { return (waiter, false) }
+            if state.resting >= restingLimit { return (nil, true) }
+            state.hosts[connection.key]?.rest(connection)
+            return (nil, false)
         }
         waiter?.continuation.resume(returning: Lease(connection: connection, isReused: true))
         if closes { connection.channel.close(promise: nil) }
@@ -175,7 +190,8 @@ final class ConnectionPool: Sendable {
         let key = connection.key
         let end = state.withLockedValue { state -> PoolHost.StreamEnd in
             let isShutDown = state.isShutDown
-            return state.hosts[key]?.endStream(of: connection, isShutDown: isShutDown) ?? .goOn
+            let mustClose = isShutDown || state.resting >= restingLimit
+            return state.hosts[key]?.endStream(of: connection, closesUnused: mustClose) ?? .goOn
         }
         switch end {
         case .goOn: break

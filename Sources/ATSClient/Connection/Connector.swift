@@ -40,6 +40,7 @@ struct Connector: Sendable {
         let channel: any Channel
         let wire: HTTPConnection.Wire
         let judgement: HandshakeJudge.Judgement?
+        let peerKind: AddressKind
     }
 
     /// Connects to the host of the key, with the addresses one after another, 250 ms apart (RFC 8305 in short).
@@ -48,10 +49,7 @@ struct Connector: Sendable {
     func establish(_ attempt: Attempt) async throws -> Established {
         var addresses = try await addresses(of: attempt.key, timeout: timeLimit(until: attempt.deadline))
         if attempt.key.excludesPrivate {
-            addresses = addresses.filter { address in
-                guard let ip = address.ipAddress.flatMap({ IPAddress($0) }) else { return false }
-                return !AddressKind(ip).isPrivate
-            }
+            addresses.removeAll { configuration.kind($0).isPrivate }
             guard !addresses.isEmpty else {
                 throw ConnectFailure(.unreachable("its address is private, and a public server redirected to it"))
             }
@@ -88,7 +86,7 @@ struct Connector: Sendable {
             var running = 0
             var failure: any Error = ConnectFailure(.timeout)
             while true {
-                if let address = rest.popFirst() {
+                if running < max(1, configuration.parallelAttempts), let address = rest.popFirst() {
                     running += 1
                     group.addTask { try await open(address, attempt) }
                     if !rest.isEmpty {
@@ -119,12 +117,13 @@ struct Connector: Sendable {
         let loop = configuration.eventLoopGroup.any()
         let promise = loop.makePromise(of: Established.self)
         let connectTimeout = timeLimit(until: attempt.deadline)
+        let kind = configuration.kind(address)
         let bootstrap = ClientBootstrap(group: loop)
             .connectTimeout(connectTimeout)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try prepare(channel, attempt, connectTimeout, promise)
+                    try prepare(channel, attempt, connectTimeout, kind, promise)
                 }
             }
         do {
@@ -133,7 +132,12 @@ struct Connector: Sendable {
                 channel.eventLoop.execute {
                     promise.completeWith(
                         Result {
-                            Established(channel: channel, wire: try http1(channel, attempt.link), judgement: nil)
+                            Established(
+                                channel: channel,
+                                wire: try http1(channel, attempt.link),
+                                judgement: nil,
+                                peerKind: kind
+                            )
                         }
                     )
                 }
@@ -150,6 +154,7 @@ struct Connector: Sendable {
         _ channel: any Channel,
         _ attempt: Attempt,
         _ timeLimit: TimeAmount,
+        _ kind: AddressKind,
         _ promise: EventLoopPromise<Established>
     ) throws {
         guard let (offer, judge) = attempt.tls else { return }
@@ -160,12 +165,12 @@ struct Connector: Sendable {
             context: try contexts.context(for: offer),
             serverHostname: isName ? Connector.serverName(attempt.key.host) : nil,
             customVerificationCallback: { certificates, promise in
-                Connector.verify(certificates, bound, judge, channel, promise)
+                Connector.verify(certificates, bound, judge, peerIsPrivate: kind.isPrivate, timeLimit, promise)
             }
         )
         let end = HandshakeEndHandler(state, timeLimit: timeLimit, promise: promise) { negotiated, channel in
             let wire = negotiated == "h2" ? try http2(channel, attempt.link) : try http1(channel, attempt.link)
-            return Established(channel: channel, wire: wire, judgement: state.judgement)
+            return Established(channel: channel, wire: wire, judgement: state.judgement, peerKind: kind)
         }
         try channel.pipeline.syncOperations.addHandlers([FlightWatchHandler(state), tls, end])
     }
@@ -178,7 +183,8 @@ struct Connector: Sendable {
         _ certificates: [NIOSSLCertificate],
         _ state: NIOLoopBound<HandshakeState>,
         _ judge: HandshakeJudge,
-        _ channel: any Channel,
+        peerIsPrivate: Bool,
+        _ timeLimit: TimeAmount,
         _ promise: EventLoopPromise<NIOSSLVerificationResult>
     ) {
         let presented = certificates.map { (try? $0.toDERBytes()) ?? [] }
@@ -190,10 +196,11 @@ struct Connector: Sendable {
             state.value.judgement = judgement
             return promise.succeed(judgement.passes ? .certificateVerified : .failed)
         }
-        let peerIsPrivate =
-            channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }.map { AddressKind($0).isPrivate } ?? false
         promise.completeWithTask {
-            let judgement = await judge.judge(handshake, peerIsPrivate: peerIsPrivate)
+            // The handshake is given up after that time; so is a fetch of an intermediate.
+            let judgement = await TargetDeadline.within(.nanoseconds(timeLimit.nanoseconds)) {
+                await judge.judge(handshake, peerIsPrivate: peerIsPrivate)
+            }
             return try await state.eventLoop.submit {
                 state.value.judgement = judgement
                 return judgement.passes ? NIOSSLVerificationResult.certificateVerified : .failed
@@ -216,11 +223,11 @@ struct Connector: Sendable {
             if canBeReused { link.free() }
         }
         try channel.pipeline.syncOperations.addHandlers([
-            HTTPRequestEncoder(),
+            RequestFraming.encoder(),
             ByteToMessageHandler(
                 HTTPResponseDecoder(
                     leftOverBytesStrategy: .dropBytes,
-                    informationalResponseStrategy: .drop,
+                    informationalResponseStrategy: .forward,
                     limitConfiguration: limits
                 )
             ),

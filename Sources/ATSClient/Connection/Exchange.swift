@@ -60,6 +60,11 @@ final class Exchange: @unchecked Sendable {
 
     init(_ request: WireRequest) { self.request = request }
 
+    /// How many bytes the body must have; nil where it is sent in chunks.
+    var announcedLength: Int? {
+        if case .stream(let length, _) = request.body { length } else { nil }
+    }
+
     var isCancelled: Bool { cancelled.withLockedValue { $0 } }
 
     /// Ends it, whether it has begun or not.

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
@@ -35,6 +36,9 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private var body: BodyBuffer?
     private var received = 0
     private var isRequestSent = false
+    /// Bytes of the request's body so far.
+    private var sent = 0
+    private var informational = 0
     private var upload: Task<Void, Never>?
     private var holdsRead = false
     private var missedRead = false
@@ -87,6 +91,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
         body = nil
         received = 0
         isRequestSent = false
+        sent = 0
+        informational = 0
         lastActivity = .now()
         arm()
         context.write(wrapOutboundOut(.head(exchange.request.head)), promise: nil)
@@ -101,9 +107,13 @@ final class ExchangeHandler: ChannelDuplexHandler {
         }
     }
 
+    /// The request counts as sent when its last byte has left: before that an answer is early, and the connection is not used again.
     private func finishSending(_ context: ChannelHandlerContext) {
-        isRequestSent = true
-        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        let exchange = exchange
+        let handler = NIOLoopBound(self, eventLoop: loop)
+        context.writeAndFlush(wrapOutboundOut(.end(nil))).assumeIsolated().whenSuccess {
+            if let exchange, handler.value.exchange === exchange { handler.value.isRequestSent = true }
+        }
     }
 
     private typealias Produce = @Sendable (@Sendable (ByteBuffer) async throws -> Void) async throws -> Void
@@ -118,7 +128,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
                 }
                 loop.execute { handler.value.uploadEnded(exchange, nil) }
             } catch {
-                let sentence = String(describing: error)
+                let sentence = String(describing: error).terminalSafe(limit: 200)
                 loop.execute { handler.value.uploadEnded(exchange, sentence) }
             }
         }
@@ -129,6 +139,11 @@ final class ExchangeHandler: ChannelDuplexHandler {
             return loop.makeFailedFuture(ExchangeFailure(reason: .closedBeforeAnswer))
         }
         lastActivity = .now()
+        sent += part.readableBytes
+        if let length = exchange.announcedLength, sent > length {
+            fail(.requestBody("it is longer than the \(length) bytes that were announced"))
+            return loop.makeFailedFuture(ExchangeFailure(reason: .closedBeforeAnswer))
+        }
         let promise = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(part))), promise: promise)
         return promise.futureResult
@@ -138,21 +153,42 @@ final class ExchangeHandler: ChannelDuplexHandler {
         guard let context, self.exchange === exchange else { return }
         upload = nil
         if let error { return fail(.requestBody(error)) }
+        if let length = exchange.announcedLength, sent < length {
+            return fail(.requestBody("it ended after \(sent) of the \(length) bytes that were announced"))
+        }
         finishSending(context)
     }
 
     // MARK: Receiving
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        lastActivity = .now()
         switch unwrapInboundIn(data) {
+        case .head(let head) where (100..<200).contains(head.status.code): takeInformational(head)
         case .head(let head):
             guard exchange != nil else { return context.close(promise: nil) }
+            lastActivity = .now()
             self.head = head
-        case .body(let part): receive(part)
-        case .end: complete()
+        case .body(let part):
+            lastActivity = .now()
+            receive(part)
+        case .end:
+            lastActivity = .now()
+            complete()
         }
     }
+
+    /// Forgets answers such as 100 and 103, up to a number, and does not count them as a sign of life. This client never asks to switch
+    /// protocols, so after 101 nobody knows what the bytes are.
+    private func takeInformational(_ head: HTTPResponseHead) {
+        informational += 1
+        if head.status.code == 101 { return fail(.malformed("101 Switching Protocols, which nobody asked for")) }
+        if informational > ExchangeHandler.informationalLimit {
+            fail(.malformed("more than \(ExchangeHandler.informationalLimit) informational answers"))
+        }
+    }
+
+    /// Servers send one or two.
+    private static let informationalLimit = 32
 
     func channelReadComplete(context: ChannelHandlerContext) {
         // A head without its end: hand it over, the body follows as a stream.
@@ -181,12 +217,18 @@ final class ExchangeHandler: ChannelDuplexHandler {
             handOver(complete: true)
         }
         let canBeReused =
-            isRequestSent && !isMultiplexed && head?.isKeepAlive == true && exchange.request.head.isKeepAlive
+            isRequestSent && !isMultiplexed && head.map(ExchangeHandler.endIsCertain) == true
+            && exchange.request.head.isKeepAlive
         self.exchange = nil
         body = nil
         upload?.cancel()
         upload = nil
         becomeIdle(canBeReused: canBeReused)
+    }
+
+    /// Whether both sides agree where the answer ended. A transfer coding from a server that speaks HTTP/1.0 is a fault (RFC 9112 section 6.1).
+    private static func endIsCertain(_ head: HTTPResponseHead) -> Bool {
+        head.isKeepAlive && !(head.version == .http1_0 && head.headers.contains(name: "transfer-encoding"))
     }
 
     /// Gives the head to the waiting task, with the body as far as it is there.
@@ -286,14 +328,16 @@ final class ExchangeHandler: ChannelDuplexHandler {
         switch error {
         case let error as IOError where error.errnoCode == ECONNRESET: return .reset
         case is IOError, is ChannelError: return head == nil ? .closedBeforeAnswer : .incompleteBody
+        case is StatusGuard.InvalidStatus: return .malformed("a status that is none")
         case HTTPParserError.headerOverflow: return .headerTooLarge
         case HTTPParserError.invalidEOFState: return head == nil ? .closedBeforeAnswer : .incompleteBody
         case is NIOSSLError: return head == nil ? .closedBeforeAnswer : .incompleteBody
         case is NIOHTTP2Errors.StreamClosed, is NIOHTTP2Errors.IOOnClosedConnection:
             return head == nil ? .closedBeforeAnswer : .incompleteBody
         default:
-            let name = String(String(describing: error).prefix(120))
-            return name.lowercased().contains("header") && name.lowercased().contains("large")
+            let name = String(describing: error).terminalSafe(limit: 120)
+            let lower = name.lowercased().utf8
+            return lower.firstRange(of: "header".utf8) != nil && lower.firstRange(of: "large".utf8) != nil
                 ? .headerTooLarge : .malformed(name)
         }
     }

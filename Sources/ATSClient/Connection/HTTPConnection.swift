@@ -5,6 +5,7 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTP2
 import NIOSSL
+import TLSFacts
 
 /// A connection that complied and speaks HTTP.
 final class HTTPConnection: Sendable {
@@ -22,6 +23,8 @@ final class HTTPConnection: Sendable {
     /// Monitor mode: why this connection would have been refused.
     let wouldRefuse: ATSLoadError?
     let link: ConnectionLink
+    /// What kind of address the server has; it is remembered because a channel that is closed has none.
+    let peerKind: AddressKind
     private let keepAlive: TimeAmount
 
     init(
@@ -31,6 +34,7 @@ final class HTTPConnection: Sendable {
         judgement: HandshakeJudge.Judgement?,
         wouldRefuse: ATSLoadError?,
         link: ConnectionLink,
+        peerKind: AddressKind,
         keepAlive: TimeAmount
     ) {
         self.channel = channel
@@ -39,6 +43,7 @@ final class HTTPConnection: Sendable {
         self.judgement = judgement
         self.wouldRefuse = wouldRefuse
         self.link = link
+        self.peerKind = peerKind
         self.keepAlive = keepAlive
     }
 
@@ -81,7 +86,7 @@ final class HTTPConnection: Sendable {
                     onEnd()
                 }
                 try stream.pipeline.syncOperations.addHandlers([
-                    HTTP2FramePayloadToHTTP1ClientCodec(httpProtocol: .https), handler,
+                    StatusGuard(), HTTP2FramePayloadToHTTP1ClientCodec(httpProtocol: .https), handler,
                 ])
             }
         }

@@ -111,12 +111,14 @@ struct PoolHost {
         return served
     }
 
-    /// An HTTP/1.1 connection is free: the next in the line has it, or it rests and nil is returned.
-    mutating func giveBack(_ connection: HTTPConnection) -> Waiter? {
-        if let waiter = waiters.popFirst() { return waiter }
-        idle.append(connection)
-        return nil
-    }
+    /// Who has an HTTP/1.1 connection that is free now; nil where nobody waits.
+    mutating func nextWaiter() -> Waiter? { waiters.popFirst() }
+
+    /// An HTTP/1.1 connection is free and nobody waits for it.
+    mutating func rest(_ connection: HTTPConnection) { idle.append(connection) }
+
+    /// Connections that carry nothing.
+    var resting: Int { idle.count + shared.count { $0.streams == 0 } }
 
     /// What becomes of an HTTP/2 connection after one of its streams.
     enum StreamEnd {
@@ -126,7 +128,7 @@ struct PoolHost {
         case rest
     }
 
-    mutating func endStream(of connection: HTTPConnection, isShutDown: Bool) -> StreamEnd {
+    mutating func endStream(of connection: HTTPConnection, closesUnused: Bool) -> StreamEnd {
         if let index = draining.firstIndex(where: { $0.connection === connection }) {
             draining[index].streams -= 1
             return draining[index].streams == 0 ? .close : .goOn
@@ -135,7 +137,10 @@ struct PoolHost {
         if let waiter = waiters.popFirst() { return .serve(waiter) }
         shared[index].streams -= 1
         guard shared[index].streams == 0 else { return .goOn }
-        if isShutDown { return .close }
+        if closesUnused {
+            shared.remove(at: index)
+            return .close
+        }
         shared[index].restsSince = .now()
         if shared[index].isTimed { return .goOn }
         shared[index].isTimed = true

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOSSL
-import TLSFacts
+package import TLSFacts
 
 /// The cipher suites that swift-nio-ssl may be asked for.
 ///
@@ -44,5 +44,12 @@ enum VettedSuites {
     static func offerable(_ groups: [NamedGroup]) -> [NIOTLSCurve]? {
         let offered = groups.filter { knownGroups.contains($0.rawValue) }.map { NIOTLSCurve(rawValue: $0.rawValue) }
         return offered.isEmpty ? nil : offered
+    }
+}
+
+extension ATSClient {
+    /// Whether a load can negotiate the suite: false for those that the TLS library lacks, whose servers only the prober can judge.
+    package static func canLoad(_ suite: CipherSuite) -> Bool {
+        VettedSuites.upToTLS12.contains(suite) || VettedSuites.tls13.contains(suite)
     }
 }

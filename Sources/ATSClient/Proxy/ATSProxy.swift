@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
+import ConnectionAdmission
 public import Findings
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 public import ServiceLifecycle
+import TLSFacts
 public import TLSProbe
 
 /// A forward proxy that applies an app's policy to any program: CONNECT for TLS, absolute URLs for plain HTTP.
@@ -39,6 +41,22 @@ public final class ATSProxy: Service {
         public let causes: [Cause]
     }
 
+    /// Connections that were closed at once, for want of room.
+    public struct TurnedAway: Sendable, Equatable {
+        /// Because there were ``Configuration/connectionLimit``.
+        public let full: Int
+        /// Because their address had ``Configuration/connectionsPerAddress``.
+        public let addressFull: Int
+        /// How often the system had no descriptor for another connection.
+        public let withoutDescriptors: Int
+
+        init(_ refusals: Admission.Refusals) {
+            full = refusals.full
+            addressFull = refusals.addressFull
+            withoutDescriptors = refusals.exhausted
+        }
+    }
+
     /// A listening address or credentials that must not be used.
     public struct Misconfiguration: Error, Sendable, Equatable, CustomStringConvertible {
         public let description: String
@@ -51,10 +69,11 @@ public final class ATSProxy: Service {
     private let record: ProxyRecord
     private let onEvent: @Sendable (Event) -> Void
     private let onListening: @Sendable (_ address: String, _ port: Int) -> Void
-    private let connections = NIOLockedValueBox(0)
+    let admission: Admission
 
     /// - Parameters:
     ///   - onListening: called once, with the address and port that the proxy listens on.
+    ///   - onTurnedAway: called at most once a second with the connections that were closed at once since the last call.
     ///   - onEvent: called for every request after its decision.
     /// - Throws: ``Misconfiguration`` where it would listen beyond loopback without credentials.
     public init(
@@ -63,6 +82,7 @@ public final class ATSProxy: Service {
         fetcher: (any IntermediateFetcher)? = nil,
         configuration: Configuration = Configuration(),
         onListening: @escaping @Sendable (_ address: String, _ port: Int) -> Void = { _, _ in },
+        onTurnedAway: @escaping @Sendable (TurnedAway) -> Void = { _ in },
         onEvent: @escaping @Sendable (Event) -> Void = { _ in }
     ) throws {
         guard let address = IPAddress(configuration.listenAddress) else {
@@ -77,6 +97,7 @@ public final class ATSProxy: Service {
         self.configuration = configuration
         self.onListening = onListening
         self.onEvent = onEvent
+        admission = Admission(limits: configuration.admission) { onTurnedAway(TurnedAway($0)) }
         let guardian = AddressGuardian()
         judge = ProxyJudge(
             policy: policy,
@@ -87,7 +108,10 @@ public final class ATSProxy: Service {
         record = ProxyRecord()
         var forward = ATSClient.Configuration()
         forward.connectTimeout = configuration.connectTimeout
-        forward.totalTimeout = nil
+        forward.totalTimeout = configuration.exchangeTimeout
+        // Neither has a place of its own among the connections that are counted.
+        forward.restingLimit = 32
+        forward.parallelAttempts = 2
         forward.idleTimeout = configuration.idleTimeout
         forward.redirectLimit = nil
         forward.isMonitoring = configuration.isMonitoring
@@ -101,8 +125,13 @@ public final class ATSProxy: Service {
     /// Serves until the task is cancelled or the service is shut down gracefully; then tunnels that are open are closed.
     public func run() async throws {
         let server = try await ServerBootstrap(group: configuration.eventLoopGroup)
-            .serverChannelOption(.backlog, value: 256)
+            .serverChannelOption(.backlog, value: 1024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(self.admission.gate())
+                }
+            }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.maxMessagesPerRead, value: 4)
             .childChannelInitializer { channel in
@@ -127,11 +156,14 @@ public final class ATSProxy: Service {
 
     private func accept(_ channel: any Channel) throws {
         let id = ObjectIdentifier(channel)
-        let isFull = open.withLockedValue { open in
-            open[id] = channel
-            return open.count > configuration.connectionLimit
+        open.withLockedValue { $0[id] = channel }
+        let end = channel.eventLoop.scheduleTask(in: TimeAmount(configuration.connectionLifetime)) {
+            channel.close(promise: nil)
         }
-        channel.closeFuture.whenComplete { _ in self.open.withLockedValue { $0[id] = nil } }
+        channel.closeFuture.whenComplete { _ in
+            end.cancel()
+            self.open.withLockedValue { $0[id] = nil }
+        }
         var limits = NIOHTTPDecoderLimitConfiguration()
         limits.maxHeaderFieldSize = min(configuration.headerLimit, limits.maxHeaderFieldSize)
         limits.maxHeaderListSize = configuration.headerLimit
@@ -139,15 +171,24 @@ public final class ATSProxy: Service {
         let decoder = ByteToMessageHandler(
             HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: limits)
         )
-        let encoder = HTTPResponseEncoder()
-        let front = ProxyFrontHandler(self, isFull: isFull, decoder: decoder, encoder: encoder)
-        try channel.pipeline.syncOperations.addHandlers([encoder, decoder, front])
+        var framing = HTTPResponseEncoder.Configuration()
+        // The fields say how an answer is framed; the library would end answers to HEAD with an empty chunk.
+        framing.automaticallySetFramingHeaders = false
+        let encoder = HTTPResponseEncoder(configuration: framing)
+        let front = ProxyFrontHandler(self, decoder: decoder, encoder: encoder)
+        try channel.pipeline.syncOperations.addHandlers([encoder, FirstByteHandler(front), decoder, front])
     }
 
     func note(_ event: Event, host: String, port: Int, isSecure: Bool) {
         record.add(event, host: host, port: port, isSecure: isSecure)
         onEvent(event)
     }
+
+    /// The connections that were closed at once since the start.
+    public var turnedAway: TurnedAway { TurnedAway(admission.refused) }
+
+    /// Connections that are counted now; see ``Configuration/connectionLimit``.
+    public var openConnections: Int { admission.open }
 
     /// What was seen so far, with the smallest dictionary that would have let all of it through.
     ///

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ConnectionAdmission
 public import NIOCore
 import NIOPosix
 public import TLSProbe
@@ -16,8 +17,12 @@ extension ATSProxy {
         public var credentials: Set<String>?
         /// Lets everything pass and logs what would have been refused.
         public var isMonitoring = false
-        /// Clients that are connected at a time; more are turned away with 503.
-        public var connectionLimit = 512
+        /// Connections at a time, those with clients and those with servers together: a tunnel counts twice, and so does a request that is
+        /// being decided or forwarded. A client over it is closed at once. The default follows from the limit of descriptors of the process
+        /// (`ulimit -n`) with a reserve, and a higher value is cut to it.
+        public var connectionLimit: Int
+        /// The same for one client: an IPv4 address, or an IPv6 network of 64 bits. By default half of ``connectionLimit``.
+        public var connectionsPerAddress: Int
         /// Bytes of all header fields of one request together.
         public var headerLimit = 32 * 1024
         /// The most header fields of a request.
@@ -28,16 +33,36 @@ extension ATSProxy {
         public var probeCapacity = 4096
         /// For one connection to a server, the probe's hello included.
         public var connectTimeout: Duration = .seconds(10)
-        /// A connection without a byte in either direction for this long is closed.
+        /// A tunnel without a byte in either direction for this long is closed, and a server that sends nothing of its answer is given up.
         public var idleTimeout: Duration = .seconds(300)
-        /// Between connecting and the end of a request's header fields.
+        /// For the header fields of a request, from its first byte, and between two pieces of its body.
         public var requestTimeout: Duration = .seconds(30)
+        /// Between two requests of one connection.
+        public var keepAlive: Duration = .seconds(75)
+        /// For the decision about a CONNECT: name, probe, judgement and connection together. A client that waited longer gets 504.
+        public var decisionTimeout: Duration = .seconds(30)
+        /// A client that takes nothing of an answer for this long is cut off.
+        public var answerTimeout: Duration = .seconds(60)
+        /// For one plain HTTP request, from its head to the end of its answer.
+        public var exchangeTimeout: Duration = .seconds(3600)
+        /// For one connection of a client, tunnels included.
+        public var connectionLifetime: Duration = .seconds(86_400)
         /// Places that are not looked up, as curl's `--resolve`.
         public var addressOverrides: [AddressOverride] = []
         /// Where connections live.
         public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
 
         /// The defaults, as each property states them.
-        public init() {}
+        public init() {
+            let limits = DescriptorLimit.current().limits()
+            connectionLimit = limits.total
+            connectionsPerAddress = limits.perAddress
+        }
+
+        /// The caps, cut to what the descriptors of the process allow.
+        var admission: Admission.Limits {
+            let total = min(connectionLimit, DescriptorLimit.current().limits().total)
+            return Admission.Limits(total: total, perAddress: min(connectionsPerAddress, total))
+        }
     }
 }

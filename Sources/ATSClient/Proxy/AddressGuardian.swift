@@ -5,33 +5,33 @@ import AppTransportSecurity
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+import TLSFacts
+import TLSProbe
 
 /// Knows which addresses the proxy never leads to: itself, and those where machines keep secrets for themselves.
 final class AddressGuardian: Sendable {
-    private let own = NIOLockedValueBox<(port: Int, addresses: Set<String>)?>(nil)
+    private let own = NIOLockedValueBox<(port: Int, addresses: Set<IPAddress>)?>(nil)
 
     /// Remembers where the proxy itself listens.
     func listen(on address: SocketAddress) {
-        guard let port = address.port, let literal = address.ipAddress else { return }
-        var addresses: Set<String> = [literal, "127.0.0.1", "::1"]
+        guard let port = address.port, let listening = IPAddress(address) else { return }
+        var addresses: Set<IPAddress> = [listening.unmapped]
         for device in (try? System.enumerateDevices()) ?? [] {
-            if let local = device.address?.ipAddress { addresses.insert(local) }
+            if let local = device.address.flatMap({ IPAddress($0) }) { addresses.insert(local.unmapped) }
         }
         own.withLockedValue { $0 = (port, addresses) }
     }
 
     /// Why the address must not be connected to; nil where it may.
     func refusal(of address: SocketAddress) -> String? {
-        guard let literal = address.ipAddress, let ip = IPAddress(literal.prefix { $0 != "%" }) else {
-            return "the address cannot be read"
-        }
+        guard let ip = IPAddress(address)?.unmapped else { return "the address cannot be read" }
         let isOwn = own.withLockedValue { own in
             guard let own, own.port == address.port else { return false }
-            return own.addresses.contains(literal) || AddressKind(ip) == .loopback || ip.bytes.allSatisfy { $0 == 0 }
+            return own.addresses.contains(ip) || AddressKind(ip) == .loopback || ip.bytes.allSatisfy { $0 == 0 }
         }
         if isOwn { return "the address is the proxy itself" }
         switch AddressKind(ip) {
-        case .linkLocal: return "link-local addresses are not led to: metadata services of clouds live there"
+        case .linkLocal: return "link-local addresses are blocked (cloud metadata services)"
         case .metadata: return "the address is a metadata service"
         case .special: return "the address is reserved"
         case .loopback, .privateNetwork, .global: return nil

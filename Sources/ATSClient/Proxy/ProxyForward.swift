@@ -11,10 +11,43 @@ import NIOHTTP1
 struct ProxyForward: Sendable {
     let proxy: ATSProxy
     let head: HTTPRequestHead
+    let method: HTTPRequest.Method
     let url: LoadURL
+    /// Whether the client's connection can carry another request.
+    let keepsAlive: Bool
+
+    /// How the end of the client's request is marked (RFC 9112 section 6.3).
+    enum Body: Equatable {
+        case none
+        case length(Int)
+        case chunked
+        /// It may not be passed on: another server could see another end.
+        case unclear
+
+        init(_ head: HTTPRequestHead) {
+            let lengths = head.headers["content-length"]
+            let codings = head.headers["transfer-encoding"]
+            switch (lengths.count, codings.count) {
+            case (0, 0): self = .none
+            case (1, 0):
+                let digits = lengths[0].utf8
+                guard digits.count <= 18, digits.allSatisfy({ (0x30...0x39).contains($0) }),
+                    let length = Int(lengths[0])
+                else {
+                    self = .unclear
+                    return
+                }
+                self = length == 0 ? .none : .length(length)
+            case (0, 1) where head.version == .http1_1 && head.headers.tokens("transfer-encoding") == ["chunked"]:
+                self = .chunked
+            default: self = .unclear
+            }
+        }
+    }
 
     enum End: Sendable {
-        case complete
+        /// - closes: only the end of the connection ends the answer, or its client wanted it closed.
+        case complete(closes: Bool)
         /// Nothing of an answer was sent yet.
         case refused(Refusal)
         /// The answer broke off after its beginning.
@@ -25,7 +58,7 @@ struct ProxyForward: Sendable {
     ///   - goOn: tells a client that waits for it (RFC 9110 section 10.1.1) to send its body; called when the server is there to take it.
     ///   - write: sends a part of the answer to the client, and waits until it is on its way.
     func run(
-        body: (BodyBuffer, length: Int?)?,
+        body: (BodyBuffer, Body)?,
         goOn: @escaping @Sendable () async throws -> Void,
         write: @Sendable (HTTPServerResponsePart) async throws -> Void
     ) async -> End {
@@ -49,9 +82,10 @@ struct ProxyForward: Sendable {
         }
         note(response.wouldRefuse.isEmpty ? .allowed : .wouldRefuse, response.wouldRefuse.flatMap(\.causes))
         do {
-            try await write(.head(responseHead(response)))
-            for try await part in response.body { try await write(.body(.byteBuffer(part))) }
-            return .complete
+            let (answer, framing) = responseHead(response)
+            try await write(.head(answer))
+            for try await part in response.body where framing != .none { try await write(.body(.byteBuffer(part))) }
+            return .complete(closes: framing == .untilClose)
         } catch {
             return .broken
         }
@@ -68,12 +102,13 @@ struct ProxyForward: Sendable {
     }
 
     private func requestBody(
-        _ body: (BodyBuffer, length: Int?),
+        _ body: (BodyBuffer, Body),
         _ goOn: @escaping @Sendable () async throws -> Void
     ) -> RequestBody {
         let reader = BodyReader(body.0)
+        let length: Int? = if case .length(let length) = body.1 { length } else { nil }
         return RequestBody(
-            content: .stream(length: body.length) { write in
+            content: .stream(length: length) { write in
                 try await goOn()
                 while let part = try await reader.buffer.next() { try await write(part) }
             }
@@ -84,29 +119,66 @@ struct ProxyForward: Sendable {
     private var request: HTTPRequest {
         let authority = url.port.map { "\(url.bracketedHost):\($0)" } ?? url.bracketedHost
         var request = HTTPRequest(
-            method: HTTPRequest.Method(rawValue: head.method.rawValue) ?? .get,
+            method: method,
             scheme: "http",
             authority: authority,
             path: url.pathAndQuery
         )
-        let dropped = ProxyForward.hopByHop.union(head.headers[canonicalForm: "connection"].map { $0.lowercased() })
+        let dropped = ProxyForward.hopByHop.union(head.headers.tokens("connection"))
         for (name, value) in head.headers {
-            if dropped.contains(name.lowercased()) || name.lowercased() == "content-length" { continue }
-            if let field = HTTPField.Name(name) { request.headerFields.append(HTTPField(name: field, value: value)) }
+            guard let field = HTTPField.Name(name), !dropped.contains(field.canonicalName),
+                field != .contentLength
+            else { continue }
+            request.headerFields.append(HTTPField(name: field, value: value))
         }
         return request
     }
 
-    private func responseHead(_ response: ATSResponse) -> HTTPResponseHead {
+    /// How the end of an answer is marked.
+    private enum AnswerFraming {
+        /// It has no body (RFC 9112 section 6.3, items 1 and 2).
+        case none
+        case length
+        case chunked
+        /// The client speaks HTTP/1.0 and the length is not known.
+        case untilClose
+    }
+
+    private func responseHead(_ response: ATSResponse) -> (HTTPResponseHead, AnswerFraming) {
         var result = HTTPResponseHead(
             version: .http1_1,
             status: HTTPResponseStatus(statusCode: response.status.code, reasonPhrase: response.status.reasonPhrase)
         )
-        for field in response.head.headerFields where !ProxyForward.hopByHop.contains(field.name.canonicalName) {
+        var nominated = HTTPHeaders()
+        for field in response.head.headerFields[fields: .connection] {
+            nominated.add(name: "connection", value: field.value)
+        }
+        let dropped = ProxyForward.hopByHop.union(nominated.tokens("connection"))
+        for field in response.head.headerFields
+        where !dropped.contains(field.name.canonicalName) && field.name != .contentLength {
             result.headers.add(name: field.name.rawName, value: field.value)
         }
         result.headers.add(name: "via", value: "1.1 sealward")
-        return result
+        let lengths = response.head.headerFields[fields: .contentLength].map(\.value)
+        let isLengthKnown =
+            lengths.count == 1 && response.head.headerFields[.transferEncoding] == nil
+            && lengths[0].utf8.allSatisfy { (0x30...0x39).contains($0) }
+        let code = response.status.code
+        let framing: AnswerFraming =
+            if method == .head || code < 200 || code == 204 || code == 304 {
+                .none
+            } else if isLengthKnown {
+                .length
+            } else {
+                head.version == .http1_1 ? .chunked : .untilClose
+            }
+        // The length of the body that is not sent is allowed for HEAD and 304 (RFC 9110 section 8.6).
+        if isLengthKnown, framing == .length || method == .head || code == 304, code >= 200, code != 204 {
+            result.headers.add(name: "content-length", value: lengths[0])
+        }
+        if framing == .chunked { result.headers.add(name: "transfer-encoding", value: "chunked") }
+        if !keepsAlive || framing == .untilClose { result.headers.add(name: "connection", value: "close") }
+        return (result, framing)
     }
 
     private static let hopByHop: Set<String> = [

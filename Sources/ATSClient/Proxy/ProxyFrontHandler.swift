@@ -8,29 +8,34 @@ import NIOCore
 import NIOHTTP1
 
 /// The side of a proxied connection that faces the client: reads requests, has them decided, and answers or becomes a tunnel.
+///
+/// In every state something ends the wait: what the client owes (`timer`), and what it does not take (`answerTimer`).
 final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = Never
     typealias OutboundOut = HTTPServerResponsePart
 
     private enum State {
-        /// Between requests.
+        /// Between requests, or in the header fields of one. Limit: `keepAlive`, from the first byte `requestTimeout`.
         case idle
-        /// The request is refused already; its body is read and forgotten.
-        case discarding(Refusal, keepAlive: Bool)
-        /// A CONNECT whose end has not come.
+        /// The request is refused already; its end is waited for. Limit: `requestTimeout`.
+        case discarding(Refusal)
+        /// A CONNECT whose end has not come. Limit: `requestTimeout`.
         case connecting(HTTPRequestHead)
-        /// A request that is being forwarded; the buffer takes its body until its end.
+        /// A request that is being forwarded; the buffer takes its body until its end. Limits: `requestTimeout` between two pieces of the
+        /// body while the server takes them, `exchangeTimeout` and `idleTimeout` by the client that forwards, `answerTimeout`.
         case forwarding(BodyBuffer?)
-        /// Decided or answered elsewhere; nothing more is read.
-        case busy
-        /// Answered before the request was over: what still comes is forgotten, so that the client can read the answer.
+        /// A CONNECT is being decided. Limit: `decisionTimeout`.
+        case deciding
+        /// An answer is on its way. Limit: `answerTimeout`.
+        case answering
+        /// Answered before the request was over: what still comes is forgotten, so that the client can read the answer. Limit: `lingerLimit`.
         case lingering
+        /// Limits: `idleTimeout`, and `decisionTimeout` for the handshake; see ``TunnelPair``.
         case tunnel
     }
 
     private let proxy: ATSProxy
-    private let isFull: Bool
     private let decoder: ByteToMessageHandler<HTTPRequestDecoder>
     private let encoder: HTTPResponseEncoder
     private var state: State = .idle
@@ -38,19 +43,21 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var waiting: CircularBuffer<HTTPServerRequestPart> = []
     private var isAnswered = true
     private var hasAnswerBegun = false
+    /// The first byte of a request has come, and its head has not.
+    private var isInHead = true
+    /// The answer has no body, because the request is a HEAD.
+    private var isHead = false
+    /// The connection can carry another request after this one.
+    private var keepsAlive = true
     private var holdsRead = false
     private var missedRead = false
     private var work: Task<Void, Never>?
+    private var decision = 0
     private var timer: Scheduled<Void>?
+    private var answerTimer: Scheduled<Void>?
 
-    init(
-        _ proxy: ATSProxy,
-        isFull: Bool,
-        decoder: ByteToMessageHandler<HTTPRequestDecoder>,
-        encoder: HTTPResponseEncoder
-    ) {
+    init(_ proxy: ATSProxy, decoder: ByteToMessageHandler<HTTPRequestDecoder>, encoder: HTTPResponseEncoder) {
         self.proxy = proxy
-        self.isFull = isFull
         self.decoder = decoder
         self.encoder = encoder
     }
@@ -62,6 +69,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         timer?.cancel()
+        answerTimer?.cancel()
         self.context = nil
     }
 
@@ -72,20 +80,47 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // The rest of a request that was refused is forgotten, whatever it is.
+        if case .lingering = state, error is HTTPParserError || error is NIOHTTPDecoderError { return }
         guard case .idle = state, error is HTTPParserError || error is NIOHTTPDecoderError else {
             return context.close(promise: nil)
         }
+        keepsAlive = false
+        isHead = false
         answer(
-            Refusal(status: .badRequest, text: "The request is not HTTP, or its header fields are too large."),
-            keepAlive: false
+            Refusal(status: .badRequest, text: "The request is not HTTP, or its header fields are too large.")
         )
     }
 
-    private func startTimer(_ limit: Duration) {
+    // MARK: Time
+
+    private func startTimer(_ limit: Duration, _ late: ((ProxyFrontHandler) -> Void)? = nil) {
         timer?.cancel()
         timer = context?.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) { [weak self] in
+            guard let self else { return }
+            if let late { late(self) } else { self.context?.close(promise: nil) }
+        }
+    }
+
+    /// From here to ``answerTaken()`` the client must take something.
+    private func startAnswerTimer() {
+        answerTimer?.cancel()
+        let limit = TimeAmount(proxy.configuration.answerTimeout)
+        answerTimer = context?.eventLoop.assumeIsolated().scheduleTask(in: limit) { [weak self] in
             self?.context?.close(promise: nil)
         }
+    }
+
+    private func answerTaken() {
+        answerTimer?.cancel()
+        answerTimer = nil
+    }
+
+    /// Called by ``FirstByteHandler`` before the bytes are decoded.
+    func bytesArrived() {
+        guard case .idle = state, !isInHead else { return }
+        isInHead = true
+        startTimer(proxy.configuration.requestTimeout)
     }
 
     // MARK: Requests
@@ -104,7 +139,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private var isPastRequest: Bool {
         switch state {
-        case .busy, .forwarding(nil): true
+        case .answering, .deciding, .forwarding(nil): true
         default: false
         }
     }
@@ -113,69 +148,91 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         switch (part, state) {
         case (.head(let head), .idle):
             isAnswered = false
+            isInHead = false
             begin(head)
         case (.body(let bytes), .forwarding(let body)):
-            if body?.push(bytes) == false { holdsRead = true }
+            if body?.push(bytes) == false {
+                holdsRead = true
+                // It is the server's turn.
+                timer?.cancel()
+            } else {
+                startTimer(proxy.configuration.requestTimeout)
+            }
         case (.end, .forwarding(let body)):
+            timer?.cancel()
             body?.finish(.success(()))
             state = .forwarding(nil)
+            if !keepsAlive { holdsRead = true }
         case (.end, .connecting(let head)): openTunnel(head)
-        case (.end, .discarding(let refusal, let keepAlive)): answer(refusal, keepAlive: keepAlive)
+        case (.end, .discarding(let refusal)): answer(refusal)
         case (.end, .lingering): context?.close(promise: nil)
         default: break
         }
     }
 
     private func begin(_ head: HTTPRequestHead) {
-        if isFull {
-            return refuse(head, .serviceUnavailable, "The proxy has too many connections.", keepAlive: false)
-        }
+        isHead = head.method == .HEAD
+        // After a CONNECT, and after a request that asks to change the protocol, the decoder reads no more requests.
+        let leavesHTTP = head.method == .CONNECT || head.headers.contains(name: "upgrade")
+        keepsAlive = head.isKeepAlive && head.version == .http1_1 && !leavesHTTP
+        let body = ProxyForward.Body(head)
         guard isAuthorized(head) else {
-            return refuse(head, .proxyAuthenticationRequired, "The proxy asks for a user and a password.")
+            return refuse(body, .proxyAuthenticationRequired, "The proxy asks for a user and a password.")
+        }
+        switch body {
+        case .unclear: return refuse(body, .badRequest, "The length of the request cannot be used.")
+        case .length, .chunked:
+            if head.method == .TRACE || head.method == .CONNECT {
+                return refuse(body, .badRequest, "A \(head.method.rawValue) request has no body.")
+            }
+        case .none: break
         }
         if head.method == .CONNECT {
             state = .connecting(head)
-            return
+            return startTimer(proxy.configuration.requestTimeout)
         }
-        guard head.uri.lowercased().hasPrefix("http://") else {
+        guard let method = HTTPRequest.Method(rawValue: head.method.rawValue) else {
+            return refuse(body, .badRequest, "The method is not a token.")
+        }
+        guard head.uri.hasPrefixIgnoringCase("http://") else {
             let text =
-                head.uri.lowercased().hasPrefix("https://")
+                head.uri.hasPrefixIgnoringCase("https://")
                 ? "The proxy never decrypts: use CONNECT for https."
                 : "This is a forward proxy: send an absolute URL or CONNECT."
-            return refuse(head, .badRequest, text)
+            return refuse(body, .badRequest, text)
         }
         do {
-            forward(head, try LoadURL(head.uri))
+            forward(head, method, body, try LoadURL(head.uri))
         } catch {
-            refuse(head, .badRequest, "The URL cannot be used: \(error.reason).")
+            refuse(body, .badRequest, "The URL cannot be used: \(error.reason.terminalSafe(limit: 200)).")
         }
     }
 
     /// Refuses at once where a body follows, which its sender may hold back until it knows; otherwise at the end of the request.
-    private func refuse(_ head: HTTPRequestHead, _ status: HTTPResponseStatus, _ text: String, keepAlive: Bool = true) {
+    private func refuse(_ body: ProxyForward.Body, _ status: HTTPResponseStatus, _ text: String) {
         let refusal = Refusal(status: status, text: text)
-        if ProxyFrontHandler.hasBody(head) { return answer(refusal, keepAlive: false, lingers: true) }
-        state = .discarding(refusal, keepAlive: keepAlive && head.isKeepAlive)
-    }
-
-    private static func hasBody(_ head: HTTPRequestHead) -> Bool {
-        let length = head.headers.first(name: "content-length").flatMap { Int($0) }
-        return length.map { $0 > 0 } ?? head.headers.contains(name: "transfer-encoding")
+        if body != .none { return answer(refusal, lingers: true) }
+        state = .discarding(refusal)
+        startTimer(proxy.configuration.requestTimeout)
     }
 
     /// Basic credentials (RFC 7617), compared without telling by the time where they differ.
     private func isAuthorized(_ head: HTTPRequestHead) -> Bool {
         guard let allowed = proxy.configuration.credentials else { return true }
-        guard let field = head.headers.first(name: "proxy-authorization"), field.lowercased().hasPrefix("basic "),
-            let given = BasicCredentials.decode(field.dropFirst(6))
+        let scheme = "basic "
+        guard let field = head.headers.first(name: "proxy-authorization"), field.hasPrefixIgnoringCase(scheme),
+            let given = BasicCredentials.decode(field.utf8.dropFirst(scheme.utf8.count))
         else { return false }
         return allowed.reduce(false) { BasicCredentials.equal(Array($1.utf8), given) || $0 }
     }
 
     // MARK: Answers of the proxy itself
 
-    private func answer(_ refusal: Refusal, keepAlive: Bool, lingers: Bool = false) {
+    private static let noRoom = Refusal(status: .serviceUnavailable, text: "The proxy has too many connections.")
+
+    private func answer(_ refusal: Refusal, lingers: Bool = false) {
         guard let context, context.channel.isActive else { return }
+        if lingers { keepsAlive = false }
         var head = HTTPResponseHead(version: .http1_1, status: refusal.status)
         let body = ByteBuffer(string: refusal.text + "\n")
         head.headers.add(name: "content-type", value: "text/plain; charset=utf-8")
@@ -185,35 +242,45 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if refusal.status == .proxyAuthenticationRequired {
             head.headers.add(name: "proxy-authenticate", value: "Basic realm=\"sealward\"")
         }
-        if !keepAlive || lingers { head.headers.add(name: "connection", value: "close") }
+        if !keepsAlive { head.headers.add(name: "connection", value: "close") }
         context.write(wrapOutboundOut(.head(head)), promise: nil)
-        context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
-        finish(keepAlive: keepAlive, lingers: lingers)
+        if !isHead { context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }
+        finish(lingers: lingers)
     }
 
-    /// Ends an answer; the connection waits for the next request or closes.
+    /// Ends an answer; when the client has taken it the connection waits for the next request, or closes.
     ///
     /// - Parameter lingers: the request is not over. Closing at once would reset the connection and take the answer away from its client
     ///   (RFC 9112 section 9.6), so the rest is read and forgotten for a while.
-    private func finish(keepAlive: Bool, lingers: Bool) {
+    private func finish(lingers: Bool) {
         guard let context else { return }
+        timer?.cancel()
         let done = context.eventLoop.makePromise(of: Void.self)
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        state = lingers ? .lingering : .answering
+        startAnswerTimer()
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: done)
-        if lingers {
-            state = .lingering
-            startTimer(ProxyFrontHandler.lingerLimit)
-            let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-            done.futureResult.whenComplete { _ in bound.value.close(mode: .output, promise: nil) }
-            return readOn()
+        done.futureResult.whenComplete { result in
+            bound.value.answerTaken()
+            bound.value.answered(lingers: lingers, isTaken: (try? result.get()) != nil)
         }
-        guard keepAlive else {
-            state = .busy
-            let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-            return done.futureResult.whenComplete { _ in bound.value.close(promise: nil) }
+        guard lingers else { return }
+        startTimer(ProxyFrontHandler.lingerLimit)
+        readOn()
+    }
+
+    private func answered(lingers: Bool, isTaken: Bool) {
+        if lingers, isTaken {
+            context?.close(mode: .output, promise: nil)
+            return
+        }
+        guard keepsAlive, isTaken else {
+            context?.close(promise: nil)
+            return
         }
         state = .idle
         isAnswered = true
-        startTimer(proxy.configuration.idleTimeout)
+        startTimer(proxy.configuration.keepAlive)
         while isAnswered, let part = waiting.popFirst() { handle(part) }
         while !isPastRequest, let part = waiting.popFirst() { handle(part) }
         readOn()
@@ -223,13 +290,20 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Plain HTTP
 
-    private func forward(_ head: HTTPRequestHead, _ url: LoadURL) {
+    private func forward(
+        _ head: HTTPRequestHead,
+        _ method: HTTPRequest.Method,
+        _ incoming: ProxyForward.Body,
+        _ url: LoadURL
+    ) {
         guard let context else { return }
-        timer?.cancel()
+        guard let slot = ProxySlot(proxy.admission, for: context.channel) else {
+            keepsAlive = false
+            return answer(ProxyFrontHandler.noRoom, lingers: incoming != .none)
+        }
+        startTimer(proxy.configuration.requestTimeout)
         let loop = context.eventLoop
         let handler = NIOLoopBound(self, eventLoop: loop)
-        let length = head.headers.first(name: "content-length").flatMap { Int($0) }
-        let hasBody = ProxyFrontHandler.hasBody(head)
         let body = BodyBuffer(
             readOn: { loop.execute { handler.value.readOn() } },
             // The server answered without reading all of it: what still comes is forgotten.
@@ -237,19 +311,18 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         )
         state = .forwarding(body)
         hasAnswerBegun = false
-        let expectsContinue = head.headers[canonicalForm: "expect"].contains { $0.lowercased() == "100-continue" }
-        let proxy = proxy
-        let keepAlive = head.isKeepAlive
+        let expectsContinue = head.headers.tokens("expect").contains("100-continue")
+        let forward = ProxyForward(proxy: proxy, head: head, method: method, url: url, keepsAlive: keepsAlive)
         work = Task {
-            let forward = ProxyForward(proxy: proxy, head: head, url: url)
             let end = await forward.run(
-                body: hasBody ? (body, length) : nil,
+                body: incoming == .none ? nil : (body, incoming),
                 goOn: {
                     if expectsContinue { try await loop.flatSubmit { handler.value.writeContinue() }.get() }
                 },
                 write: { part in try await loop.flatSubmit { handler.value.write(part) }.get() }
             )
-            loop.execute { handler.value.forwarded(end, keepAlive: keepAlive) }
+            slot.release()
+            loop.execute { handler.value.forwarded(end) }
         }
     }
 
@@ -258,7 +331,11 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             return proxy.configuration.eventLoopGroup.next().makeFailedFuture(ChannelError.ioOnClosedChannel)
         }
         hasAnswerBegun = true
-        return context.writeAndFlush(wrapOutboundOut(part))
+        startAnswerTimer()
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        let taken = context.writeAndFlush(wrapOutboundOut(part))
+        taken.whenComplete { _ in bound.value.answerTaken() }
+        return taken
     }
 
     /// 100 Continue, unless the answer itself came first.
@@ -269,12 +346,14 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         return context.writeAndFlush(wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))))
     }
 
-    private func forwarded(_ end: ProxyForward.End, keepAlive: Bool) {
+    private func forwarded(_ end: ProxyForward.End) {
         work = nil
         let sentBody = if case .forwarding(nil) = state { true } else { false }
         switch end {
-        case .complete: finish(keepAlive: keepAlive, lingers: !sentBody)
-        case .refused(let refusal): answer(refusal, keepAlive: keepAlive, lingers: !sentBody)
+        case .complete(let closes):
+            if closes || !sentBody { keepsAlive = false }
+            finish(lingers: !sentBody)
+        case .refused(let refusal): answer(refusal, lingers: !sentBody)
         case .broken: context?.close(promise: nil)
         }
     }
@@ -283,45 +362,76 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func openTunnel(_ head: HTTPRequestHead) {
         guard let context else { return }
-        timer?.cancel()
-        state = .busy
+        // What the client sends ahead stays with the system until there is a tunnel.
+        holdsRead = true
+        guard let slot = ProxySlot(proxy.admission, for: context.channel) else {
+            return answer(ProxyFrontHandler.noRoom)
+        }
+        state = .deciding
+        decision += 1
+        let decision = decision
         let loop = context.eventLoop
         let handler = NIOLoopBound(self, eventLoop: loop)
         let proxy = proxy
+        startTimer(proxy.configuration.decisionTimeout) { $0.decisionIsLate() }
         work = Task {
             let opened = await ProxyTunnel.open(head.uri, proxy: proxy, loop: loop)
-            loop.execute { handler.value.tunnelOpened(opened, keepAlive: head.isKeepAlive) }
+            if case .open(let back, _) = opened {
+                back.closeFuture.whenComplete { _ in slot.release() }
+            } else {
+                slot.release()
+            }
+            loop.execute { handler.value.tunnelOpened(opened, decision) }
         }
     }
 
-    private func tunnelOpened(_ opened: ProxyTunnel.Opened, keepAlive: Bool) {
+    private func decisionIsLate() {
+        decision += 1
+        work?.cancel()
         work = nil
-        guard let context, context.channel.isActive else {
+        answer(Refusal(status: .gatewayTimeout, text: "The server could not be judged in time."))
+    }
+
+    private func tunnelOpened(_ opened: ProxyTunnel.Opened, _ decision: Int) {
+        guard let context, context.channel.isActive, decision == self.decision else {
             if case .open(let back, _) = opened { back.close(promise: nil) }
             return
         }
+        work = nil
+        timer?.cancel()
         switch opened {
-        case .refused(let refusal): answer(refusal, keepAlive: keepAlive)
-        case .open(let back, let watch):
-            state = .tunnel
-            let front = context.channel
-            let pipeline = context.pipeline.syncOperations
-            do {
-                let idle = TimeAmount(proxy.configuration.idleTimeout)
-                let pair = TunnelPair(front: front, back: back, watch: watch, idleTimeout: idle)
-                // From here on the client's bytes go to the tunnel, those that came with the request first.
-                try pipeline.addHandler(pair.frontHandler())
-                try back.pipeline.syncOperations.addHandler(pair.backHandler())
-                pipeline.removeHandler(context: context, promise: nil)
-                pipeline.removeHandler(encoder, promise: nil)
-                // Written as bytes: the encoder would announce a body, which an answer to CONNECT never has (RFC 9110 9.3.6).
-                front.writeAndFlush(ByteBuffer(string: "HTTP/1.1 200 Connection established\r\n\r\n"), promise: nil)
-                pipeline.removeHandler(decoder, promise: nil)
-                back.setOption(.autoRead, value: true).whenComplete { _ in back.read() }
-            } catch {
-                back.close(promise: nil)
-                front.close(promise: nil)
-            }
+        case .refused(let refusal): answer(refusal)
+        case .open(let back, let watch): becomeTunnel(context, back, watch)
+        }
+    }
+
+    private func becomeTunnel(_ context: ChannelHandlerContext, _ back: any Channel, _ watch: TunnelWatch?) {
+        state = .tunnel
+        let front = context.channel
+        let pipeline = context.pipeline.syncOperations
+        do {
+            let pair = TunnelPair(
+                front: front,
+                back: back,
+                watch: watch,
+                idleTimeout: TimeAmount(proxy.configuration.idleTimeout),
+                handshakeTimeout: TimeAmount(proxy.configuration.decisionTimeout)
+            )
+            // From here on the client's bytes go to the tunnel, those that came with the request first.
+            try pipeline.addHandler(pair.frontHandler())
+            try back.pipeline.syncOperations.addHandler(pair.backHandler())
+            let firstByte = try pipeline.context(handlerType: FirstByteHandler.self)
+            pipeline.removeHandler(context: context, promise: nil)
+            pipeline.removeHandler(context: firstByte, promise: nil)
+            pipeline.removeHandler(encoder, promise: nil)
+            // Written as bytes: the encoder would announce a body, which an answer to CONNECT never has (RFC 9110 9.3.6).
+            front.writeAndFlush(ByteBuffer(string: "HTTP/1.1 200 Connection established\r\n\r\n"), promise: nil)
+            pipeline.removeHandler(decoder, promise: nil)
+            if missedRead { front.read() }
+            back.setOption(.autoRead, value: true).whenComplete { _ in back.read() }
+        } catch {
+            back.close(promise: nil)
+            front.close(promise: nil)
         }
     }
 
@@ -337,6 +447,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func readOn() {
         guard waiting.isEmpty else { return }
+        if case .forwarding(_?) = state { startTimer(proxy.configuration.requestTimeout) }
         holdsRead = false
         if missedRead {
             missedRead = false

@@ -72,7 +72,9 @@ struct ProxyJudge: Sendable {
             throw ForbiddenAddress(reason: reason)
         }
         var last: Destination?
-        for address in allowed {
+        // One address may be dead and another slow; a list of dead ones is no reason to wait for each.
+        let end = ContinuousClock.now + configuration.connectTimeout * 2
+        for address in allowed where last == nil || .now < end {
             let verdict = await verdict(decision.requirements, url.host, address)
             last = Destination(decision: decision, address: address, verdict: verdict)
             if case .unknown = verdict { continue }
@@ -87,17 +89,31 @@ struct ProxyJudge: Sendable {
         -> Verdict
     {
         let key = ProbeCache.Key(host: host, address: address)
-        return await verdicts.verdict(key) { await probe(requirements, host, address) }
+        return await verdicts.verdict(key) {
+            await withTaskExecutorPreference(JudgementThreads.shared) { await probe(requirements, host, address) }
+        }
     }
 
     /// Sends the hello that the requirements allow, and judges what comes back.
+    ///
+    /// All of it, a second hello and fetched intermediates too, within `connectTimeout`.
     func probe(_ requirements: TransportRequirements, _ host: String, _ address: SocketAddress) async -> Verdict {
+        await TargetDeadline.within(configuration.connectTimeout) {
+            await probeWithinTime(requirements, host, address)
+        }
+    }
+
+    private func probeWithinTime(
+        _ requirements: TransportRequirements,
+        _ host: String,
+        _ address: SocketAddress
+    ) async -> Verdict {
         let outcome = await prober.probe(
             ProxyJudge.offer(requirements, host),
-            address: address,
+            addresses: [address],
             connectTimeout: configuration.connectTimeout,
             timeout: configuration.connectTimeout
-        )
+        ).outcome
         switch outcome {
         case .negotiated(let handshake): return await judge(handshake, requirements, host, address)
         case .connection:
@@ -118,10 +134,10 @@ struct ProxyJudge: Sendable {
         )
         let outcome = await prober.probe(
             everything,
-            address: address,
+            addresses: [address],
             connectTimeout: configuration.connectTimeout,
             timeout: configuration.connectTimeout
-        )
+        ).outcome
         if case .negotiated(let handshake) = outcome { return handshake }
         return nil
     }
@@ -134,12 +150,10 @@ struct ProxyJudge: Sendable {
         _ address: SocketAddress
     ) async -> Verdict {
         let now = SystemClock.now()
-        let isPrivate = address.ipAddress.flatMap { IPAddress($0) }.map { AddressKind($0).isPrivate } ?? true
-        let chain = await chains.facts(
-            of: handshake.certificates,
-            at: now,
-            allowingPrivateAddresses: isPrivate
-        )
+        let isPrivate = AddressKind(address).isPrivate
+        let chain = await TargetDeadline.within(configuration.connectTimeout) {
+            await chains.facts(of: handshake.certificates, at: now, allowingPrivateAddresses: isPrivate)
+        }
         let facts = ConnectionFacts(handshake: handshake, chain: chain, at: now)
         let verdict = evaluate(requirements, facts, host: host, at: now)
         return verdict.passed

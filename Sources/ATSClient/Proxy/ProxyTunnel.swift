@@ -17,8 +17,10 @@ enum ProxyTunnel {
     }
 
     static func open(_ authority: String, proxy: ATSProxy, loop: any EventLoop) async -> Opened {
-        guard !authority.contains("/"), !authority.contains("@"), authority.contains(":"),
-            let url = try? LoadURL("https://\(authority)/"), url.port != nil || authority.hasSuffix(":443")
+        let bytes = authority.utf8
+        guard bytes.count <= 300, !bytes.contains(UInt8(ascii: "/")), !bytes.contains(UInt8(ascii: "@")),
+            bytes.contains(UInt8(ascii: ":")), let url = try? LoadURL("https://\(authority)/"),
+            url.port != nil || bytes.suffix(4).elementsEqual(":443".utf8)
         else {
             return .refused(Refusal(status: .badRequest, text: "CONNECT takes a host and a port."))
         }

@@ -22,13 +22,13 @@ struct Refusal: Sendable {
 
     /// 403 with the reasons, the error that an app would get, and the keys that would change it.
     init(target: String, causes: [Cause], error: URLLoadError?, remedies: [Remedy]) {
-        var lines = ["App Transport Security refuses \(target)."]
-        for cause in causes { lines.append("\(cause.code): \(cause.message)") }
+        var lines = ["App Transport Security refuses \(Refusal.shown(target))."]
+        for cause in causes { lines.append("\(cause.code): \(Refusal.shown(cause.message))") }
         if let error {
             let stream = error.streamCode.map { ", stream code \($0)" } ?? ""
-            lines.append("An app would get \(error.domain) \(error.code)\(stream): \(error.message)")
+            lines.append("An app would get \(error.domain) \(error.code)\(stream): \(Refusal.shown(error.message))")
         }
-        for remedy in remedies { lines.append(remedy.description) }
+        for remedy in remedies { lines.append(Refusal.shown(remedy.description)) }
         code = causes.first?.code.rawValue ?? ""
         status = Refusal.status(.forbidden, code)
         text = lines.joined(separator: "\n")
@@ -38,16 +38,20 @@ struct Refusal: Sendable {
     init(target: String, forbidden reason: String) {
         code = ForbiddenAddress.code.rawValue
         status = Refusal.status(.forbidden, code)
-        text = "The proxy does not lead to \(target): \(reason)."
+        text = "The proxy does not lead to \(Refusal.shown(target)): \(reason)."
     }
 
     /// 502 where the server could not be reached or is no TLS server.
     init(target: String, unreachable causes: [Cause]) {
         code = causes.first?.code.rawValue ?? ""
         status = Refusal.status(.badGateway, code)
-        text = (["\(target) cannot be reached."] + causes.map { "\($0.code): \($0.message)" }).joined(separator: "\n")
+        let lines = causes.map { "\($0.code): \(Refusal.shown($0.message))" }
+        text = (["\(Refusal.shown(target)) cannot be reached."] + lines).joined(separator: "\n")
         proxyStatus = "destination_unavailable"
     }
+
+    /// What others chose, as one line of a bounded length.
+    private static func shown(_ text: String) -> String { text.terminalSafe(limit: 1000) }
 
     /// The status with the cause in its reason phrase: for a CONNECT that is refused, many programs show that line and drop the body.
     private static func status(_ status: HTTPResponseStatus, _ code: String) -> HTTPResponseStatus {
@@ -59,9 +63,9 @@ struct Refusal: Sendable {
 /// The value of a Basic authorization.
 enum BasicCredentials {
     /// The bytes of `user:password`, nil where it is no base64.
-    static func decode(_ text: some StringProtocol) -> [UInt8]? {
-        guard text.utf8.count <= 1024 else { return nil }
-        return Data(base64Encoded: String(text).trimmingCharacters(in: .whitespaces)).map { Array($0) }
+    static func decode(_ text: some BidirectionalCollection<UInt8>) -> [UInt8]? {
+        guard text.count <= 1024 else { return nil }
+        return Data(base64Encoded: Data(text.trimmingBlanks)).map { Array($0) }
     }
 
     /// Whether both are equal; the time depends on their lengths only.

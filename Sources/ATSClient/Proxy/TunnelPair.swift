@@ -20,6 +20,7 @@ final class TunnelPair {
     private var watching: Watching
     private var clientHasSpoken = false
     private let idleTimeout: TimeAmount
+    private let handshakeTimeout: TimeAmount
     private var lastActivity = NIODeadline.now()
     private var frontContext: ChannelHandlerContext?
     private var backContext: ChannelHandlerContext?
@@ -27,12 +28,21 @@ final class TunnelPair {
     private var backMissedRead = false
     private var isClosed = false
     private var idleTimer: Scheduled<Void>?
+    /// Runs from the client's first byte until the server's flight is judged.
+    private var handshakeTimer: Scheduled<Void>?
     private var closesAfterJudgement = false
 
-    init(front: any Channel, back: any Channel, watch: TunnelWatch?, idleTimeout: TimeAmount) {
+    init(
+        front: any Channel,
+        back: any Channel,
+        watch: TunnelWatch?,
+        idleTimeout: TimeAmount,
+        handshakeTimeout: TimeAmount
+    ) {
         self.front = front
         self.back = back
         self.idleTimeout = idleTimeout
+        self.handshakeTimeout = handshakeTimeout
         watching = watch.map { .flight($0, ServerFlight(), held: []) } ?? .none
         armIdle()
     }
@@ -63,6 +73,11 @@ final class TunnelPair {
                 ])
                 return close()
             }
+            if case .flight = watching {
+                handshakeTimer = front.eventLoop.assumeIsolated().scheduleTask(in: handshakeTimeout) { [weak self] in
+                    self?.close()
+                }
+            }
         }
         back.write(bytes, promise: nil)
     }
@@ -87,7 +102,7 @@ final class TunnelPair {
         let pair = NIOLoopBound(self, eventLoop: front.eventLoop)
         let loop = front.eventLoop
         Task {
-            let causes = await watch.violation(flight)
+            let causes = await withTaskExecutorPreference(JudgementThreads.shared) { await watch.violation(flight) }
             loop.execute {
                 if causes.isEmpty {
                     pair.value.release()
@@ -100,7 +115,8 @@ final class TunnelPair {
     }
 
     private func release() {
-        guard case .judging(let held) = watching else { return }
+        guard !isClosed, case .judging(let held) = watching else { return }
+        handshakeTimer?.cancel()
         watching = .none
         for bytes in held { front.write(bytes, promise: nil) }
         front.flush()
@@ -147,6 +163,7 @@ final class TunnelPair {
         guard !isClosed else { return }
         isClosed = true
         idleTimer?.cancel()
+        handshakeTimer?.cancel()
         frontContext = nil
         backContext = nil
         // What was taken from one side still reaches the other: an empty write is done when everything before it is.

@@ -9,15 +9,15 @@ public struct DiagnosticConfiguration: Sendable, Equatable {
     public let section: String
     /// The name of the test, in nscurl's words.
     public let name: String
-    /// The value of NSAppTransportSecurity.
-    public let ats: PropertyListValue
+    /// The dictionary that is tried.
+    public let dictionary: ATSDictionary
     /// Whether this is the app's own dictionary, which nscurl does not have.
     public let isAppDictionary: Bool
 
-    package init(section: String, name: String, ats: PropertyListValue, isAppDictionary: Bool = false) {
+    package init(section: String, name: String, dictionary: ATSDictionary, isAppDictionary: Bool = false) {
         self.section = section
         self.name = name
-        self.ats = ats
+        self.dictionary = dictionary
         self.isAppDictionary = isAppDictionary
     }
 
@@ -32,24 +32,30 @@ extension DiagnosticConfiguration {
     ///
     /// - Parameter host: without a port, as nscurl writes it into titles and dictionaries.
     public static func all(host: String, supportsTLS13: Bool) -> [DiagnosticConfiguration] {
-        let versions = (supportsTLS13 ? ["TLSv1.3"] : []) + ["TLSv1.2", "TLSv1.1", "TLSv1.0"]
-        let noSecrecy: [String: PropertyListValue] = [ATSKey.forwardSecrecy: .boolean(false)]
-        let insecure = noSecrecy.merging([ATSKey.insecureHTTPLoads: .boolean(true)]) { $1 }
-        func exception(_ keys: [String: PropertyListValue], version: String? = nil) -> PropertyListValue {
-            var keys = keys
-            if let version { keys[ATSKey.minimumTLSVersion] = .string(version) }
-            return .dictionary([ATSKey.exceptionDomains: .dictionary([host: .dictionary(keys)])])
+        let versions: [TLSVersionName] = (supportsTLS13 ? [.tls13] : []) + [.tls12, .tls11, .tls10]
+        let noSecrecy = ExceptionEntry(requiresForwardSecrecy: false)
+        let insecure = ExceptionEntry(allowsInsecureHTTPLoads: true, requiresForwardSecrecy: false)
+        func exception(_ entry: ExceptionEntry, version: TLSVersionName? = nil) -> ATSDictionary {
+            var entry = entry
+            entry.minimumTLSVersion = version
+            return ExceptionLadder.dictionary(host: host, entry)
         }
-        func row(_ section: String, _ name: String, _ ats: PropertyListValue) -> DiagnosticConfiguration {
-            DiagnosticConfiguration(section: section, name: name, ats: ats)
+        func row(_ section: String, _ name: String, _ dictionary: ATSDictionary) -> DiagnosticConfiguration {
+            DiagnosticConfiguration(section: section, name: name, dictionary: dictionary)
         }
 
         var rows = [
-            row("Default ATS Secure Connection", defaultName, .dictionary([:])),
-            row("Allowing Arbitrary Loads", allowAllName, .dictionary([ATSKey.arbitraryLoads: .boolean(true)])),
+            row("Default ATS Secure Connection", defaultName, ATSDictionary()),
+            row("Allowing Arbitrary Loads", allowAllName, .allowingEverything),
         ]
         for version in versions {
-            rows.append(row("Configuring TLS exceptions for \(host)", version, exception([:], version: version)))
+            rows.append(
+                row(
+                    "Configuring TLS exceptions for \(host)",
+                    version.rawValue,
+                    exception(ExceptionEntry(), version: version)
+                )
+            )
         }
         rows.append(
             row("Configuring PFS exceptions for \(host)", "Disabling Perfect Forward Secrecy", exception(noSecrecy))
@@ -65,7 +71,7 @@ extension DiagnosticConfiguration {
             rows.append(
                 row(
                     "Configuring TLS exceptions with PFS disabled for \(host)",
-                    "\(version) with PFS disabled",
+                    "\(version.rawValue) with PFS disabled",
                     exception(noSecrecy, version: version)
                 )
             )
@@ -74,7 +80,7 @@ extension DiagnosticConfiguration {
             rows.append(
                 row(
                     "Configuring TLS exceptions with PFS disabled and insecure HTTP allowed for \(host)",
-                    "\(version) with PFS disabled and insecure HTTP allowed",
+                    "\(version.rawValue) with PFS disabled and insecure HTTP allowed",
                     exception(insecure, version: version)
                 )
             )
@@ -83,11 +89,11 @@ extension DiagnosticConfiguration {
     }
 
     /// The app's own dictionary, judged after nscurl's.
-    public static func app(_ ats: PropertyListValue) -> DiagnosticConfiguration {
+    public static func app(_ dictionary: ATSDictionary) -> DiagnosticConfiguration {
         DiagnosticConfiguration(
             section: "Using the dictionary of the app",
             name: "App Dictionary",
-            ats: ats,
+            dictionary: dictionary,
             isAppDictionary: true
         )
     }

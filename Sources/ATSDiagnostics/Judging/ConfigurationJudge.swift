@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSClient
 package import AppTransportSecurity
 package import Findings
 package import Foundation
@@ -16,20 +17,18 @@ package struct ConfigurationJudge: Sendable {
     package var trace: LoadTrace?
     package let instant: Date
     package let logs: CTLogList?
-    let decisions: DecisionMemory
     private let trust = TrustMemory()
 
     package init(
         target: LoadURL,
-        decisions: DecisionMemory,
+        profile: OSProfile,
         evidence: [Endpoint: HostEvidence],
         trace: LoadTrace? = nil,
         instant: Date,
         logs: CTLogList? = nil
     ) {
         self.target = target
-        self.decisions = decisions
-        profile = decisions.profile
+        self.profile = profile
         self.evidence = evidence
         self.trace = trace
         self.instant = instant
@@ -48,7 +47,7 @@ package struct ConfigurationJudge: Sendable {
 
     /// The verdict for one configuration: the handshake with the target, then every place that the load came to.
     package func judge(_ configuration: DiagnosticConfiguration) -> ConfigurationResult {
-        let judgement = judge(dictionary: configuration.ats)
+        let judgement = judge(dictionary: configuration.dictionary)
         return ConfigurationResult(
             configuration: configuration,
             result: judgement.result,
@@ -58,7 +57,7 @@ package struct ConfigurationJudge: Sendable {
         )
     }
 
-    package func judge(dictionary: PropertyListValue) -> Judgement {
+    package func judge(dictionary: ATSDictionary) -> Judgement {
         let first = judge(place: target, dictionary: dictionary, isRedirect: false)
         guard first.result == .pass, let trace else { return first }
         var notes = first.notes + trace.notes
@@ -76,13 +75,14 @@ package struct ConfigurationJudge: Sendable {
             return Judgement(result: .undetermined, error: error, because: causes, notes: notes)
         case .handshakeRefused(let error, let causes):
             let last = trace.places.last ?? target
-            guard let suite = suite(at: last, dictionary: dictionary), !ConfigurationJudge.notLoadable.contains(suite),
+            guard let suite = suite(at: last, dictionary: dictionary), ATSClient.canLoad(suite),
                 causes.first?.code.rawValue.hasPrefix("ats.tls.") == true
             else {
                 notes.append(
                     Cause(
                         "ats.note.load-not-made",
-                        "The load itself was not made, and the verdict is that of the handshake: \(causes.first?.message ?? "")"
+                        "The load itself was not made, and the verdict is that of the handshake: \(causes.first?.message ?? "")",
+                        kind: .note
                     )
                 )
                 return Judgement(result: .pass, error: nil, because: [], notes: notes)
@@ -91,22 +91,16 @@ package struct ConfigurationJudge: Sendable {
         }
     }
 
-    /// Suites that swift-nio-ssl lacks: a server that has only these cannot be loaded from, and its hello decides.
-    private static let notLoadable: Set<CipherSuite> = [
-        .ecdheECDSAWithAES256CBCSHA384, .ecdheECDSAWithAES128CBCSHA256, .ecdheRSAWithAES256CBCSHA384,
-        .ecdheRSAWithAES128CBCSHA256, .rsaWithAES256CBCSHA256, .rsaWithAES128CBCSHA256,
-    ]
-
     /// What the hello of a policy negotiated at one place.
-    private func suite(at place: LoadURL, dictionary: PropertyListValue) -> CipherSuite? {
-        let offer = decisions.decision(dictionary, place).offer
+    private func suite(at place: LoadURL, dictionary: ATSDictionary) -> CipherSuite? {
+        let offer = PlaceDecision(dictionary, profile, place).offer
         guard case .negotiated(let observation)? = evidence[Endpoint(place)]?.outcomes[offer] else { return nil }
         return observation.suite
     }
 
     /// One place of the load under one dictionary.
-    package func judge(place: LoadURL, dictionary: PropertyListValue, isRedirect: Bool) -> Judgement {
-        let decision = decisions.decision(dictionary, place)
+    package func judge(place: LoadURL, dictionary: ATSDictionary, isRedirect: Bool) -> Judgement {
+        let decision = PlaceDecision(dictionary, profile, place)
         if decision.isBlocked {
             var because = decision.because
             if isRedirect {

@@ -14,7 +14,7 @@ public struct CheckSession: Sendable {
         /// The system whose client is meant.
         public var profile: OSProfile = .standard
         /// The app's NSAppTransportSecurity dictionary, as one more configuration.
-        public var appDictionary: PropertyListValue?
+        public var appDictionary: ATSDictionary?
         /// All ten hellos instead of the adaptive plan.
         public var isExhaustive = false
         /// Whether a real GET follows the handshakes.
@@ -87,7 +87,7 @@ public struct CheckSession: Sendable {
 
     /// Checks one target.
     public func check(_ target: CheckTarget) async -> TargetReport {
-        await TargetDeadline.$end.withValue(.now + configuration.targetTimeout) { await diagnosis.diagnose(target) }
+        await TargetDeadline.within(configuration.targetTimeout) { await diagnosis.diagnose(target) }
     }
 
     /// Checks all targets, at most `concurrency` at a time; `each` is called one at a time, in the order of finishing, with the place of
@@ -127,7 +127,7 @@ public struct CheckSession: Sendable {
                 guard let (index, target) = waiting.popLast() else { return }
                 let executor = LoopExecutor.all.isEmpty ? nil : LoopExecutor.all[index % LoopExecutor.all.count]
                 group.addTask(executorPreference: executor) {
-                    await TargetDeadline.$end.withValue(.now + limit) { (index, await diagnosis.evidence(of: target)) }
+                    await TargetDeadline.within(limit) { (index, await diagnosis.evidence(of: target)) }
                 }
             }
             for _ in 0..<max(1, concurrency) { start() }
@@ -141,9 +141,6 @@ public struct CheckSession: Sendable {
         }
         return DictionarySearch(known).minimal(app: configuration.appDictionary)
     }
-
-    /// Ends what the run has started.
-    public func close() async {}
 }
 
 extension CheckTarget {
@@ -152,16 +149,5 @@ extension CheckTarget {
         var target = self
         target.address = address
         return target
-    }
-}
-
-/// When the time for the target is over that the current task checks: hellos, load and redirects share it.
-enum TargetDeadline {
-    @TaskLocal static var end: ContinuousClock.Instant?
-
-    /// What is left, at most `limit`; never below zero.
-    static func remaining(atMost limit: Duration) -> Duration {
-        guard let end else { return limit }
-        return max(.zero, min(limit, end - .now))
     }
 }

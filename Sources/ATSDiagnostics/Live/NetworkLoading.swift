@@ -31,8 +31,8 @@ struct NetworkLoading: TargetLoading {
         material = ConnectionMaterial(chains: chains, resolver: resolver)
     }
 
-    func load(_ url: LoadURL, dictionary: PropertyListValue, profile: OSProfile, address: String?) async -> LoadTrace {
-        let policy = ATSPolicy(dictionary: ATSDictionary(dictionary), profile: profile)
+    func load(_ url: LoadURL, dictionary: ATSDictionary, profile: OSProfile, address: String?) async -> LoadTrace {
+        let policy = ATSPolicy(dictionary: dictionary, profile: profile)
         var settings = settings
         settings.pinnedAddress = address.map {
             AddressOverride(host: url.host, port: url.effectivePort, address: $0)
@@ -120,10 +120,10 @@ extension LoadTrace {
     fileprivate static func places(_ first: LoadURL, _ texts: [String]) -> [LoadURL] {
         var places = [first]
         for text in texts.prefix(64) {
-            if places.count == 1, text == first.text { continue }
+            if places.count == 1, text.hasSameBytes(as: first.text) { continue }
             guard let place = try? LoadURL(text) else { continue }
             if places.count == 1, place.host == first.host, place.effectivePort == first.effectivePort,
-                place.pathAndQuery == first.pathAndQuery, place.isSecure
+                place.pathAndQuery.hasSameBytes(as: first.pathAndQuery), place.scheme == first.scheme
             {
                 continue
             }

@@ -54,7 +54,7 @@ struct NetworkProbing: ServerProbing {
         case .addresses(let found): addresses = found
         }
         if !allowsPrivate {
-            addresses.removeAll { AddressScope($0) == .local }
+            addresses.removeAll { AddressKind($0).isPrivate }
             if addresses.isEmpty { return fail(.unreachable("a public server may not lead to a private address")) }
         }
         let server = ServerAddress(addresses)
@@ -75,7 +75,7 @@ struct NetworkProbing: ServerProbing {
         if let last = offers.last, evidence.outcomes.values.allSatisfy(\.isRefusal), !evidence.outcomes.isEmpty {
             evidence.explanation = await explanation(endpoint, server.candidates, maximum: last.maximum)
         }
-        let isPrivate = server.settled.map { AddressScope($0) == .local } ?? false
+        let isPrivate = server.settled.map { AddressKind($0).isPrivate } ?? false
         for case .negotiated(let observation) in evidence.outcomes.values {
             defer { evidence.readStaple(of: observation, at: instant) }
             guard evidence.chains[PresentedChain(observation.certificates)] == nil else { continue }
@@ -140,7 +140,7 @@ struct NetworkProbing: ServerProbing {
         .map { SignatureScheme(rawValue: $0) }
 
     func isPrivate(_ address: String) -> Bool {
-        (try? SocketAddress(ipAddress: address, port: 0)).map { AddressScope($0) == .local } ?? false
+        (try? SocketAddress(ipAddress: address, port: 0)).map { AddressKind($0).isPrivate } ?? false
     }
 
     /// Every address of an endpoint, as text.

@@ -36,8 +36,8 @@ public struct MinimalDictionary: Sendable {
         public let isUndetermined: Bool
     }
 
-    /// The value of NSAppTransportSecurity.
-    public let dictionary: PropertyListValue
+    /// The smallest dictionary.
+    public let dictionary: ATSDictionary
     /// Each key of the dictionary, with its proof.
     public let needed: [Need]
     /// Keys of the app's own dictionary that can go.
@@ -58,9 +58,9 @@ package struct DictionarySearch: Sendable {
     package init(_ judges: [(target: CheckTarget, judge: ConfigurationJudge)]) { self.judges = judges }
 
     /// - Parameter app: the app's own dictionary, whose keys are looked through for dead ones.
-    package func minimal(app: PropertyListValue? = nil) -> MinimalDictionary {
-        var entries: [String: [String: PropertyListValue]] = [:]
-        var global: PropertyListValue?
+    package func minimal(app: ATSDictionary? = nil) -> MinimalDictionary {
+        var entries: [String: ExceptionEntry] = [:]
+        var global: ATSDictionary?
         var impossible: [MinimalDictionary.Impossible] = []
         var possible: [(target: CheckTarget, judge: ConfigurationJudge)] = []
         for (target, judge) in judges {
@@ -68,11 +68,8 @@ package struct DictionarySearch: Sendable {
             case .none: possible.append((target, judge))
             case .dictionary(let value):
                 possible.append((target, judge))
-                let domains = value.members?[ATSKey.exceptionDomains]?.members
-                if domains == nil { global = value }
-                for (host, entry) in domains ?? [:] {
-                    entries[host] = DictionarySearch.union(entries[host] ?? [:], entry.members ?? [:])
-                }
+                if value.exceptions.isEmpty { global = value }
+                for (host, entry) in value.exceptions { entries[host] = entries[host]?.union(entry) ?? entry }
             case .noneHelps:
                 let judgement = judge.judge(dictionary: DictionarySearch.widest(for: target))
                 let first = judgement.because.first
@@ -86,7 +83,7 @@ package struct DictionarySearch: Sendable {
                 )
             }
         }
-        var dictionary = global ?? ExceptionCandidates.dictionary(entries)
+        var dictionary = global ?? ExceptionLadder.dictionary(entries)
         if global == nil { dictionary = DictionarySearch.prune(dictionary, possible) }
         return MinimalDictionary(
             dictionary: dictionary,
@@ -96,26 +93,15 @@ package struct DictionarySearch: Sendable {
         )
     }
 
-    /// The keys that two targets on one host need together: the lower minimum, and whatever either needs.
-    private static func union(
-        _ left: [String: PropertyListValue],
-        _ right: [String: PropertyListValue]
-    ) -> [String: PropertyListValue] {
-        left.merging(right) { one, other in
-            if case .string(let a) = one, case .string(let b) = other { return .string(min(a, b)) }
-            return one
+    private static func widest(for target: CheckTarget) -> ATSDictionary {
+        guard target.url.literalAddress == nil, let last = ExceptionLadder.entries.last else {
+            return .allowingEverything
         }
-    }
-
-    private static func widest(for target: CheckTarget) -> PropertyListValue {
-        target.url.literalAddress == nil
-            ? ExceptionCandidates.entries.last.map { ExceptionCandidates.dictionary([target.url.host: $0]) }
-                ?? .dictionary([:])
-            : .dictionary([ATSKey.arbitraryLoads: .boolean(true)])
+        return ExceptionLadder.dictionary(host: target.url.host, last)
     }
 
     private static func allPass(
-        _ dictionary: PropertyListValue,
+        _ dictionary: ATSDictionary,
         _ judges: [(target: CheckTarget, judge: ConfigurationJudge)]
     ) -> Bool {
         judges.allSatisfy { $0.judge.judge(dictionary: dictionary).result == .pass }
@@ -123,28 +109,28 @@ package struct DictionarySearch: Sendable {
 
     /// Leaves out every key without which all targets still load: two targets on one host may make a key of one superfluous.
     private static func prune(
-        _ dictionary: PropertyListValue,
+        _ dictionary: ATSDictionary,
         _ judges: [(target: CheckTarget, judge: ConfigurationJudge)]
-    ) -> PropertyListValue {
+    ) -> ATSDictionary {
         var dictionary = dictionary
-        for path in KeyPaths.all(in: dictionary) {
-            let smaller = KeyPaths.removing(path, from: dictionary)
+        for setting in dictionary.settings {
+            let smaller = dictionary.removing(setting)
             if allPass(smaller, judges) { dictionary = smaller }
         }
         return dictionary
     }
 
     private static func needs(
-        of dictionary: PropertyListValue,
+        of dictionary: ATSDictionary,
         _ judges: [(target: CheckTarget, judge: ConfigurationJudge)]
     ) -> [MinimalDictionary.Need] {
-        KeyPaths.all(in: dictionary).compactMap { path in
-            let without = KeyPaths.removing(path, from: dictionary)
+        dictionary.settings.compactMap { setting in
+            let without = dictionary.removing(setting)
             for (target, judge) in judges {
                 let judgement = judge.judge(dictionary: without)
                 guard judgement.result != .pass, let cause = judgement.because.first else { continue }
                 return MinimalDictionary.Need(
-                    keyPath: KeyPaths.text(path),
+                    keyPath: setting.keyPath,
                     target: target.url.text,
                     without: cause.code
                 )
@@ -155,25 +141,22 @@ package struct DictionarySearch: Sendable {
 
     /// Keys of the app's dictionary that can go, one after another, with every target that loads under it still loading.
     private static func dead(
-        in app: PropertyListValue,
+        in app: ATSDictionary,
         _ judges: [(target: CheckTarget, judge: ConfigurationJudge)]
     ) -> [MinimalDictionary.DeadKey] {
         let loading = judges.filter { $0.judge.judge(dictionary: app).result == .pass }
         var dictionary = app
         var dead: [MinimalDictionary.DeadKey] = []
-        for path in KeyPaths.all(in: app) where KeyPaths.weakens(path, in: app) {
-            let smaller = KeyPaths.removing(path, from: dictionary)
+        for setting in app.settings where app.weakens(setting) {
+            let smaller = dictionary.removing(setting)
             guard allPass(smaller, loading) else { continue }
             dictionary = smaller
-            let host = path.count > 1 ? path[1] : nil
-            let touched = host.map { name in
-                judges.contains { $0.target.url.host == name || $0.target.url.host.hasSuffix("." + name) }
-            }
+            let touched = setting.host.map { name in judges.contains { $0.target.url.host.isSameOrBelow(name) } }
             let why =
                 touched == false
                 ? "None of the targets is on this host, and all of them load without the key."
                 : "Every target that loads with this key loads without it: its server complies today."
-            dead.append(MinimalDictionary.DeadKey(keyPath: KeyPaths.text(path), why: why))
+            dead.append(MinimalDictionary.DeadKey(keyPath: setting.keyPath, why: why))
         }
         return dead
     }

@@ -5,7 +5,7 @@ import AppTransportSecurity
 import Findings
 import TLSFacts
 
-/// The form for people: one line a target, then the cause and the mend.
+/// The form for people: one line a target, then the cause and the fix.
 public struct CheckText: Sendable {
     /// Whether ANSI colours are written.
     public let colored: Bool
@@ -40,7 +40,8 @@ public struct CheckText: Sendable {
         for cause in decisive.because {
             lines.append(detail("cause", "\(cause.code): \(cause.message)"))
         }
-        if decisive.result != .pass { lines += mends(report, decisive) }
+        if decisive.result != .pass { lines += fixes(report, decisive) }
+        if let secure = report.secure { lines.append(detail("https", CheckText.words(secure))) }
         for note in report.notes where verbose { lines.append(detail("note", note.message)) }
         if verbose {
             for result in report.results {
@@ -51,30 +52,45 @@ public struct CheckText: Sendable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    private func mends(_ report: TargetReport, _ decisive: ConfigurationResult) -> [String] {
+    /// How a cleartext target would fare over TLS.
+    private static func words(_ secure: ConfigurationResult) -> String {
+        let cause = secure.because.first.map { " (\($0.code): \($0.message))" } ?? ""
+        switch secure.result {
+        case .pass: return "the same host loads over https"
+        case .fail: return "over https the load fails as well\(cause)"
+        case .undetermined: return "whether the host loads over https could not be determined\(cause)"
+        }
+    }
+
+    private func fixes(_ report: TargetReport, _ decisive: ConfigurationResult) -> [String] {
         var lines: [String] = []
-        if let code = decisive.because.first?.code, let mend = Mend.server(code) { lines.append(detail("mend", mend)) }
+        if let code = decisive.because.first?.code, let fix = Remediation(for: code) {
+            lines.append(detail("fix", fix.server))
+        }
         switch report.smallestException {
         case .none: break
-        case .dictionary(let exception): lines.append(detail("or", Mend.keys(of: exception)))
+        case .dictionary(let exception): lines.append(detail("or", CheckText.keys(of: exception)))
         case .noneHelps where decisive.result == .fail: lines.append(detail("or", "no exception helps"))
         case .noneHelps: break
         }
         return lines
     }
 
-    /// `host:port`, the port left out where it is 443.
-    public static func shortName(_ report: TargetReport) -> String { shortName(host: report.host, port: report.port) }
+    /// `host`, or `host:port` if the port is not 443; a cleartext target keeps its scheme.
+    public static func shortName(_ report: TargetReport) -> String {
+        shortName(host: report.host, port: report.port, isSecure: report.secure == nil)
+    }
 
-    /// `host`, or `host:port` where the port is not 443.
-    public static func shortName(host: String, port: Int) -> String {
+    /// `host`, or `host:port` if the port is not the scheme's own.
+    public static func shortName(host: String, port: Int, isSecure: Bool = true) -> String {
         let host = host.contains(":") ? "[\(host)]" : host
-        return port == 443 ? host : "\(host):\(port)"
+        let scheme = isSecure ? "" : "http://"
+        return port == (isSecure ? 443 : 80) ? scheme + host : "\(scheme)\(host):\(port)"
     }
 
     private func detail(_ label: String, _ text: String) -> String {
         let dim = colored ? "\u{1B}[2m\(pad(label, 5))\u{1B}[0m" : pad(label, 5)
-        return "\(String(repeating: " ", count: CheckText.verdictWidth + 2))\(dim)  \(CheckText.printable(text))"
+        return "\(String(repeating: " ", count: CheckText.verdictWidth + 2))\(dim)  \(text.terminalSafe)"
     }
 
     private func paint(_ result: ConfigurationResult.Result) -> String {
@@ -93,15 +109,21 @@ public struct CheckText: Sendable {
         text + String(repeating: " ", count: max(0, width - text.count))
     }
 
-    /// Text from servers may hold terminal control codes: they are shown, not obeyed.
-    static func printable(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.map { scalar in
-                    scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar
+    /// The keys of a dictionary in one line: `NSExceptionDomains.host.NSExceptionMinimumTLSVersion = TLSv1.0`.
+    private static func keys(of dictionary: ATSDictionary) -> String {
+        func lines(_ value: PropertyListValue, _ path: [String]) -> [String] {
+            if let members = value.members {
+                return members.keys.sorted().flatMap { key in members[key].map { lines($0, path + [key]) } ?? [] }
+            }
+            let text =
+                switch value {
+                case .boolean(let flag): flag ? "YES" : "NO"
+                case .string(let text): text
+                default: value.oldStyleDescription
                 }
-            )
-        )
+            return ["\(path.joined(separator: ".")) = \(text)"]
+        }
+        return lines(dictionary.propertyListValue, []).joined(separator: ", ")
     }
 
     private static let verdictWidth = 12

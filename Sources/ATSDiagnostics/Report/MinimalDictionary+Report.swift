@@ -9,7 +9,8 @@ extension MinimalDictionary {
     /// The document `sealward.ats-minimize/1`.
     public func json(os: String) -> JSONValue {
         .object([
-            .init("schema", "sealward.ats-minimize/1"), .init("os", .string(os)), .init("dictionary", dictionary.json),
+            .init("schema", "sealward.ats-minimize/1"), .init("os", .string(os)),
+            .init("dictionary", dictionary.propertyListValue.json),
             .init(
                 "needed",
                 .array(
@@ -46,18 +47,18 @@ extension MinimalDictionary {
             \t<key>NSAppTransportSecurity</key>
 
             """
-        for line in dictionary.xmlLines(indentation: "\t", depth: 1) { text += line + "\n" }
+        for line in dictionary.propertyListValue.xmlLines(indentation: "\t", depth: 1) { text += line + "\n" }
         return text + "</dict>\n</plist>\n"
     }
 
     /// For people: the dictionary, why each key is needed, what is dead, what is impossible.
     public func text(os: String) -> String {
         var lines: [String] = []
-        if dictionary.members?.isEmpty == true {
+        if dictionary.isEmpty {
             lines.append("No exception is needed on \(os): the empty dictionary {} lets every target load that can.")
         } else {
             lines.append("The smallest dictionary on \(os):")
-            lines.append(dictionary.oldStyleDescription)
+            lines.append(dictionary.propertyListValue.oldStyleDescription)
         }
         for need in needed {
             lines.append("needed      \(need.keyPath)")
@@ -69,7 +70,7 @@ extension MinimalDictionary {
         }
         for target in impossible {
             lines.append("\(target.isUndetermined ? "unknown   " : "impossible")  \(target.target)")
-            lines.append("            \(target.because): \(CheckText.printable(target.message))")
+            lines.append("            \(target.because): \(target.message.terminalSafe)")
         }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -36,7 +36,9 @@ public enum NSCurlText {
 
     private static func test(_ result: ConfigurationResult, url: String, verbose: Bool) -> String {
         var text = "---\n\(result.configuration.name)\n"
-        if verbose { text += "ATS Dictionary:\n\(result.configuration.ats.oldStyleDescription)\n" }
+        if verbose {
+            text += "ATS Dictionary:\n\(result.configuration.dictionary.propertyListValue.oldStyleDescription)\n"
+        }
         text += "Result : \(result.result == .pass ? "PASS" : "FAIL")\n"
         if verbose, let error = result.error { text += "Error : \(describe(error, url: url))\n" }
         return text + "---\n\n"

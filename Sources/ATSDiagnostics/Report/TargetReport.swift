@@ -6,7 +6,7 @@ public import TLSFacts
 
 /// Everything that a check found out about one target.
 public struct TargetReport: Sendable {
-    /// The URL with its port, always `https`.
+    /// The URL with its port.
     public let target: String
     /// Without a port and without brackets.
     public let host: String
@@ -16,6 +16,8 @@ public struct TargetReport: Sendable {
     public let address: String?
     /// nscurl's configurations in its order, and the app's dictionary at the end where one was given.
     public let results: [ConfigurationResult]
+    /// For an `http` target how the same host would load over https by default; nil for any other.
+    public let secure: ConfigurationResult?
     /// The least exposing dictionary that lets the target load.
     public let smallestException: SmallestException
     /// What was negotiated and presented: of the default configuration where it got that far, else of the widest hello.
@@ -37,6 +39,7 @@ public struct TargetReport: Sendable {
         port: Int,
         address: String?,
         results: [ConfigurationResult],
+        secure: ConfigurationResult? = nil,
         smallestException: SmallestException,
         facts: ConnectionFacts?,
         factsAreOfWiderHello: Bool = false,
@@ -50,6 +53,7 @@ public struct TargetReport: Sendable {
         self.port = port
         self.address = address
         self.results = results
+        self.secure = secure
         self.smallestException = smallestException
         self.facts = facts
         self.factsAreOfWiderHello = factsAreOfWiderHello

@@ -14,7 +14,8 @@ extension RuleCatalog {
             and its author looks for the fault in the server.
             """,
         citation: .security("protocol/SecProtocolConfiguration.m"),
-        mend: "renames the key where the right one loosens nothing; otherwise removes it, which changes nothing",
+        fixDescription:
+            "renames the key where the right one loosens nothing; otherwise removes it, which changes nothing",
         fires: Example("<key>NSAllowArbitraryLoads</key>\n<false/>"),
         passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: Example(nil, root: "<key>NSAllowArbitrary</key>\n<true/>"),
@@ -39,7 +40,8 @@ extension RuleCatalog {
     )
 
     private static func report(_ member: PlistMember, _ path: [String], among known: [String], _ hits: inout Hits) {
-        guard member.key.count > 4, let meant = Spelling.correction(of: member.key, among: known), meant != member.key
+        guard member.key.utf8.count > 4, let meant = Spelling.correction(of: member.key, among: known),
+            meant != member.key
         else { return }
         let how =
             Spelling.renamed[member.key] != nil && member.key.hasPrefix("NSAllowsArbitraryLoadsIn")
@@ -49,7 +51,7 @@ extension RuleCatalog {
             path + [member.key],
             "'\(member.key)' is no key of App Transport Security\(how) and is never read. Did you mean '\(meant)'?",
             fix: "Rename it to \(meant), if that is what the app needs.",
-            mends: [.rename(member, to: meant), .remove(member)]
+            edits: [.rename(member, to: meant), .remove(member)]
         )
     }
 }

@@ -14,7 +14,7 @@ extension RuleCatalog {
             2 is false. A TLS version must be a string.
             """,
         citation: .security("protocol/SecProtocolConfigurationTest.m (invalid dictionaries)"),
-        mend: "writes the boolean where it loosens nothing; otherwise removes the key, which changes nothing",
+        fixDescription: "writes the boolean where it loosens nothing; otherwise removes the key, which changes nothing",
         fires: Example("<key>NSAllowsArbitraryLoads</key>\n<string>NO</string>"),
         passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
@@ -54,7 +54,7 @@ extension RuleCatalog {
                 path,
                 "\(member.key) is the integer \(number), which counts as false: of all numbers only 1 is true.",
                 fix: "Write <true/> or <false/>.",
-                mends: [.value(member, "<false/>")]
+                edits: [.value(member, "<false/>")]
             )
         case .string(let text):
             let meant: Bool? =
@@ -67,9 +67,9 @@ extension RuleCatalog {
             hits.report(
                 member,
                 path,
-                "\(member.key) is the string \"\(text.prefix(40))\", so it counts as absent: the switch must be a boolean.",
+                "\(member.key) is the string \"\(text.prefix(bytes: 40))\", so it counts as absent: the switch must be a boolean.",
                 fix: meant.map { "Write <\($0)/>." } ?? "Write <true/> or <false/>.",
-                mends: (meant.map { [.value(member, "<\($0)/>")] } ?? []) + [.remove(member)]
+                edits: (meant.map { [.value(member, "<\($0)/>")] } ?? []) + [.remove(member)]
             )
         default:
             hits.report(
@@ -77,7 +77,7 @@ extension RuleCatalog {
                 path,
                 "\(member.key) is of type \(member.node.typeName), so it counts as absent: the switch must be a boolean.",
                 fix: "Write <true/> or <false/>.",
-                mends: [.remove(member)]
+                edits: [.remove(member)]
             )
         }
     }
@@ -91,7 +91,7 @@ extension RuleCatalog {
             path,
             "\(member.key) is of type \(member.node.typeName), so it counts as absent: the value must be a string.",
             fix: "Write it as a string, for example <string>\(meant ?? "TLSv1.2")</string>, or remove it.",
-            mends: [.remove(member)]
+            edits: [.remove(member)]
         )
     }
 }

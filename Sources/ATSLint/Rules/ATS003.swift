@@ -14,7 +14,7 @@ extension RuleCatalog {
             an old server stays blocked, and a wish for TLS 1.3 is lost.
             """,
         citation: .security("protocol/SecProtocolConfiguration.m (minimum TLS version)"),
-        mend: "removes the key, which leaves the minimum where it is: at TLS 1.2",
+        fixDescription: "removes the key, which leaves the minimum where it is: at TLS 1.2",
         fires: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>1.0</string><key>NSExceptionRequiresForwardSecrecy</key><false/>"
         ),
@@ -39,9 +39,9 @@ extension RuleCatalog {
                     hits.report(
                         member,
                         entry.path(member.key),
-                        "\"\(text.prefix(40))\" is no TLS version that Apple's parser knows, so the minimum stays TLS 1.2.\(question)",
+                        "\"\(text.prefix(bytes: 40))\" is no TLS version that Apple's parser knows, so the minimum stays TLS 1.2.\(question)",
                         fix: fix,
-                        mends: meant == "TLSv1.3"
+                        edits: meant == "TLSv1.3"
                             ? [.value(member, "<string>TLSv1.3</string>"), .remove(member)] : [.remove(member)]
                     )
                 }

@@ -11,7 +11,7 @@ extension RuleCatalog {
         "A domain key has a port.",
         reason: "Hosts are compared without their port, so a key with a port matches no request.",
         citation: .apple("NSExceptionDomains", read: "2026-11-21"),
-        mend: "removes the port where the entry then loosens nothing",
+        fixDescription: "removes the port where the entry then loosens nothing",
         fires: .domain(
             "<key>NSIncludesSubdomains</key><false/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
             host: "api.example.com:8443"
@@ -28,11 +28,11 @@ extension RuleCatalog {
                         entry.path,
                         "The key '\(entry.key)' names port \(port). Hosts are compared without the port, so it matches nothing and is never read.",
                         fix: "Write '\(entry.host.bareHost)'; it covers every port.",
-                        mends: [.rename(entry.member, to: entry.host.bareHost)]
+                        edits: [.rename(entry.member, to: entry.host.bareHost)]
                     )
                 } else if entry.key.utf8.first == 0x38 || entry.key.utf8.first == 0x34,
                     let first = entry.host.labels.first,
-                    entry.host.labels.count > 2,
+                    entry.host.labelCount > 2,
                     ["80", "443", "8080", "8443"].contains(first)
                 {
                     hits.report(

@@ -14,7 +14,7 @@ extension RuleCatalog {
             and is never read; the system only writes a line into its log.
             """,
         citation: .security("protocol/SecProtocolConfiguration.m (CIDR keys)"),
-        mend: "leaves only the host where the entry then loosens nothing",
+        fixDescription: "leaves only the host where the entry then loosens nothing",
         fires: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
             host: "https://api.example.com/v1"
@@ -30,9 +30,9 @@ extension RuleCatalog {
                 hits.report(
                     entry.member,
                     entry.path,
-                    "The key '\(entry.key.prefix(120))' is a URL or has a path. Keys are host names, so it matches nothing and is never read.",
+                    "The key '\(entry.key.prefix(bytes: 120))' is a URL or has a path. Keys are host names, so it matches nothing and is never read.",
                     fix: host.isEmpty ? "Write the host alone." : "Write '\(host)'.",
-                    mends: host.isEmpty ? [] : [.rename(entry.member, to: host)]
+                    edits: host.isEmpty ? [] : [.rename(entry.member, to: host)]
                 )
             }
         }

@@ -12,7 +12,7 @@ extension RuleCatalog {
         reason:
             "Exceptions are compared letter by letter with the lower-case host of the request, so such a key matches nothing.",
         citation: .apple("NSExceptionDomains", read: "2026-11-21"),
-        mend: "writes the key in lower case where the entry then loosens nothing",
+        fixDescription: "writes the key in lower case where the entry then loosens nothing",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "API.example.com"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: .pins(
@@ -28,7 +28,7 @@ extension RuleCatalog {
                     entry.path,
                     "The key '\(entry.key)' has upper-case letters. Hosts are compared in lower case, so it matches nothing and is never read.",
                     fix: "Write '\(entry.key.lowercased())'.",
-                    mends: [.rename(entry.member, to: entry.key.lowercased())]
+                    edits: [.rename(entry.member, to: entry.key.lowercased())]
                 )
             }
         }

@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Findings
+import TLSFacts
 
 extension RuleCatalog {
     static let ats009 = Rule(
@@ -15,7 +16,7 @@ extension RuleCatalog {
             """,
         citation: .apple("NSExceptionDomains", read: "2026-11-21"),
         firstOS: "iOS 17, macOS 14",
-        mend: "clears the bits behind the prefix",
+        fixDescription: "clears the bits behind the prefix",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.7/24"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.0/24"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
@@ -49,7 +50,7 @@ extension RuleCatalog {
                             "The key '\(entry.key)' has bits behind its prefix of \(range.prefixLength); they are ignored.",
                             fix: clean.map { "Write '\($0)'." } ?? "Clear the bits behind the prefix.",
                             severity: .note,
-                            mends: clean.map { [.rename(entry.member, to: $0)] } ?? []
+                            edits: clean.map { [.rename(entry.member, to: $0)] } ?? []
                         )
                     }
                 case .name, .url: continue

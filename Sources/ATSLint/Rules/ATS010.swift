@@ -14,7 +14,7 @@ extension RuleCatalog {
             Anywhere else a key is ignored without a word.
             """,
         citation: .apple("NSAppTransportSecurity", read: "2026-11-21"),
-        mend: "removes the key, which changes nothing: it is not read where it stands",
+        fixDescription: "removes the key, which changes nothing: it is not read where it stands",
         fires: Example("<key>NSExceptionRequiresForwardSecrecy</key>\n<false/>"),
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
@@ -50,7 +50,7 @@ extension RuleCatalog {
             path + [member.key],
             "\(member.key) stands \(place), where it is never read. It belongs \(home).",
             fix: "Move it: \(member.key) is read only \(home).",
-            mends: [.remove(member)]
+            edits: [.remove(member)]
         )
     }
 }

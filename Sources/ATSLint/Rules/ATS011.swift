@@ -16,7 +16,7 @@ extension RuleCatalog {
             """,
         citation: .apple("NSAppTransportSecurity", read: "2026-11-21"),
         firstOS: "iOS 10, macOS 10.12",
-        mend: "removes the dead key",
+        fixDescription: "removes the dead key",
         fires: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: Example(
@@ -44,7 +44,7 @@ extension RuleCatalog {
                 "NSAllowsArbitraryLoads = true is ignored on iOS 10, macOS 10.12 and later, because \(others) is present (its value does not matter). Hosts without an exception need full ATS.",
                 fix:
                     "Remove NSAllowsArbitraryLoads, or remove \(sibling.key) if loads from everywhere are really meant.",
-                mends: [.remove(member)],
+                edits: [.remove(member)],
                 trigger: member.key
             )
         }

@@ -14,7 +14,7 @@ extension RuleCatalog {
             Apple's published evaluator does not read them; whether its closed networking layer still does is not known.
             """,
         citation: .security("protocol/SecProtocolInternal.h"),
-        mend: "removes a legacy key that asks for nothing but the default",
+        fixDescription: "removes a legacy key that asks for nothing but the default",
         fires: .domain(
             "<key>NSTemporaryExceptionRequiresForwardSecrecy</key><true/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"
         ),
@@ -31,7 +31,7 @@ extension RuleCatalog {
                         entry.path(member.key),
                         "\(member.key) is a legacy key of 2015. Apple's published evaluator never reads it; \(modern) is the key of today.",
                         fix: "Rename it to \(modern) if the exception is still needed, else remove it.",
-                        mends: loosens ? [] : [.remove(member)],
+                        edits: loosens ? [] : [.remove(member)],
                         trigger: loosens && suffix != "RequiresForwardSecrecy" ? member.key : nil
                     )
                 }

@@ -12,7 +12,7 @@ extension RuleCatalog {
         reason:
             "No system ever read a key that ends in AllowsInsecureHTTPSLoads. It is copied from project to project, and shipped by build tools.",
         citation: .security("protocol/SecProtocolInternal.h"),
-        mend: "removes the key, which changes nothing",
+        fixDescription: "removes the key, which changes nothing",
         fires: .domain(
             "<key>NSTemporaryExceptionAllowsInsecureHTTPSLoads</key><false/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"
         ),
@@ -26,7 +26,7 @@ extension RuleCatalog {
                         entry.path(member.key),
                         "\(member.key) never existed: no system reads it. The key for plain HTTP is NSExceptionAllowsInsecureHTTPLoads.",
                         fix: "Remove it.",
-                        mends: [.remove(member)]
+                        edits: [.remove(member)]
                     )
                 }
             }

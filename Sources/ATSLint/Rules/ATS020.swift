@@ -12,7 +12,7 @@ extension RuleCatalog {
         reason:
             "Certificate Transparency is required of every publicly trusted certificate today, whatever the key says. Apple's documentation says not to use it.",
         citation: .apple("NSRequiresCertificateTransparency", read: "2026-11-21"),
-        mend: "removes the key, which changes nothing",
+        fixDescription: "removes the key, which changes nothing",
         fires: .domain(
             "<key>NSRequiresCertificateTransparency</key><true/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"
         ),
@@ -26,7 +26,7 @@ extension RuleCatalog {
                     entry.path(member.key),
                     "NSRequiresCertificateTransparency is obsolete and no longer read: Certificate Transparency is required of every publicly trusted certificate.",
                     fix: "Remove it.",
-                    mends: [.remove(member)]
+                    edits: [.remove(member)]
                 )
             }
         }

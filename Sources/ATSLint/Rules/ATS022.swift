@@ -8,7 +8,7 @@ extension RuleCatalog {
     static let ats022 = Rule(
         "ATS022",
         .note,
-        "NSIncludesSubdomains reaches further, or less far, than it seems.",
+        "NSIncludesSubdomains may cover more or fewer hosts than intended.",
         reason: """
             The documentation says that one more label is covered. Apple's published evaluator covers any depth, and takes the nearest parent that has the key. \
             For addresses and ranges it has no effect. Without it, only the name itself is covered: not www.
@@ -21,6 +21,7 @@ extension RuleCatalog {
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
+            var parents: Set<UTF8Key>?
             for entry in facts.exceptions where !entry.host.isDead {
                 if let member = entry.sub("NSIncludesSubdomains"), AppleBoolean.read(member.node) == true {
                     if entry.host.isAddress {
@@ -39,10 +40,12 @@ extension RuleCatalog {
                         )
                     }
                 } else if entry.allowsInsecureLoads, entry.sub("NSIncludesSubdomains") == nil,
-                    entry.host.labels.count == 2,
-                    !entry.host.isAddress, !entry.host.isLocal,
-                    !facts.exceptions.contains(where: { $0.key != entry.key && $0.key.hasSuffix("." + entry.key) })
+                    entry.host.labelCount == 2,
+                    !entry.host.isAddress, !entry.host.isLocal
                 {
+                    let known = parents ?? parentNames(of: facts.exceptions)
+                    parents = known
+                    if known.contains(UTF8Key(entry.key)) { continue }
                     hits.report(
                         entry.member,
                         entry.path,
@@ -54,4 +57,18 @@ extension RuleCatalog {
             }
         }
     )
+    /// The names of two labels, with a dot before or behind them or without, below which another entry stands.
+    private static func parentNames(of entries: [DomainEntry]) -> Set<UTF8Key> {
+        var names: Set<UTF8Key> = []
+        for entry in entries {
+            // Names of two labels begin behind one of the last four dots.
+            var rest = entry.key.utf8[...]
+            for _ in 0..<4 {
+                guard let dot = rest.lastIndex(of: 0x2E) else { break }
+                names.insert(UTF8Key(String(Substring(entry.key.utf8[entry.key.utf8.index(after: dot)...]))))
+                rest = rest[..<dot]
+            }
+        }
+        return names
+    }
 }

@@ -43,7 +43,7 @@ extension RuleCatalog {
                     hits.report(
                         entry.member,
                         entry.path,
-                        "\(entry.key) is local and would need no exception; this one takes its freedom away: plain HTTP to it is BLOCKED\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true.",
+                        "\(entry.key) is a local host and needs no exception; this entry blocks plain HTTP to it\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true.",
                         fix: "Remove the entry, unless blocking it is what you mean."
                     )
                 }

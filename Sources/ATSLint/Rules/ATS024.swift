@@ -10,7 +10,7 @@ extension RuleCatalog {
         .warning,
         "NSAllowsLocalNetworking = false blocks local hosts.",
         reason:
-            "Local hosts are free by default. False is no default here: it makes ATS ask localhost and .local names for TLS.",
+            "Local hosts are exempt by default; setting this key to false removes the exemption.",
         citation: .security("protocol/SecProtocolConfigurationTest.m (local networking disabled)"),
         firstOS: "iOS 10, macOS 10.12",
         fires: Example("<key>NSAllowsLocalNetworking</key>\n<false/>"),

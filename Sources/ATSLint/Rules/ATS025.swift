@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Findings
+import TLSFacts
 
 extension RuleCatalog {
     static let ats025 = Rule(

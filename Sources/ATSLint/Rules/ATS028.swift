@@ -23,7 +23,7 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             for entry in facts.exceptions
             where entry.host.kind == .name && entry.includesSubdomains && !entry.host.isDead {
-                let isBroad = entry.host.labels.count == 1 && !entry.host.isLocal && entry.key != "local"
+                let isBroad = entry.host.labelCount == 1 && !entry.host.isLocal && entry.key != "local"
                 guard isBroad || SharedSuffixes.all.contains(entry.host.labels.joined(separator: ".")) else { continue }
                 hits.report(
                     entry.member,

@@ -34,7 +34,7 @@ extension RuleCatalog {
             hits.report(
                 member,
                 path,
-                "\"\(text.prefix(40))\" is no value of \(member.key).",
+                "\"\(text.prefix(bytes: 40))\" is no value of \(member.key).",
                 fix: "Write none, FCP_v2.1 or recommended."
             )
         }

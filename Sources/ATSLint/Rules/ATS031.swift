@@ -8,11 +8,11 @@ extension RuleCatalog {
     static let ats031 = Rule(
         "ATS031",
         .note,
-        "A key says what the default says.",
+        "A key is set to its default value.",
         reason:
             "A minimum of TLS 1.2 and forward secrecy are the default. Under NSAllowsArbitraryLoads = true stating them for a host is no repetition.",
         citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21"),
-        mend: "removes the key",
+        fixDescription: "removes the key",
         fires: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.2</string><key>NSExceptionRequiresForwardSecrecy</key><false/>"
         ),
@@ -40,7 +40,7 @@ extension RuleCatalog {
             entry.path(member.key),
             "\(member.key) repeats the default: \(why).",
             fix: "Remove it.",
-            mends: [.remove(member)] + (entry.members?.count == 1 ? [.remove(entry.member)] : [])
+            edits: [.remove(member)] + (entry.members?.count == 1 ? [.remove(entry.member)] : [])
         )
     }
 }

@@ -8,7 +8,7 @@ extension RuleCatalog {
     static let ats033 = Rule(
         "ATS033",
         .note,
-        "A minimum of TLS 1.3 shuts out servers that end at TLS 1.2.",
+        "A minimum of TLS 1.3 excludes servers that support only TLS 1.2.",
         reason:
             "Stricter than the default. A server, a proxy or a content network without TLS 1.3 can then not be reached.",
         citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21"),

@@ -12,7 +12,7 @@ extension RuleCatalog {
         reason:
             "The parser of the system stops at the end of the first list and never reads the rest; often it is the remains of a merge.",
         citation: Citation(source: "CoreFoundation: CFPropertyList.c (observed)", read: "2026-11-21"),
-        mend: "removes the text after the end",
+        fixDescription: "removes the text after the end",
         fires: Example(
             "<key>NSAllowsLocalNetworking</key>\n<true/>",
             trailing: "<dict><key>NSAllowsArbitraryLoads</key><true/></dict>\n"
@@ -27,7 +27,7 @@ extension RuleCatalog {
                         offset: oddity.offset,
                         message: "Text stands after the end of the property list. It is never read.",
                         fix: "Remove it.",
-                        mends: [.replace(oddity.offset..<facts.subject.document.source.count, with: "")]
+                        edits: [.replace(oddity.offset..<facts.subject.document.source.count, with: "")]
                     )
                 )
             }

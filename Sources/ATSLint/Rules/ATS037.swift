@@ -11,7 +11,7 @@ extension RuleCatalog {
         "A key is unknown and never read.",
         reason: "The system ignores keys that it does not know. The line looks as if it did something.",
         citation: .security("protocol/SecProtocolConfiguration.m"),
-        mend: "removes the key, which changes nothing",
+        fixDescription: "removes the key, which changes nothing",
         fires: Example("<key>NSRequiresGoodServers</key>\n<true/>"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: Example(nil, root: "<key>MyOwnKey</key>\n<true/>"),
@@ -34,9 +34,9 @@ extension RuleCatalog {
 
     private static func report(_ member: PlistMember, _ path: [String], _ known: [String], _ hits: inout Hits) {
         // A near miss is told by ATS001.
-        guard member.key.count <= 4 || Spelling.correction(of: member.key, among: known) == nil else { return }
+        guard member.key.utf8.count <= 4 || Spelling.correction(of: member.key, among: known) == nil else { return }
         let place =
-            if path == PlistFacts.atsPath, HostKey(member.key).labels.count > 1, member.node.members != nil {
+            if path == PlistFacts.atsPath, HostKey(member.key).labelCount > 1, member.node.members != nil {
                 " It looks like a host; hosts belong in NSExceptionDomains."
             } else {
                 ""
@@ -44,9 +44,9 @@ extension RuleCatalog {
         hits.report(
             member,
             path + [member.key],
-            "'\(member.key.prefix(120))' is no key that is read here; the system ignores it.\(place)",
+            "'\(member.key.prefix(bytes: 120))' is no key that is read here; the system ignores it.\(place)",
             fix: "Remove it.",
-            mends: place.isEmpty ? [.remove(member)] : []
+            edits: place.isEmpty ? [.remove(member)] : []
         )
     }
 }

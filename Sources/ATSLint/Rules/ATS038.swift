@@ -34,14 +34,14 @@ extension RuleCatalog {
                     hits.report(
                         member,
                         path,
-                        "The key '\(member.key.prefix(120))' is filled in by the build; which host or key it becomes is not known here.",
+                        "The key '\(member.key.prefix(bytes: 120))' is filled in by the build; which host or key it becomes is not known here.",
                         fix: "Lint the built app too."
                     )
                 } else if let text = member.node.string, PlaceholderText.isIn(text) {
                     hits.report(
                         member,
                         path,
-                        "The value '\(text.prefix(120))' is filled in by the build; what it becomes is not known here.",
+                        "The value '\(text.prefix(bytes: 120))' is filled in by the build; what it becomes is not known here.",
                         fix: "Lint the built app too."
                     )
                 }

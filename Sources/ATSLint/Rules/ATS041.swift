@@ -8,7 +8,7 @@ extension RuleCatalog {
     static let ats041 = Rule(
         "ATS041",
         .note,
-        "Whether systems of 2025 and later still honour TLS 1.0 and 1.1 is told in two ways.",
+        "Apple's sources disagree on whether iOS 26 and later still accept TLS 1.0 and 1.1.",
         reason: """
             A security guide of Apple says that exceptions for TLS 1.0 and 1.1 are no longer honoured; the published evaluator of macOS 26 honours them. \
             Until one of the two changes, do not rely on either.

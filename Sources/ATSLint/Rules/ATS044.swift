@@ -26,19 +26,21 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             let parents = facts.exceptions.filter { $0.includesSubdomains && $0.host.kind == .name && !$0.host.isDead }
             guard !parents.isEmpty else { return }
-            let byName = Dictionary(parents.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
+            let byName = Dictionary(parents.map { (UTF8Key($0.key), $0) }, uniquingKeysWith: { $1 })
             for entry in facts.exceptions where entry.host.kind == .name && !entry.host.isDead && entry.members != nil {
+                // No host has more than 255 bytes, so longer keys match none; a name begins with a label.
+                guard entry.key.utf8.count <= 255 else { continue }
                 var name = Substring(entry.key)
-                while let dot = name.firstIndex(of: ".") {
-                    name = name[name.index(after: dot)...]
-                    guard let parent = byName[String(name)] else { continue }
+                while let dot = name.utf8.firstIndex(of: 0x2E) {
+                    name = name[name.utf8.index(after: dot)...]
+                    guard name.utf8.first != 0x2E, let parent = byName[UTF8Key(String(name))] else { continue }
                     let missing = parent.loosenings.subtracting(entry.loosenings)
                     if !missing.isEmpty {
                         hits.report(
                             entry.member,
                             entry.path,
                             "\(entry.key) does not inherit \(missing.sorted().joined(separator: ", ")) from \(parent.key): the nearest entry decides alone.",
-                            fix: "Say it here again, if the host needs it."
+                            fix: "Repeat it here if the host needs it."
                         )
                     }
                     break

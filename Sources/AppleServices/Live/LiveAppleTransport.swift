@@ -20,7 +20,9 @@ public struct LiveAppleTransport: AppleTransport {
     ///   - trust: The roots that Apple's certificates may lead to; nil for the system's, or none where the system has no file of roots.
     ///   - timeout: For a whole exchange.
     public init(trust: TrustAnchors? = nil, timeout: Duration = .seconds(30)) {
-        self.init(allowing: ["NSAllowsLocalNetworking": .boolean(true)], trust, timeout)
+        var dictionary = ATSDictionary()
+        dictionary.localNetworking = true
+        self.init(dictionary, trust, timeout)
     }
 
     /// A transport that takes any http or https address, for simulators and tests only.
@@ -29,11 +31,11 @@ public struct LiveAppleTransport: AppleTransport {
         timeout: Duration = .seconds(60),
         connectionsPerHost: Int = 64
     ) -> LiveAppleTransport {
-        LiveAppleTransport(allowing: ["NSAllowsArbitraryLoads": .boolean(true)], trust, timeout, connectionsPerHost)
+        LiveAppleTransport(.allowingEverything, trust, timeout, connectionsPerHost)
     }
 
     private init(
-        allowing dictionary: [String: PropertyListValue],
+        _ dictionary: ATSDictionary,
         _ trust: TrustAnchors?,
         _ timeout: Duration,
         _ connectionsPerHost: Int = 8
@@ -43,7 +45,7 @@ public struct LiveAppleTransport: AppleTransport {
         configuration.totalTimeout = timeout
         configuration.connectionsPerHost = connectionsPerHost
         client = ATSClient(
-            policy: ATSPolicy(dictionary: ATSDictionary(.dictionary(dictionary)), profile: .standard),
+            policy: ATSPolicy(dictionary: dictionary, profile: .standard),
             trust: trust ?? (try? TrustAnchors.system()) ?? TrustAnchors(),
             configuration: configuration
         )

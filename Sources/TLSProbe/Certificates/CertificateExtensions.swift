@@ -31,17 +31,28 @@ struct CertificateExtensions {
             let value = try reader.required("extnValue", .octetString).primitive("extnValue")
             // RFC 5280 section 4.2: no extension occurs twice.
             guard seen.insert(identifier).inserted else {
-                malformed.append(identifier)
+                note(identifier, in: &malformed)
                 continue
             }
             do {
                 let known = try take(identifier, value)
-                if !known, critical { unknownCritical.append(identifier) }
+                if !known, critical { note(identifier, in: &unknownCritical) }
             } catch {
-                malformed.append(identifier)
+                note(identifier, in: &malformed)
             }
         }
     }
+
+    /// Each becomes a sentence of every report: more than a few of them say nothing more.
+    private func note(_ identifier: String, in list: inout [String]) {
+        if list.count < CertificateExtensions.maximumNoted { list.append(identifier) }
+    }
+
+    private static let maximumNoted = 16
+    /// Addresses of each kind. Honest certificates have one or two; a chain is given up after three fetches.
+    private static let maximumAddresses = 8
+    /// The most bytes of an address; HTTP servers commonly refuse more than 8 KiB, and certificates of the web stay under 100.
+    private static let maximumAddressLength = 2048
 
     /// Reads one extension; false where it is none that path validation here understands.
     private mutating func take(_ identifier: String, _ value: ArraySlice<UInt8>) throws(MalformedInput) -> Bool {
@@ -121,11 +132,15 @@ struct CertificateExtensions {
             var reader = try DERReader(entry, "accessDescription")
             let method = try reader.required("accessMethod").objectIdentifier("accessMethod")
             guard let location = reader.optional(context: 6) else { continue }
-            let address = String(decoding: try location.primitive("accessLocation"), as: UTF8.self)
-            guard address.lowercased().hasPrefix("http://") else { continue }
+            let bytes = try location.primitive("accessLocation")
+            guard bytes.count <= Self.maximumAddressLength, bytes.allSatisfy({ 0x21...0x7E ~= $0 }) else { continue }
+            let address = String(decoding: bytes, as: UTF8.self)
+            guard address.prefix(7).lowercased() == "http://" else { continue }
             switch method {
-            case "1.3.6.1.5.5.7.48.2": issuerAddresses.append(address)
-            case "1.3.6.1.5.5.7.48.1": responderAddresses.append(address)
+            case "1.3.6.1.5.5.7.48.2" where issuerAddresses.count < Self.maximumAddresses:
+                issuerAddresses.append(address)
+            case "1.3.6.1.5.5.7.48.1" where responderAddresses.count < Self.maximumAddresses:
+                responderAddresses.append(address)
             default: continue
             }
         }

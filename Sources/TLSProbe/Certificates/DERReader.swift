@@ -82,6 +82,7 @@ extension ASN1Node {
     package func objectIdentifier(_ what: String) throws(MalformedInput) -> String {
         guard identifier == .objectIdentifier else { throw .certificate("\(what) is not an object identifier") }
         let content = try primitive(what)
+        guard content.count <= ASN1Node.maximumIdentifier else { throw .certificate("\(what) is too long") }
         var text: [UInt8] = []
         text.reserveCapacity(content.count * 3 + 2)
         var value: UInt64 = 0
@@ -103,6 +104,9 @@ extension ASN1Node {
         guard !text.isEmpty, !open else { throw .certificate("\(what) is cut short") }
         return String(decoding: text, as: UTF8.self)
     }
+
+    /// Bytes of an object identifier: registered ones have under 20, and those made of a UUID under 30.
+    private static let maximumIdentifier = 128
 
     /// Appends the decimal digits of a number.
     private static func append(_ value: UInt64, to text: inout [UInt8]) {

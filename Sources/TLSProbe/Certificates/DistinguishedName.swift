@@ -41,35 +41,62 @@ struct DistinguishedName: Sendable {
         relativeNames.flatMap { $0 }.filter { $0.type == "2.5.4.3" }.compactMap(\.text)
     }
 
-    /// RFC 4514: the last relative name first.
+    /// RFC 4514: the last relative name first. It is for people: what is longer than 1024 bytes is cut there and ends with `...`.
     var text: String {
-        relativeNames.reversed().map { attributes in
-            attributes.map { attribute in
-                let name = DistinguishedName.shortNames[attribute.type] ?? attribute.type
-                guard let text = attribute.text else { return name + "=#" + attribute.encoded.hexadecimal }
-                return name + "=" + DistinguishedName.escaped(text)
-            }.joined(separator: "+")
-        }.joined(separator: ",")
+        var result = ""
+        for attributes in relativeNames.reversed() {
+            if !result.isEmpty { result += "," }
+            for (index, attribute) in attributes.enumerated() {
+                if index > 0 { result += "+" }
+                result += DistinguishedName.shortNames[attribute.type] ?? attribute.type
+                if let text = attribute.text {
+                    result += "="
+                    DistinguishedName.append(escaped: text, to: &result)
+                } else {
+                    result += "=#" + attribute.encoded.prefix(DistinguishedName.textLimit).hexadecimal
+                }
+                guard result.utf8.count <= DistinguishedName.textLimit else {
+                    return DistinguishedName.cut(result) + "..."
+                }
+            }
+        }
+        return result
     }
 
     /// Equal for two names that RFC 5280 section 7.1 compares as equal: string type, case and runs of spaces do not matter.
-    var comparisonKey: String {
-        relativeNames.map { attributes in
-            attributes.map { attribute in
-                guard let text = attribute.text else { return attribute.type + "#" + attribute.encoded.hexadecimal }
-                let words = text.lowercased().split(whereSeparator: { $0 == " " }).joined(separator: " ")
-                return "\(attribute.type)=\(words.utf8.count):\(words)"
-            }.sorted().joined(separator: "+")
-        }.joined(separator: ",")
+    ///
+    /// Bytes, because the server chooses the text. An attribute with a longer text than any honest one has is compared as it is encoded.
+    var comparisonKey: EncodedKey {
+        var key: [UInt8] = []
+        for attributes in relativeNames {
+            key += ",".utf8
+            for part in attributes.map(DistinguishedName.comparisonKey).sorted(by: { $0.lexicographicallyPrecedes($1) })
+            {
+                key += "+".utf8
+                key += part
+            }
+        }
+        return EncodedKey(key)
     }
 
-    /// The comparison key of an encoded name; the bytes themselves where they are no name.
-    static func comparisonKey(_ der: [UInt8]) -> String {
+    private static func comparisonKey(_ attribute: Attribute) -> [UInt8] {
+        guard let text = attribute.text, text.utf8.count <= textLimit else {
+            return Array("\(attribute.type)#\(attribute.encoded.count):".utf8) + attribute.encoded
+        }
+        let words = Array(text.lowercased().utf8.split(separator: 0x20).joined(separator: [0x20]))
+        return Array("\(attribute.type)=\(words.count):".utf8) + words
+    }
+
+    /// The comparison key of an encoded name; the bytes themselves if they are no name.
+    static func comparisonKey(_ der: [UInt8]) -> EncodedKey {
         guard let node = try? DERReader.parse(der[...], "name"), let name = try? DistinguishedName(node, "name") else {
-            return "#" + der.hexadecimal
+            return EncodedKey(Array("#".utf8) + der)
         }
         return name.comparisonKey
     }
+
+    /// Upper bounds of RFC 5280 appendix A.1 are 64 to 128 characters for nearly all attributes; real names stay under 300 bytes.
+    static let textLimit = 1024
 
     private static func text(of node: ASN1Node) -> String? {
         guard case .primitive(let bytes) = node.content else { return nil }
@@ -79,22 +106,26 @@ struct DistinguishedName: Sendable {
             return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
         case .bmpString:
             guard bytes.count.isMultiple(of: 2) else { return nil }
-            return String(validating: bytes.grouped(by: 2).map { UInt16($0[0]) << 8 | UInt16($0[1]) }, as: UTF16.self)
+            return String(validating: bytes.bigEndian(UInt16.self), as: UTF16.self)
         case .universalString:
             guard bytes.count.isMultiple(of: 4) else { return nil }
-            let units = bytes.grouped(by: 4).map { $0.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } }
-            return String(validating: units, as: UTF32.self)
+            return String(validating: bytes.bigEndian(UInt32.self), as: UTF32.self)
         default: return nil
         }
     }
 
-    private static func escaped(_ text: String) -> String {
-        var result = ""
-        for (index, scalar) in text.unicodeScalars.enumerated() {
+    /// Appends the text with the escapes of RFC 4514, and no more of it than the limit lets show.
+    private static func append(escaped text: String, to result: inout String) {
+        let scalars = text.unicodeScalars
+        var index = scalars.startIndex
+        while index < scalars.endIndex, result.utf8.count <= textLimit {
+            let scalar = scalars[index]
+            let isFirst = index == scalars.startIndex
+            index = scalars.index(after: index)
             switch scalar {
             case ",", "+", "\"", "\\", "<", ">", ";": result += "\\"
-            case "#" where index == 0: result += "\\"
-            case " " where index == 0 || index == text.unicodeScalars.count - 1: result += "\\"
+            case "#" where isFirst: result += "\\"
+            case " " where isFirst || index == scalars.endIndex: result += "\\"
             case _ where scalar.value < 0x20 || scalar.value == 0x7F || (0x80..<0xA0).contains(scalar.value):
                 // Control characters could drive a terminal; they are always written as hexadecimal pairs.
                 result += Array(String(scalar).utf8).map { "\\" + [$0].hexadecimal }.joined()
@@ -103,7 +134,15 @@ struct DistinguishedName: Sendable {
             }
             result.unicodeScalars.append(scalar)
         }
-        return result
+    }
+
+    /// At most the limit, whole scalars.
+    private static func cut(_ text: String) -> String {
+        var end = text.utf8.index(text.startIndex, offsetBy: textLimit, limitedBy: text.endIndex) ?? text.endIndex
+        while end > text.startIndex, end.samePosition(in: text.unicodeScalars) == nil {
+            end = text.utf8.index(before: end)
+        }
+        return String(text.unicodeScalars[..<end])
     }
 
     /// RFC 4514 section 3, and the names that the `openssl` program uses for some more.
@@ -129,8 +168,19 @@ extension Collection<UInt8> {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    fileprivate func grouped(by size: Int) -> [[UInt8]] {
-        let all = Array(self)
-        return stride(from: 0, to: all.count - size + 1, by: size).map { Array(all[$0..<$0 + size]) }
+    /// The whole units in them.
+    fileprivate func bigEndian<Unit: FixedWidthInteger>(_ type: Unit.Type) -> [Unit] {
+        let size = MemoryLayout<Unit>.size
+        var units: [Unit] = []
+        units.reserveCapacity(count / size)
+        var (unit, bytes): (Unit, Int) = (0, 0)
+        for byte in self {
+            unit = unit << 8 | Unit(byte)
+            bytes += 1
+            guard bytes == size else { continue }
+            units.append(unit)
+            (unit, bytes) = (0, 0)
+        }
+        return units
     }
 }

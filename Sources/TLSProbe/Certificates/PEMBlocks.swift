@@ -13,12 +13,13 @@ public enum PEMBlocks {
         labels: Set<String> = ["CERTIFICATE", "X509 CERTIFICATE"]
     ) -> [[UInt8]] {
         var blocks: [[UInt8]] = []
-        var label: String?
+        let labels = labels.map { Array($0.utf8) }
+        var label: [UInt8]?
         var body: [UInt8] = []
         for line in bytes.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
             if line.starts(with: "-----BEGIN ".utf8) {
-                let name = String(decoding: line.dropFirst(11), as: UTF8.self).trimmingCharacters(in: .whitespaces)
-                label = name.hasSuffix("-----") ? String(name.dropLast(5)) : nil
+                let name = line.dropFirst(11).reversed().drop { $0 == 0x20 || $0 == 0x09 }
+                label = name.starts(with: "-----".utf8) ? name.dropFirst(5).reversed() : nil
                 body.removeAll(keepingCapacity: true)
             } else if line.starts(with: "-----END ".utf8) {
                 if let name = label, labels.contains(name),

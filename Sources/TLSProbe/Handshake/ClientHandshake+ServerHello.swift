@@ -22,6 +22,11 @@ extension ClientHandshake {
             answer.version >= .tls12 || !answer.suite.needsTLS12,
             "The server chose \(answer.suite), which \(answer.version) does not know"
         )
+        // RFC 8446 section 4.1.3: legacy_version names nothing newer than TLS 1.2.
+        try require(
+            answer.version < .tls13 || answer.extensions[ExtensionType.supportedVersions] != nil,
+            "The server names \(answer.version) where only older versions are named"
+        )
         try require(answer.compression == 0, "The server chose compression, which was not offered")
         if answer.isRetryRequest, answer.version >= .tls13 { return try retry(answer, whole) }
         if answer.version >= .tls13 {
@@ -43,7 +48,7 @@ extension ClientHandshake {
         )
         try require(
             offer.maximumVersion < .tls13 || answer.sessionIdentifier != secrets.sessionIdentifier,
-            "The server resumes a session that never was"
+            "The server resumed a session that was never offered"
         )
         var observation = HandshakeObservation(
             version: answer.version,
@@ -110,6 +115,10 @@ extension ClientHandshake {
             guard let cookie = reader.vector(2), reader.isEmpty, !cookie.isEmpty else {
                 throw Abort("The server's cookie is malformed")
             }
+            try require(
+                cookie.count <= ClientHandshake.maximumCookie,
+                "The server's cookie has \(cookie.count) bytes, and more than \(ClientHandshake.maximumCookie) are not echoed"
+            )
             hello.cookie = Array(cookie)
         }
         try require(hello.cookie != nil || answer.keyShare != nil, "The server's retry request changes nothing")
@@ -122,17 +131,19 @@ extension ClientHandshake {
         let hash: ScheduleHash = answer.suite == .aes256GCMSHA384 ? .sha384 : .sha256
         let digest = hash.hash(transcript)
         let second = hello.message
-        transcript = [MessageType.messageHash, 0, 0, UInt8(digest.count)] + digest + whole + second
+        transcript = [MessageType.messageHash, 0, 0, UInt8(clamping: digest.count)] + digest + whole + second
         return RecordReader.record(ContentType.changeCipherSpec, version: TLSVersion.tls12.rawValue, [1])
             + RecordReader.record(ContentType.handshake, version: TLSVersion.tls12.rawValue, second)
     }
 
     func applicationProtocol(_ extensions: [UInt16: ArraySlice<UInt8>]) throws(Abort) -> String? {
         guard let body = extensions[ExtensionType.applicationProtocols] else { return nil }
-        guard let name = ServerHello.applicationProtocol(body), offer.applicationProtocols.contains(name) else {
+        guard let name = ServerHello.applicationProtocol(body),
+            let offered = offer.applicationProtocols.first(where: { $0.utf8.elementsEqual(name) })
+        else {
             throw Abort("The server chose an application protocol that was not offered")
         }
-        return name
+        return offered
     }
 
     /// Takes the chain and reads the key of its leaf. A leaf without a readable key leaves possession unproven.

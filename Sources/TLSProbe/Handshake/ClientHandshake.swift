@@ -209,6 +209,8 @@ public struct ClientHandshake: Sendable {
 
     /// The chain of a Certificate message has at most this many members; Apple's and OpenSSL's own limits are lower.
     static let maximumCertificates = 64
+    /// The most bytes of a cookie that is echoed. Servers put a hash of the first hello there, well under 1 KiB (RFC 8446 section 4.2.2).
+    static let maximumCookie = 4096
     /// All bytes of one server flight. The largest honest ones, with a long chain and a staple, stay under 40 KiB.
     public static let maximumFlight = 256 * 1024
 }

@@ -39,7 +39,8 @@ struct ClientHello {
         writer.prefixed(3) { body in
             body.write16(min(offer.maximumVersion, .tls12).rawValue)
             body.write(random)
-            body.prefixed(1) { $0.write(offer.maximumVersion >= .tls13 ? sessionIdentifier : []) }
+            // RFC 8446 section 4.1.2: at most 32 bytes.
+            body.prefixed(1) { $0.write(offer.maximumVersion >= .tls13 ? sessionIdentifier.prefix(32) : []) }
             body.prefixed(2) { list in
                 for suite in offer.sentSuites { list.write16(suite.rawValue) }
             }

@@ -32,7 +32,7 @@ enum ScheduleHash: Sendable {
     /// HKDF-Expand-Label.
     func expand(_ secret: [UInt8], _ label: String, context: [UInt8] = [], count: Int) -> [UInt8] {
         var info = WireWriter()
-        info.write16(UInt16(count))
+        info.write16(UInt16(clamping: count))
         info.prefixed(1) { $0.write("tls13 \(label)".utf8) }
         info.prefixed(1) { $0.write(context) }
         let key: SymmetricKey =
@@ -82,12 +82,15 @@ struct RecordProtection: Sendable {
         return (type, content)
     }
 
-    /// A record with `content`; nil where the cipher fails, which it does not.
+    /// A record with `content`; nil if it is longer than one record may be, or if the cipher fails, which it does not.
     mutating func seal(_ type: UInt8, _ content: [UInt8]) -> [UInt8]? {
+        guard content.count <= RecordReader.maximumFragment else { return nil }
         let nonce = nextNonce()
         let plain = content + [type]
-        let length = plain.count + 16
-        let header: [UInt8] = [ContentType.applicationData, 3, 3, UInt8(length >> 8), UInt8(length & 255)]
+        var writer = WireWriter()
+        writer.write([ContentType.applicationData, 3, 3])
+        writer.write16(UInt16(clamping: plain.count + 16))
+        let header = writer.bytes
         switch cipher {
         case .aesGCM:
             guard let box = try? AES.GCM.seal(plain, using: key, nonce: .init(data: nonce), authenticating: header)

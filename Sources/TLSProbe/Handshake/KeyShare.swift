@@ -35,7 +35,8 @@ public enum KeyShare: Sendable {
         }
     }
 
-    /// The shared secret with the server's share; nil where the share is no key of the group.
+    /// The shared secret with the server's share; nil if the share is no key of the group, or one of small order, whose secret anybody
+    /// knows (RFC 8446 section 7.4.2).
     func secret(with share: some Collection<UInt8>) -> [UInt8]? {
         let share = Array(share)
         let secret: SharedSecret? =
@@ -49,7 +50,8 @@ public enum KeyShare: Sendable {
             case .secp521r1(let key):
                 try? key.sharedSecretFromKeyAgreement(with: .init(x963Representation: share))
             }
-        return secret.map { $0.withUnsafeBytes { Array($0) } }
+        let bytes = secret.map { $0.withUnsafeBytes { Array($0) } }
+        return bytes.flatMap { $0.allSatisfy { $0 == 0 } ? nil : $0 }
     }
 }
 

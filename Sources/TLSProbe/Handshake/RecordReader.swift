@@ -58,10 +58,22 @@ struct RecordReader {
         return .record(Record(type: type, header: rest.prefix(5), body: rest.dropFirst(5).prefix(length)))
     }
 
-    /// Puts a record header before a body.
+    /// The body in as many records as it needs; an empty body is one empty record.
     static func record(_ type: UInt8, version: UInt16, _ body: [UInt8]) -> [UInt8] {
-        [type, UInt8(version >> 8), UInt8(version & 255), UInt8(body.count >> 8), UInt8(body.count & 255)] + body
+        var writer = WireWriter()
+        var rest = body[...]
+        repeat {
+            let fragment = rest.prefix(maximumFragment)
+            rest = rest.dropFirst(maximumFragment)
+            writer.write8(type)
+            writer.write16(version)
+            writer.prefixed(2) { $0.write(fragment) }
+        } while !rest.isEmpty
+        return writer.bytes
     }
+
+    /// The most bytes of one record before encryption: 2^14 (RFC 8446 section 5.1).
+    static let maximumFragment = 16 * 1024
 }
 
 /// Joins handshake fragments to messages: one over several records, or several in one.

@@ -55,13 +55,13 @@ struct ServerHello {
     }
 
     /// The one protocol of an ALPN answer; nil where there is not exactly one.
-    static func applicationProtocol(_ body: ArraySlice<UInt8>) -> String? {
+    static func applicationProtocol(_ body: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         var reader = WireReader(body)
         guard var list = reader.vector(2).map({ WireReader($0) }), reader.isEmpty, let name = list.vector(1),
             list.isEmpty,
             !name.isEmpty
         else { return nil }
-        return String(decoding: name, as: UTF8.self)
+        return name
     }
 
     /// SHA-256 of "HelloRetryRequest".

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 import Foundation
 import NIOConcurrencyHelpers
 public import NIOCore
@@ -19,7 +20,7 @@ public struct NameResolver: Sendable {
 
     /// What an override is found by: thousands of targets come with thousands of overrides.
     private struct Place: Hashable {
-        let host: String
+        let host: UTF8Key
         let port: Int
     }
 
@@ -27,7 +28,9 @@ public struct NameResolver: Sendable {
 
     /// The system's resolver, apart from the places that these overrides name; of two for one place the later one counts.
     public init(overrides: [AddressOverride] = []) {
-        index = Dictionary(overrides.map { (Place(host: $0.host, port: $0.port), $0.places) }) { _, later in later }
+        index = Dictionary(overrides.map { (Place(host: UTF8Key($0.host), port: $0.port), $0.places) }) { _, later in
+            later
+        }
     }
 
     /// The addresses of a host and port, from the overrides or from the system, whose look-up goes on by itself after a timeout.
@@ -36,7 +39,10 @@ public struct NameResolver: Sendable {
     ///   - host: a name, or an address literal with or without brackets.
     ///   - timeout: after it, and when the task is cancelled, the answer is `ConnectionFailure.timeout`.
     public func resolve(host: String, port: Int, timeout: Duration = .seconds(10)) async -> Resolution {
-        let name = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+        guard host.utf8.count <= NameResolver.longestName else {
+            return .failed(.nameNotFound("the name is longer than \(NameResolver.longestName) bytes"))
+        }
+        let name = AddressOverride.withoutBrackets(host)
         if let replaced = replacement(name, port) {
             return replaced.isEmpty ? .failed(.nameNotFound("the override has no address")) : .addresses(replaced)
         }
@@ -64,7 +70,7 @@ public struct NameResolver: Sendable {
 
     private func replacement(_ name: String, _ port: Int) -> [SocketAddress]? {
         guard !index.isEmpty else { return nil }
-        return index[Place(host: name.lowercased(), port: port)] ?? index[Place(host: "*", port: port)]
+        return index[Place(host: UTF8Key(name.lowercased()), port: port)] ?? index[Place(host: "*", port: port)]
     }
 
     private static func lookUp(_ name: String, _ port: Int) -> Resolution {
@@ -91,6 +97,9 @@ public struct NameResolver: Sendable {
         }
         return addresses.isEmpty ? .failed(.nameNotFound("the name has no address")) : .addresses(addresses)
     }
+
+    /// A DNS name has at most 253 bytes (RFC 1035 section 2.3.4); a dot and brackets may come with it.
+    private static let longestName = 256
 
     /// No name needs more; the limit keeps a hostile zone from costing hours of connection attempts.
     static let maximumAddresses = 16

@@ -70,6 +70,9 @@ public struct Prober: Sendable {
 
     /// Probes the addresses in order; the first one that can be connected to decides.
     ///
+    /// - Parameters:
+    ///   - connectTimeout: for each address.
+    ///   - timeout: for each address. All of them together never take longer than the target of the current task has left.
     /// - Returns: the outcome, and the address that it is from.
     public func probe(
         _ offer: HelloOffer,
@@ -80,12 +83,16 @@ public struct Prober: Sendable {
     ) async -> (outcome: HandshakeOutcome, address: SocketAddress?) {
         var last: (HandshakeOutcome, SocketAddress?) = (.connection(.nameNotFound("the name has no address")), nil)
         for address in addresses {
+            let left = TargetDeadline.remaining(atMost: timeout)
+            guard left > .zero else {
+                return last.1 == nil ? (.connection(.timeout), nil) : last
+            }
             let outcome = await probe(
                 offer,
                 address: address,
                 serverName: serverName,
-                connectTimeout: connectTimeout,
-                timeout: timeout
+                connectTimeout: min(connectTimeout, left),
+                timeout: left
             )
             last = (outcome, address)
             switch outcome {

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 import Foundation
 import SwiftASN1
 import TLSFacts
@@ -61,6 +62,14 @@ enum PathRules {
     ) async -> [String] {
         guard let leaf = path.first else { return [] }
         let constrained = path.contains { $0.hasNameConstraints } || anchor.certificate.hasNameConstraints
+        // The library compares names as text, and every name with every constraint: no work for what a stranger may have made large.
+        guard (path + [anchor.certificate]).allSatisfy({ isModest($0, constrained) }) else {
+            return constrained
+                ? [
+                    "Name constraints above \(leaf.subject) cannot be checked: a certificate on the path has too many names"
+                ]
+                : []
+        }
         let parsed: [Certificate?] = path.enumerated().map { index, certificate in
             index == 0 ? try? Certificate(derEncoded: certificate.der) : issuers[certificate.der]
         }
@@ -78,7 +87,18 @@ enum PathRules {
         // Without a failure of the policy the verifier found no path: it compares names more strictly than RFC 5280 does,
         // and knows fewer signature algorithms. Both were decided before.
         if failures.isEmpty, constrained { return ["Name constraints above \(leaf.subject) could not be checked"] }
-        return failures.prefix(1).map { "The path breaks RFC 5280: \($0.policyFailureReason)" }
+        return failures.prefix(1).map { failure in
+            "The path breaks RFC 5280: \("\(failure.policyFailureReason)".terminalSafe(limit: 500))"
+        }
+    }
+
+    /// Whether its names are of a size that certificates of the web have: a thousand alternative names are rare, and none is over 255 bytes.
+    private static func isModest(_ certificate: CertificateFacts, _ constrained: Bool) -> Bool {
+        guard certificate.subjectDER.count <= 4096, certificate.issuerDER.count <= 4096 else { return false }
+        guard constrained else { return true }
+        let names = certificate.alternativeNames?.dnsNames ?? []
+        let isSmall = !certificate.hasNameConstraints || certificate.der.count <= 16 * 1024
+        return isSmall && names.count <= 2048 && names.allSatisfy { $0.utf8.count <= 255 }
     }
 }
 

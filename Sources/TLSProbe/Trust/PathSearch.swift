@@ -14,11 +14,11 @@ struct PathSearch {
     private struct Candidate {
         let certificate: CertificateFacts
         /// The comparison key of the issuer's name.
-        let issuer: String
+        let issuer: EncodedKey
 
-        init(_ certificate: CertificateFacts, _ names: DecodedIssuers<String>) {
+        init(_ certificate: CertificateFacts, _ names: DecodedIssuers<EncodedKey>) {
             self.certificate = certificate
-            issuer = names[certificate.issuerDER] ?? ""
+            issuer = names[certificate.issuerDER] ?? EncodedKey(certificate.issuerDER)
         }
     }
 
@@ -41,8 +41,10 @@ struct PathSearch {
     }
 
     private let leaf: Candidate
+    /// Read once: many certificates may claim to be its issuer.
+    private let leafFrame: SignedFrame
     /// With the comparison key of the subject's name.
-    private let pool: [(subject: String, candidate: Candidate)]
+    private let pool: [(subject: EncodedKey, candidate: Candidate)]
     private let anchors: TrustAnchors
     private let limits: ChainBuilder.Limits
     private var checks = 0
@@ -57,9 +59,13 @@ struct PathSearch {
         _ limits: ChainBuilder.Limits
     ) {
         self.leaf = Candidate(leaf, anchors.issuerNames)
+        leafFrame = SignedFrame(leaf)
         var seen: Set<EncodedKey> = [EncodedKey(leaf.der)]
         pool = others.filter { seen.insert(EncodedKey($0.der)).inserted }.map { certificate in
-            (anchors.issuerNames[certificate.subjectDER] ?? "", Candidate(certificate, anchors.issuerNames))
+            (
+                anchors.issuerNames[certificate.subjectDER] ?? EncodedKey(certificate.subjectDER),
+                Candidate(certificate, anchors.issuerNames)
+            )
         }
         self.anchors = anchors
         self.limits = limits
@@ -112,7 +118,7 @@ struct PathSearch {
         let index = partial.certificates.count - 1
         let verdict =
             index == 0
-            ? tip.certificate.signatureVerdict(under: issuer.publicKey)
+            ? leafFrame.verdict(under: issuer.publicKey)
             : anchors.judged.signature(of: tip.certificate, under: issuer.publicKey)
         switch verdict {
         case .valid: return partial

@@ -119,17 +119,27 @@ package struct VerificationKey: Sendable {
     }
 }
 
-extension CertificateFacts {
-    /// Whether `issuer` signed this certificate.
-    package func signatureVerdict(under issuer: PublicKeyFacts) -> SignatureVerdict {
-        guard let frame = try? SignedCertificate(decoding: der) else {
-            return .unverifiable("The certificate is unreadable")
-        }
+/// What was signed in a certificate and by what signature, read once for any number of checks.
+struct SignedFrame: Sendable {
+    private let frame: SignedCertificate?
+
+    init(_ certificate: CertificateFacts) { frame = try? SignedCertificate(decoding: certificate.der) }
+
+    /// Whether the holder of `key` signed the certificate.
+    func verdict(under key: PublicKeyFacts) -> SignatureVerdict {
+        guard let frame else { return .unverifiable("The certificate is unreadable") }
         let algorithm = frame.algorithm
         if algorithm.family == .other {
             return .unverifiable("The signature algorithm \(algorithm.objectIdentifier) cannot be checked here")
         }
-        return VerificationKey(issuer)
+        return VerificationKey(key)
             .check(frame.signature, over: frame.signedBytes, family: algorithm.family, hash: algorithm.hash)
+    }
+}
+
+extension CertificateFacts {
+    /// Whether `issuer` signed this certificate.
+    package func signatureVerdict(under issuer: PublicKeyFacts) -> SignatureVerdict {
+        SignedFrame(self).verdict(under: issuer)
     }
 }

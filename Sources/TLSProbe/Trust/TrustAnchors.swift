@@ -21,7 +21,7 @@ public struct TrustAnchors: Sendable {
 
     /// Every root, in the order of loading, each once.
     public private(set) var anchors: [Anchor] = []
-    private var indexByName: [String: [Int]] = [:]
+    private var indexByName: [EncodedKey: [Int]] = [:]
     private var indexByBytes: [EncodedKey: Int] = [:]
     /// Facts of roots and of the intermediates below them.
     let issuers = DecodedIssuers { try? CertificateFacts(decoding: $0) }
@@ -82,7 +82,7 @@ public struct TrustAnchors: Sendable {
     }
 
     /// The roots with a subject that compares as equal to the key of ``DistinguishedName/comparisonKey(_:)``.
-    func roots(named key: String) -> [AnchorFacts] {
+    func roots(named key: EncodedKey) -> [AnchorFacts] {
         (indexByName[key] ?? []).compactMap { facts(at: $0) }
     }
 
@@ -93,7 +93,7 @@ public struct TrustAnchors: Sendable {
     }
 
     /// The comparison key of the subject, without reading the rest of the certificate.
-    private static func subject(of der: [UInt8]) -> String? {
+    private static func subject(of der: [UInt8]) -> EncodedKey? {
         guard let (_, signed) = try? SignedCertificate.open(der), var reader = try? DERReader(signed, "tbsCertificate")
         else { return nil }
         _ = reader.optional(context: 0)
@@ -105,21 +105,20 @@ public struct TrustAnchors: Sendable {
     }
 
     private static func read(_ path: String) throws(MalformedInput) -> [UInt8] {
+        let bytes: [UInt8]
         do {
-            let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
-            guard size <= maximumSize else {
-                throw MalformedInput(
-                    code: "malformed.trust-store",
-                    place: path,
-                    reason: "the file is larger than 64 MiB"
-                )
-            }
-            return Array(try Data(contentsOf: URL(fileURLWithPath: path)))
-        } catch let fault as MalformedInput {
-            throw fault
+            bytes = try InputFile.open(path).contents(limit: maximumSize)
         } catch {
-            throw MalformedInput(code: "malformed.trust-store", place: path, reason: "the file cannot be read")
+            throw MalformedInput(code: "malformed.trust-store", place: path, reason: "the file \(error.reason)")
         }
+        guard bytes.count <= maximumSize else {
+            throw MalformedInput(
+                code: "malformed.trust-store",
+                place: path,
+                reason: "the file is larger than 64 MiB"
+            )
+        }
+        return bytes
     }
 
     /// Where Debian's `ca-certificates` keeps all roots in one file.

@@ -8,9 +8,12 @@ import Foundation
 
 extension ServiceCore {
     /// The client for an app of a body, and the registry of bits.
-    private func deviceCheck(_ body: RequestBody, _ call: Call) throws(Problem) -> (DeviceCheckClient, BitRegistry) {
-        let app = try app(try body.string("app", limit: 256), call)
-        return (try deviceCheckClient(environment: ServiceCore.environment(of: app)), try registry())
+    private func deviceCheck(_ body: RequestBody, _ call: Call) throws(Problem) -> (
+        client: DeviceCheckClient, registry: BitRegistry, target: AuditTarget
+    ) {
+        let app = try app(try body.string("app", limit: 256), call, as: .server)
+        let client = try deviceCheckClient(environment: ServiceCore.environment(of: app))
+        return (client, try registry(), .app(app.settings.id))
     }
 
     /// The environment whose host an app's device tokens belong to.
@@ -41,9 +44,9 @@ extension ServiceCore {
         let body = try RequestBody(call.body)
         let token = try body.string("deviceToken")
         let transaction = try body.string("transactionId", limit: 128)
-        let (client, registry) = try deviceCheck(body, call)
+        let (client, registry, target) = try deviceCheck(body, call)
         let state = try await client.query(deviceToken: token, transactionId: transaction, at: call.now)
-        return .json(ServiceCore.document(state, registry, at: call.now))
+        return .json(ServiceCore.document(state, registry, at: call.now)).about(target)
     }
 
     /// `POST /v1/devicecheck/update`: named bits change, the other keeps the value that counts.
@@ -54,13 +57,14 @@ extension ServiceCore {
         guard let members = body.value("bits")?.members, !members.isEmpty else {
             throw Problem("request.malformed", evidence: "bits must be an object that is not empty")
         }
-        let (client, registry) = try deviceCheck(body, call)
+        let (client, registry, target) = try deviceCheck(body, call)
         var changes: [String: Bool] = [:]
         for member in members {
-            guard case .bool(let value) = member.value, registry[member.name] != nil else {
-                throw Problem("request.malformed", evidence: "bits holds an unknown name or no truth value")
+            guard case .bool(let value) = member.value, let name = registry[member.name]?.name, changes[name] == nil
+            else {
+                throw Problem("request.malformed", evidence: "bits holds an unknown or doubled name or no truth value")
             }
-            changes[member.name] = value
+            changes[name] = value
         }
         let month = YearMonth(containing: call.now)
         var state = DeviceBitState.neverSet
@@ -71,7 +75,7 @@ extension ServiceCore {
             throw Problem("request.malformed")
         }
         try await client.update(bits, deviceToken: token, transactionId: transaction, at: call.now)
-        return .json(ServiceCore.document(.set(bits, lastUpdate: month), registry, at: call.now))
+        return .json(ServiceCore.document(.set(bits, lastUpdate: month), registry, at: call.now)).about(target)
     }
 
     /// `POST /v1/devicecheck/validate`.
@@ -79,9 +83,9 @@ extension ServiceCore {
         let body = try RequestBody(call.body)
         let token = try body.string("deviceToken")
         let transaction = try body.string("transactionId", limit: 128)
-        let (client, _) = try deviceCheck(body, call)
+        let (client, _, target) = try deviceCheck(body, call)
         try await client.validate(deviceToken: token, transactionId: transaction, at: call.now)
-        return .empty(204)
+        return Answer.empty(204).about(target)
     }
 
     private static func document(_ state: DeviceBitState, _ registry: BitRegistry, at now: Date) -> JSONValue {

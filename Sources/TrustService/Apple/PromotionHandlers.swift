@@ -11,6 +11,8 @@ import TrustStores
 extension ServiceCore {
     /// How long one holder may take to decide a claim before another may try.
     static let claimLease = Duration.seconds(15)
+    /// How long a holder talks with Apple: shorter than its lease, so that it never decides what is another's by then.
+    static let claimTalk = Duration.seconds(12)
 
     /// `POST /v1/apps/{app}/promotions/{name}/claim`: the app proves itself by an assertion over the whole claim.
     func claimPromotion(_ call: Call) async throws -> Answer {
@@ -18,19 +20,17 @@ extension ServiceCore {
         let rule = try rule(call)
         let presented = try PresentedAssertion(try RequestBody(call.body))
         let signed = try ServiceCore.signedClaim(presented.clientData)
-        guard signed.promotion == rule.meaning.name else {
+        guard signed.promotion.hasSameBytes(as: rule.meaning.name) else {
             throw Problem("request.malformed", evidence: "the client data names another promotion")
         }
         if app.settings.mode == .off { return .json(ServiceCore.unjudged) }
         return try await judged(app, call, keyId: presented.keyId, kind: "promotion") {
-            let accepted = try await accept(presented, app, call)
-            let claim = PromotionClaim(
-                promotion: rule.meaning.name,
-                app: app.settings.id,
-                subject: accepted.key.id.base64,
-                transactionId: signed.transactionId
-            )
-            return try await decide(claim, rule, signed.deviceTokens, environment: accepted.key.environment, call)
+            let judged = try await judge(presented, app, call)
+            // What can be known before the assertion is spent is asked before.
+            let client = try deviceCheckClient(environment: judged.key.environment)
+            let claim = try claim(rule, app, .key(judged.key.id), signed.transactionId)
+            try await commit(judged, call)
+            return try await decide(claim, rule, signed.tokens, client, call)
         }
     }
 
@@ -38,15 +38,46 @@ extension ServiceCore {
     func claimPromotionForServer(_ call: Call) async throws -> Answer {
         let rule = try rule(call)
         let body = try RequestBody(call.body)
-        let app = try app(try body.string("app", limit: 256), call)
-        let claim = PromotionClaim(
-            promotion: rule.meaning.name,
-            app: app.settings.id,
-            subject: "server",
-            transactionId: try body.string("transactionId", limit: 128)
-        )
-        let tokens = try ServiceCore.deviceTokens(body.value("deviceTokens"))
-        return try await decide(claim, rule, tokens, environment: ServiceCore.environment(of: app), call)
+        let app = try app(try body.string("app", limit: 256), call, as: .server)
+        let subject = try ServiceCore.subject(body)
+        let tokens = try DeviceTokens(body.value("deviceTokens"))
+        let claim = try claim(rule, app, subject, try body.string("transactionId", limit: 128))
+        let client = try deviceCheckClient(environment: ServiceCore.environment(of: app))
+        var answer = try await decide(claim, rule, tokens, client, call)
+        answer.target = .promotion(rule.meaning.name, app: app.settings.id)
+        return answer
+    }
+
+    /// For whom a backend claims: `user` or `keyId`, at most one of them.
+    private static func subject(_ body: RequestBody) throws(Problem) -> PromotionSubject {
+        let user = try ServiceCore.user(body)
+        guard body.value("keyId") != nil else {
+            guard let user else { return .unnamed }
+            guard let subject = PromotionSubject(user: user) else {
+                throw Problem("request.malformed", evidence: "user is too long")
+            }
+            return subject
+        }
+        guard user == nil else { throw Problem("request.malformed", evidence: "user and keyId exclude each other") }
+        return .key(try ServiceCore.keyId(body))
+    }
+
+    private func claim(
+        _ rule: PromotionRule,
+        _ app: App,
+        _ subject: PromotionSubject,
+        _ transactionId: String
+    ) throws(Problem) -> PromotionClaim {
+        let name = rule.meaning.name
+        guard
+            let claim = PromotionClaim(
+                promotion: name,
+                app: app.settings.id,
+                subject: subject,
+                transactionId: transactionId
+            )
+        else { throw Problem("request.malformed", evidence: "transactionId has a zero byte") }
+        return claim
     }
 
     private func rule(_ call: Call) throws(Problem) -> PromotionRule {
@@ -60,103 +91,142 @@ extension ServiceCore {
     private struct SignedClaim {
         let promotion: String
         let transactionId: String
-        let deviceTokens: [String]
+        let tokens: DeviceTokens
     }
 
     private static func signedClaim(_ clientData: [UInt8]) throws(Problem) -> SignedClaim {
-        let body = try RequestBody(clientData)
+        let body = try RequestBody(clientData, limits: .clientData)
         return SignedClaim(
             promotion: try body.string("promotion", limit: 64),
             transactionId: try body.string("transactionId", limit: 128),
-            deviceTokens: try deviceTokens(body.value("deviceTokens"))
+            tokens: try DeviceTokens(body.value("deviceTokens"))
         )
-    }
-
-    private static func deviceTokens(_ value: JSONValue?) throws(Problem) -> [String] {
-        guard case .array(let elements)? = value, elements.count == 2 else {
-            throw Problem("request.malformed", evidence: "deviceTokens must hold two tokens")
-        }
-        let tokens = elements.compactMap(\.text)
-        guard tokens.count == 2 else {
-            throw Problem("request.malformed", evidence: "deviceTokens must hold two texts")
-        }
-        guard tokens.allSatisfy(DeviceCheckRequest.isToken) else { throw Problem("deviceToken.invalid") }
-        return tokens
     }
 
     /// Decides a claim once: whoever asks again with the same transaction id gets the stored answer.
     private func decide(
         _ claim: PromotionClaim,
         _ rule: PromotionRule,
-        _ deviceTokens: [String],
-        environment: String,
+        _ tokens: DeviceTokens,
+        _ client: DeviceCheckClient,
         _ call: Call
     ) async throws -> Answer {
-        switch try await store.reserve(claim, for: ServiceCore.claimLease, at: call.now) {
-        case .answered(let answer): return Answer(status: 200, contentType: "application/json", body: answer)
+        let standing = try await store.reserve(
+            claim,
+            tokens: PromotionTokens(reading: tokens.read, writing: tokens.write),
+            countingGrantsFrom: rule.grantsCount(from: call.now),
+            for: ServiceCore.claimLease,
+            at: call.now
+        )
+        switch standing {
+        case .answered(let answer): return ServiceCore.promotionAnswer(answer)
+        case .alreadyGranted(let instant): return alreadyGranted(at: instant)
         case .pending(let until):
-            let seconds = max(1, Int(until.timeIntervalSince(call.now).rounded(.up)))
+            let seconds = max(1, Int(min(until.timeIntervalSince(call.now), 3600).rounded(.up)))
             throw Problem("apple.unavailable", retryAfterSeconds: seconds, evidence: "the claim is being decided")
         case .reserved(let reservation):
-            let document = try await ask(reservation, rule, deviceTokens, environment, call)
-            let bytes = Array(document.rendered(pretty: false).utf8)
-            let standing = try await store.answer(reservation, with: bytes, at: call.now)
-            return Answer(status: 200, contentType: "application/json", body: standing)
+            let outcome = try await talk(reservation, rule, tokens, client, call)
+            var isGranted = false
+            if case .granted = outcome { isGranted = true }
+            let answer = PromotionAnswer(bytes: outcome.document, isGranted: isGranted)
+            switch try await store.answer(reservation, with: answer, at: surroundings.now()) {
+            case .alreadyGranted(let instant): return alreadyGranted(at: instant)
+            case .answered(let standing):
+                if standing == answer.bytes { count(outcome) }
+                return ServiceCore.promotionAnswer(standing)
+            }
         }
     }
 
-    private func ask(
+    /// Talks with Apple; gives the right to decide back if Apple refuses for good.
+    private func talk(
         _ reservation: PromotionReservation,
         _ rule: PromotionRule,
-        _ deviceTokens: [String],
-        _ environment: String,
+        _ tokens: DeviceTokens,
+        _ client: DeviceCheckClient,
         _ call: Call
-    ) async throws -> JSONValue {
-        guard let readToken = deviceTokens.first, let writeToken = deviceTokens.last else {
-            throw Problem("request.malformed")
-        }
-        let client = try deviceCheckClient(environment: environment)
-        let transaction = reservation.claim.transactionId
-        let state = try await client.query(deviceToken: readToken, transactionId: transaction, at: call.now)
-        let month = YearMonth(containing: call.now)
-        func answer(granted: Bool, first: Bool, lastUpdate: String?) -> JSONValue {
-            ["granted": .bool(granted), "firstClaim": .bool(first), "lastUpdate": .optional(lastUpdate)]
-        }
-        switch rule.decide(state, now: month) {
-        case .refuse:
-            // An earlier holder of this very claim was about to set the bit when it vanished: the bit is its own.
-            if let note = reservation.note, let plan = ClaimNote(note) {
-                return answer(granted: true, first: plan.first, lastUpdate: plan.lastUpdate)
+    ) async throws -> PromotionExchange.Outcome {
+        let exchange = PromotionExchange(
+            client: client,
+            rule: rule,
+            tokens: tokens,
+            transactionId: reservation.claim.transactionId,
+            now: call.now
+        )
+        do {
+            return try await withDeadline(ServiceCore.claimTalk) {
+                try await exchange.run(after: reservation.note.flatMap(ClaimNote.init)) { note in
+                    guard try await store.note(note.text, on: reservation) else {
+                        throw Problem("apple.unavailable", retryAfterSeconds: 1, evidence: "another decides the claim")
+                    }
+                }
             }
-            return answer(granted: false, first: false, lastUpdate: state.lastUpdate?.description)
-        case .grant(let bits, let first):
-            let plan = ClaimNote(first: first, lastUpdate: state.lastUpdate?.description)
-            guard try await store.note(plan.text, on: reservation) else {
-                throw Problem("apple.unavailable", retryAfterSeconds: 1, evidence: "another holder decides the claim")
-            }
-            try await client.update(bits, deviceToken: writeToken, transactionId: transaction, at: call.now)
-            observer.count("promotions.granted")
-            return answer(granted: true, first: first, lastUpdate: state.lastUpdate?.description)
+        } catch let fault as DeviceCheckFault where fault.isDefinite {
+            // A note never outlives a definite refusal: what it announced did not happen.
+            observer.count("promotions.refused", [("reason", "apple")])
+            try await store.release(reservation, at: surroundings.now())
+            throw fault
+        } catch is DeadlineFault {
+            observer.count("promotions.undecided")
+            let seconds = Int(ServiceCore.claimLease.inSeconds)
+            throw Problem("apple.unavailable", retryAfterSeconds: seconds, evidence: "Apple took too long")
+        } catch {
+            observer.count("promotions.undecided")
+            throw error
         }
+    }
+
+    private func count(_ outcome: PromotionExchange.Outcome) {
+        switch outcome {
+        case .granted: observer.count("promotions.granted")
+        case .refused(let reason, _): observer.count("promotions.refused", [("reason", reason.rawValue)])
+        }
+    }
+
+    private func alreadyGranted(at instant: Date) -> Answer {
+        observer.count("promotions.refused", [("reason", "subject-had-it")])
+        let month = YearMonth(containing: instant).description
+        return ServiceCore.promotionAnswer(
+            PromotionExchange.Outcome.refused(reason: .hadIt, lastUpdate: month).document
+        )
+    }
+
+    private static func promotionAnswer(_ bytes: [UInt8]) -> Answer {
+        Answer(status: 200, contentType: "application/json", body: bytes)
     }
 }
 
-/// What a holder leaves behind before it sets a bit: the answer that it would give.
-struct ClaimNote: Equatable {
-    let first: Bool
-    let lastUpdate: String?
-
-    init(first: Bool, lastUpdate: String?) {
-        self.first = first
-        self.lastUpdate = lastUpdate
+extension PromotionExchange.Outcome {
+    /// What the caller is told, and every repeat of its claim.
+    var document: [UInt8] {
+        let document: JSONValue =
+            switch self {
+            case .granted(let first, let lastUpdate):
+                ["granted": true, "firstClaim": .bool(first), "lastUpdate": .optional(lastUpdate)]
+            case .refused(_, let lastUpdate):
+                ["granted": false, "firstClaim": false, "lastUpdate": .optional(lastUpdate)]
+            }
+        return Array(document.rendered(pretty: false).utf8)
     }
+}
 
-    init?(_ text: String) {
-        let parts = text.split(separator: " ")
-        guard parts.count == 3, parts[0] == "writing" else { return nil }
-        first = parts[1] == "first"
-        lastUpdate = parts[2] == "-" ? nil : String(parts[2])
+extension PromotionRule {
+    /// Grants before this instant count no more, because the promotion's bit has been reset since: the rule by which the bit itself is read.
+    func grantsCount(from now: Date) -> Date {
+        guard let months = meaning.resetAfterMonths,
+            let edge = Calendar.utc.date(byAdding: .month, value: -months, to: now),
+            let month = Calendar.utc.dateInterval(of: .month, for: edge)
+        else { return .distantPast }
+        // A bit of this month counts as clear now if it was set that many months ago, whatever the day.
+        return month.end
     }
+}
 
-    var text: String { "writing \(first ? "first" : "again") \(lastUpdate ?? "-")" }
+extension Calendar {
+    /// The months of Apple's answers.
+    fileprivate static let utc: Calendar = {
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = TimeZone(secondsFromGMT: 0) ?? .current
+        return calendar
+    }()
 }

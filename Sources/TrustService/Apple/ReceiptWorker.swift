@@ -14,12 +14,14 @@ import TrustStores
 /// before field 19 of a receipt.
 struct ReceiptWorker: Sendable {
     let core: ServiceCore
+    /// The account at the start; a newer one counts once its file was read again.
     let apple: AppleSide
 
-    /// How many receipts one node takes at once.
+    /// How many receipts one node takes at once, and how many exchanges with Apple it has open at most.
     static let batch = 16
-    /// How long a node may take for one batch.
-    static let lease = Duration.seconds(120)
+    /// How long a node may take for one batch. All of it is asked for at once, and the worst case of one is 60 seconds: two requests, the
+    /// second with a new authorization, of 30 seconds each (``LiveAppleTransport``). The rest is for a store that is slow.
+    static let lease = Duration.seconds(180)
     /// The longest wait between two tries after failures.
     static let longestWait: TimeInterval = 86_400
 
@@ -33,22 +35,51 @@ struct ReceiptWorker: Sendable {
             limit: ReceiptWorker.batch,
             for: ReceiptWorker.lease
         )
-        for lease in leases {
-            try Task.checkCancellation()
-            let result = await refresh(lease)
-            let outcome = try await core.store.complete(lease, with: result, at: core.surroundings.now())
-            await report(lease, result, outcome)
+        core.observer.set("receipts.batch.full", leases.count == ReceiptWorker.batch ? 1 : 0)
+        // One that fails must not take the results of the others along.
+        let faults = await withTaskGroup(of: (any Error)?.self) { group in
+            for lease in leases {
+                group.addTask {
+                    do {
+                        try await finish(lease)
+                        return nil
+                    } catch {
+                        return error
+                    }
+                }
+            }
+            return await group.reduce(into: [any Error]()) { faults, fault in
+                if let fault { faults.append(fault) }
+            }
         }
+        if !faults.isEmpty { core.observer.count("receipts.results.lost", by: faults.count) }
+        if let fault = faults.first { throw fault }
         return leases.count
+    }
+
+    private func finish(_ lease: ReceiptLease) async throws {
+        try Task.checkCancellation()
+        let result = await refresh(lease)
+        let outcome = try await core.store.complete(lease, with: result, at: core.surroundings.now())
+        await report(lease, result, outcome)
     }
 
     private func refresh(_ lease: ReceiptLease) async -> RefreshResult {
         let now = core.surroundings.now()
+        guard let trust = try? await core.trust(in: lease) else { return .later(retry(lease, now), code: nil) }
+        guard trust == .trusted else {
+            // Apple is never asked about a key that the configuration does not trust; it is looked at again, in case it comes back.
+            core.countDistrust(trust)
+            return .later(now.addingTimeInterval(ReceiptWorker.longestWait), code: nil)
+        }
         if let expiry = lease.receipt.expiresAt, expiry <= now { return .stop(code: "receipt.expired") }
         if let notBefore = lease.receipt.notBefore, notBefore > now { return .later(notBefore, code: nil) }
         let outcome: ReceiptRefreshOutcome
         do {
-            outcome = try await apple.receipts(environment: lease.environment).refresh(lease.receipt.bytes, at: now)
+            outcome = try await (core.apple ?? apple).receipts(environment: lease.environment).refresh(
+                lease.receipt.bytes,
+                at: now
+            )
         } catch {
             return .later(retry(lease, now), code: "receipt.refresh.unauthorized")
         }

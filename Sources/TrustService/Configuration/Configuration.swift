@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Foundation
+package import TLSFacts
 
 /// Everything that can be set about the service. Every property has the default of the contract.
 package struct Configuration: Sendable {
@@ -11,6 +12,8 @@ package struct Configuration: Sendable {
     package var store = StoreLocation.sqlite(path: "sealward.sqlite")
     package var serverTokens: CredentialSource?
     package var adminTokens: CredentialSource?
+    /// The entries of `tokensFile`.
+    package var namedCredentials: [NamedCredential] = []
     package var trustSimulator: SimulatorTrust?
     package var apps: [App] = []
     package var challenges = Challenges()
@@ -48,6 +51,19 @@ package enum StoreLocation: Sendable, Equatable {
     case sqlite(path: String)
     /// The URL may hold a password: never print it.
     case postgres(url: String)
+
+    /// Reads `sqlite:PATH`, a path alone, or a URL of PostgreSQL; nil for anything else.
+    package init?(_ text: String) {
+        if text.hasPrefix("sqlite:"), text.utf8.count > 7 {
+            self = .sqlite(path: String(text.dropFirst(7)))
+        } else if text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") {
+            self = .postgres(url: text)
+        } else if !text.isEmpty, !text.contains(":") {
+            self = .sqlite(path: text)
+        } else {
+            return nil
+        }
+    }
 }
 
 /// A file whose lines are the accepted bearer tokens, already read.
@@ -55,6 +71,11 @@ package struct CredentialSource: Sendable {
     package let tokens: [String]
 
     package init(tokens: [String]) { self.tokens = tokens }
+
+    /// A shorter token could be guessed: the contract's least length, in characters.
+    package static let minimumLength = 32
+    /// How to get a token that is long enough.
+    package static let advice = "`sealward tokens new` makes one"
 }
 
 /// The roots of a simulated Apple, already read.
@@ -109,7 +130,7 @@ extension Configuration {
     package struct Tokens: Sendable {
         package var issuer = "sealward"
         package var audience = "sealward"
-        /// PEM texts of P-256 private keys; the first signs.
+        /// PEM texts of P-256 private keys; the first signs: the one that `signWith` names, or the first of `keyFiles`.
         package var keyPEMs: [String] = []
         package var ttl: Duration = .seconds(3600)
     }
@@ -118,6 +139,10 @@ extension Configuration {
         package var requestsPerSecondPerAddress = 200
         package var requestsPerSecondPerApp: Int?
         package var bodyBytes = 65536
+        /// The most open connections; nil for what the descriptors of the process allow, which is never exceeded.
+        package var connections: Int?
+        /// The most open connections of one IPv4 address or IPv6 network of 64 bits, trusted proxies excepted; nil for half of all.
+        package var connectionsPerAddress: Int?
     }
 
     /// The account with Apple: a key with DeviceCheck enabled.

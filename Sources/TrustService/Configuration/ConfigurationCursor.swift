@@ -12,9 +12,14 @@ package struct ConfigurationIssue: Sendable, Equatable, CustomStringConvertible 
     /// The environment variable from which the setting came; nil for the document.
     package var variable: String?
 
+    package init(path: String, reason: String) {
+        self.path = path
+        self.reason = reason
+    }
+
     package var description: String { sentence() }
 
-    /// `path: reason`, with the file or the variable to mend behind it.
+    /// `path: reason`, with the file or the variable to fix behind it.
     package func sentence(file: String? = nil) -> String {
         if path.isEmpty { return "\(file ?? "configuration"): \(reason)" }
         let source = variable ?? file
@@ -35,17 +40,7 @@ final class ConfigurationIssues {
     private(set) var all: [ConfigurationIssue] = []
 
     func add(_ path: String, _ reason: String) {
-        all.append(ConfigurationIssue(path: ConfigurationIssues.line(path), reason: ConfigurationIssues.line(reason)))
-    }
-
-    /// Names come from the document: a line stays a line, and tells a terminal nothing.
-    private static func line(_ text: String) -> String {
-        guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F || $0 == 0xC2 }) else { return text }
-        var line = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars {
-            line.append(scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar)
-        }
-        return String(line)
+        all.append(ConfigurationIssue(path: path.terminalSafe, reason: reason.terminalSafe))
     }
 }
 
@@ -62,8 +57,8 @@ struct ConfigurationCursor {
         members = value.members ?? []
         isObject = value.members != nil
         if !isObject { issues.add(path, path.isEmpty ? ConfigurationCursor.shape : "must be an object") }
-        var seen: Set<String> = []
-        for member in members where !seen.insert(member.name).inserted {
+        var seen: Set<UTF8Key> = []
+        for member in members where !seen.insert(UTF8Key(member.name)).inserted {
             issues.add(child(member.name), "is given twice; leave one of them")
         }
     }
@@ -76,13 +71,16 @@ struct ConfigurationCursor {
     /// Names every member that is not among the known ones.
     func finish(known: Set<String>) {
         let names = known.sorted().joined(separator: ", ")
-        for member in members where !known.contains(member.name) {
+        let knownKeys = Set(known.map { UTF8Key($0) })
+        for member in members where !knownKeys.contains(UTF8Key(member.name)) {
             issues.add(child(member.name), "is not a known key; known here are \(names)")
         }
     }
 
     func value(_ name: String) -> JSONValue? {
-        guard let value = members.first(where: { $0.name == name })?.value, value != .null else { return nil }
+        guard let value = members.first(where: { $0.name.hasSameBytes(as: name) })?.value, value != .null else {
+            return nil
+        }
         return value
     }
 

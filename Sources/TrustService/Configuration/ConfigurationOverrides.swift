@@ -13,11 +13,14 @@ package enum ConfigurationOverrides {
     /// Every path that a variable may set.
     static let paths: [(path: String, kind: Kind)] = [
         ("listen", .text), ("internalListen", .text), ("trustedProxies", .list), ("store", .text),
-        ("serverTokenFile", .text), ("adminTokenFile", .text), ("trustSimulator.attestationRoot", .text),
+        ("serverTokenFile", .text), ("adminTokenFile", .text), ("tokensFile", .text),
+        ("trustSimulator.attestationRoot", .text),
         ("trustSimulator.receiptRoot", .text), ("challenges.ttlSeconds", .integer), ("tokens.issuer", .text),
-        ("tokens.audience", .text), ("tokens.keyFiles", .list), ("tokens.ttlSeconds", .integer),
+        ("tokens.audience", .text), ("tokens.keyFiles", .list), ("tokens.signWith", .text),
+        ("tokens.ttlSeconds", .integer),
         ("limits.requestsPerSecondPerAddress", .integer), ("limits.requestsPerSecondPerApp", .integer),
-        ("limits.bodyBytes", .integer), ("apple.teamId", .text), ("apple.keyId", .text), ("apple.keyFile", .text),
+        ("limits.bodyBytes", .integer), ("limits.connections", .integer), ("limits.connectionsPerAddress", .integer),
+        ("apple.teamId", .text), ("apple.keyId", .text), ("apple.keyFile", .text),
         ("apple.dataBaseURL", .text), ("apple.dataDevelopmentBaseURL", .text), ("apple.deviceCheckBaseURL", .text),
         ("apple.deviceCheckDevelopmentBaseURL", .text), ("receipts.refresh", .text),
         ("receipts.refreshAfterSeconds", .integer), ("receipts.pollSeconds", .integer),
@@ -26,6 +29,25 @@ package enum ConfigurationOverrides {
     /// The secrets that may stand in the environment instead of a file.
     package static let serverToken = "SEALWARD_SERVER_TOKEN"
     package static let adminToken = "SEALWARD_ADMIN_TOKEN"
+
+    /// Variables of this name that are no settings: of the log, of the tests and benches of this repository, and of its workflow action.
+    private static let others: Set<String> = [
+        "LOG_LEVEL", "LONG", "VECTORS", "PROGRAM", "POSTGRES", "REGENERATE", "SOURCE", "SARIF", "PATHS", "KINDS",
+        "INFO_PLIST", "FAIL_ON", "TARGETS", "PAGES", "OS", "SEEDS", "SECONDS",
+    ]
+
+    /// What Kubernetes sets in every pod beside a service that is called `sealward`, and what is left to tests.
+    private static let otherPrefixes = ["SERVICE_", "PORT_", "TEST_"]
+
+    /// The variables that look like settings and are none, sorted: most likely a slip of the pen, and then the default would be served.
+    static func unknown(in environment: [String: String]) -> [String] {
+        let known = Set(paths.map { variable(for: $0.path) } + [serverToken, adminToken])
+        return environment.keys.filter { name in
+            guard name.hasPrefix("SEALWARD_"), !known.contains(name) else { return false }
+            let word = name.dropFirst("SEALWARD_".count)
+            return word != "PORT" && !others.contains(String(word)) && !otherPrefixes.contains { word.hasPrefix($0) }
+        }.sorted()
+    }
 
     /// The variable of a path.
     package static func variable(for path: String) -> String {

@@ -7,10 +7,11 @@ import Crypto
 import DeviceCheckBits
 import Findings
 import Foundation
+import TLSFacts
 
 /// Turns a JSON document and the environment into a ``Configuration``, or into everything that is wrong with them.
 package struct ConfigurationReader {
-    private let issues = ConfigurationIssues()
+    let issues = ConfigurationIssues()
     private let environment: [String: String]
     private let readFile: (String) throws(UnreadableFile) -> [UInt8]
 
@@ -40,6 +41,12 @@ package struct ConfigurationReader {
                 return .issues([ConfigurationIssue(path: "", reason: reason)])
             }
         }
+        for name in ConfigurationOverrides.unknown(in: environment) {
+            reader.issues.add(
+                name,
+                "is not a known variable; a setting's is SEALWARD_ and its path, as SEALWARD_LISTEN"
+            )
+        }
         let configuration = reader.configuration(ConfigurationOverrides.apply(environment, to: document))
         if reader.issues.all.isEmpty { return .configuration(configuration) }
         return .issues(
@@ -63,20 +70,21 @@ package struct ConfigurationReader {
         let root = ConfigurationCursor(document, path: "", issues: issues)
         root.finish(known: [
             "listen", "internalListen", "trustedProxies", "store", "serverTokenFile", "adminTokenFile",
-            "trustSimulator",
+            "tokensFile", "trustSimulator",
             "apps", "challenges", "tokens", "limits", "apple", "receipts", "deviceCheck",
         ])
         var result = Configuration()
         if let listen = address(root, "listen") { result.listen = listen }
         result.internalListen = address(root, "internalListen")
         result.trustedProxies = (root.strings("trustedProxies") ?? []).enumerated().compactMap { index, text in
-            let range = AddressRange(text)
+            let range = IPAddress(text).map { AddressRange($0.unmapped) } ?? AddressRange(text)
             if range == nil { issues.add("trustedProxies[\(index)]", "must be an address or a CIDR block") }
             return range
         }
         if let store = root.string("store") { result.store = self.store(store) ?? result.store }
         result.serverTokens = tokens(root, "serverTokenFile", variable: ConfigurationOverrides.serverToken)
         result.adminTokens = tokens(root, "adminTokenFile", variable: ConfigurationOverrides.adminToken)
+        result.namedCredentials = namedCredentials(root)
         result.trustSimulator = root.object("trustSimulator").flatMap(simulator)
         result.apps = (root.objects("apps") ?? []).compactMap(app)
         for (index, app) in result.apps.enumerated() where result.apps[..<index].contains(where: { $0.id == app.id }) {
@@ -99,13 +107,18 @@ package struct ConfigurationReader {
             if let seconds = object.integer("ttlSeconds", 1...86400) { result.challenges.ttl = .seconds(seconds) }
         }
         if let object = root.object("limits") {
-            object.finish(known: ["requestsPerSecondPerAddress", "requestsPerSecondPerApp", "bodyBytes"])
+            object.finish(known: [
+                "requestsPerSecondPerAddress", "requestsPerSecondPerApp", "bodyBytes", "connections",
+                "connectionsPerAddress",
+            ])
             let rates = 1...1_000_000_000
             if let rate = object.integer("requestsPerSecondPerAddress", rates) {
                 result.limits.requestsPerSecondPerAddress = rate
             }
             result.limits.requestsPerSecondPerApp = object.integer("requestsPerSecondPerApp", rates)
             if let bytes = object.integer("bodyBytes", 256...65536) { result.limits.bodyBytes = bytes }
+            result.limits.connections = object.integer("connections", 8...1_000_000)
+            result.limits.connectionsPerAddress = object.integer("connectionsPerAddress", 1...1_000_000)
         }
     }
 
@@ -123,14 +136,12 @@ package struct ConfigurationReader {
     }
 
     private func store(_ text: String) -> StoreLocation? {
-        if text.hasPrefix("sqlite:"), text.count > 7 { return .sqlite(path: String(text.dropFirst(7))) }
-        if text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") { return .postgres(url: text) }
-        if !text.contains(":") { return .sqlite(path: text) }
+        if let location = StoreLocation(text) { return location }
         issues.add("store", "must be sqlite:PATH or postgres://USER@HOST/DATABASE")
         return nil
     }
 
-    private func file(_ cursor: ConfigurationCursor, _ name: String, required: Bool = false) -> (
+    func file(_ cursor: ConfigurationCursor, _ name: String, required: Bool = false) -> (
         path: String, text: String
     )? {
         guard let path = required ? cursor.required(name) : cursor.string(name) else { return nil }
@@ -148,7 +159,16 @@ package struct ConfigurationReader {
     }
 
     private func tokens(_ cursor: ConfigurationCursor, _ name: String, variable: String) -> CredentialSource? {
-        if let token = environment[variable], !token.isEmpty { return CredentialSource(tokens: [token]) }
+        if let token = environment[variable], !token.isEmpty {
+            guard token.utf8.count >= CredentialSource.minimumLength else {
+                issues.add(
+                    variable,
+                    "is shorter than \(CredentialSource.minimumLength) characters; \(CredentialSource.advice)"
+                )
+                return nil
+            }
+            return CredentialSource(tokens: [token])
+        }
         guard let (path, text) = file(cursor, name) else { return nil }
         let tokens = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
             .filter { !$0.isEmpty }
@@ -158,6 +178,11 @@ package struct ConfigurationReader {
         {
             let reason = "\(path): its token \(wrong + 1) has spaces or other characters that no bearer token has"
             issues.add(cursor.child(name), reason)
+            return nil
+        }
+        if let short = tokens.firstIndex(where: { $0.utf8.count < CredentialSource.minimumLength }) {
+            let reason = "\(path): its token \(short + 1) is shorter than \(CredentialSource.minimumLength) characters"
+            issues.add(cursor.child(name), "\(reason); \(CredentialSource.advice)")
             return nil
         }
         return tokens.isEmpty ? nil : CredentialSource(tokens: tokens)
@@ -238,17 +263,21 @@ package struct ConfigurationReader {
     }
 
     private func tokenSettings(_ cursor: ConfigurationCursor) -> Configuration.Tokens {
-        cursor.finish(known: ["issuer", "audience", "keyFiles", "ttlSeconds"])
+        cursor.finish(known: ["issuer", "audience", "keyFiles", "signWith", "ttlSeconds"])
         var tokens = Configuration.Tokens()
         if let issuer = cursor.string("issuer") { tokens.issuer = issuer }
         if let audience = cursor.string("audience") { tokens.audience = audience }
         if let seconds = cursor.integer("ttlSeconds", 1...86400) { tokens.ttl = .seconds(seconds) }
+        let signer = cursor.string("signWith")
+        var found = signer == nil
         for (index, path) in (cursor.strings("keyFiles") ?? []).enumerated() {
             let key = "\(cursor.child("keyFiles"))[\(index)]"
-            if let pem = read(path, at: key).flatMap({ privateKey($0, of: path, at: key) }) {
-                tokens.keyPEMs.append(pem)
-            }
+            let pem = read(path, at: key).flatMap { privateKey($0, of: path, at: key) }
+            let signs = signer.map { $0 == path || $0 == pem.flatMap(TokenKeySet.identifier(ofPEM:)) } ?? false
+            if signs { found = true }
+            if let pem { tokens.keyPEMs.insert(pem, at: signs ? 0 : tokens.keyPEMs.count) }
         }
+        if !found { issues.add(cursor.child("signWith"), "must be one of keyFiles, by its path or its kid") }
         return tokens
     }
 

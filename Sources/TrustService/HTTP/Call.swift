@@ -17,12 +17,14 @@ package struct Call: Sendable {
         case server
         /// Operators with an admin token.
         case admin
+        /// Whoever may read the audit.
+        case audit
         /// Whoever may read the metrics.
         case metrics
     }
 
     /// What the bearer token proved.
-    package enum Caller: Sendable, Comparable { case anyone, server, admin }
+    package typealias Caller = Authority
 
     /// The name of the operation, as in `docs/openapi.yaml`.
     package let operation: String
@@ -37,25 +39,53 @@ package struct Call: Sendable {
     package let caller: Caller
     package let now: Date
 
-    /// The value of a query parameter, percent-decoded; nil where it is absent.
+    /// The most bytes of a query parameter's value: 256 characters of any alphabet.
+    private static let valueLimit = 1024
+
+    /// The value of the first query parameter of this name, percent-decoded; nil if it is absent, longer than 1,024 bytes, or cannot be
+    /// decoded.
     package func queryValue(_ name: String) -> String? {
-        for pair in query.split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let first = parts.first, first.removingPercentEncoding == name else { continue }
-            let raw = parts.count == 2 ? parts[1].replacing("+", with: " ") : ""
-            return raw.removingPercentEncoding
+        for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
+            let (first, second) = Call.parts(of: pair)
+            guard PercentEncoding.decode(first, plusIsSpace: true)?.hasSameBytes(as: name) == true else { continue }
+            guard second.count <= Call.valueLimit * 3, let value = PercentEncoding.decode(second, plusIsSpace: true),
+                value.utf8.count <= Call.valueLimit
+            else { return nil }
+            return value
         }
         return nil
     }
 
+    /// All query parameters in their order, percent-decoded; nil if any of them cannot be decoded. Compare them by bytes.
+    package var queryItems: [(name: String, value: String)]? {
+        var items: [(name: String, value: String)] = []
+        for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
+            let (first, second) = Call.parts(of: pair)
+            guard let name = PercentEncoding.decode(first, plusIsSpace: true),
+                let value = PercentEncoding.decode(second, plusIsSpace: true)
+            else { return nil }
+            items.append((name, value))
+        }
+        return items
+    }
+
+    private static func parts(of pair: Substring.UTF8View) -> (Substring.UTF8View, Substring.UTF8View) {
+        guard let sign = pair.firstIndex(of: UInt8(ascii: "=")) else { return (pair, pair[pair.endIndex...]) }
+        return (pair[..<sign], pair[pair.index(after: sign)...])
+    }
+
     package var bearer: String? { Call.bearer(in: headers) }
 
-    /// The token of an `Authorization: Bearer` header.
+    /// The token of an `Authorization: Bearer` header, read by bytes; nil for two headers or another scheme.
     static func bearer(in headers: HTTPFields) -> String? {
-        guard let value = headers[.authorization] else { return nil }
-        let parts = value.split(separator: " ", omittingEmptySubsequences: true)
-        guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
-        return String(parts[1])
+        headers[.authorization].flatMap(bearer(of:))
+    }
+
+    static func bearer(of value: String) -> String? {
+        let parts = value.utf8.split(separator: UInt8(ascii: " "), maxSplits: 3)
+        guard parts.count == 2, parts[0].count == 6, parts[0].elementsEqual("bearer".utf8, by: { $0 | 0x20 == $1 })
+        else { return nil }
+        return String(Substring(parts[1]))
     }
 }
 
@@ -67,6 +97,8 @@ package struct Answer: Sendable {
     package var headers: [(name: HTTPField.Name, value: String)] = []
     /// The code of a refusal, for logs and metrics.
     package var code: Code?
+    /// Whom or what a call of a server or an operator was about, for the audit.
+    package var target: AuditTarget?
 
     package static func json(_ value: JSONValue, status: Int = 200) -> Answer {
         Answer(status: status, contentType: "application/json", body: Array(value.rendered(pretty: false).utf8))

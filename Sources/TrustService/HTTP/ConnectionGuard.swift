@@ -5,72 +5,180 @@ import Findings
 import NIOCore
 import NIOHTTP1
 
-/// Sits behind the HTTP decoder of one connection: ends slow requests, and answers unreadable ones with a problem document.
+/// Sits behind the HTTP decoder of one connection: gives every state of it a deadline, counts its requests, and answers unreadable ones with
+/// a problem document.
 ///
-/// A request must be complete within ``Limits/request`` of its first byte that made a head, and a connection that has sent no
-/// head is closed after ``Limits/idle``. Half-sent requests hold a file descriptor and some kilobytes, nothing else.
+/// A connection is always in one ``Phase``, which follows from what was read and written; each change of phase sets its deadline anew, so
+/// that there is no path on which none runs. The last answer of a connection says `Connection: close`, and then what the client still
+/// sends is read and dropped for ``Limits/linger``, because a socket that is closed with unread bytes in it takes the answer with it.
 final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    struct Limits: Sendable {
-        /// From the head of a request to its end.
-        var request: TimeAmount = .seconds(10)
-        /// From the connection or the last answer to the next head.
-        var idle: TimeAmount = .seconds(75)
-        /// From the connection to the first head.
-        var first: TimeAmount = .seconds(10)
+    /// What the connection waits for.
+    enum Phase: String, Sendable, CaseIterable {
+        /// The first head.
+        case first
+        /// The rest of a later head.
+        case head
+        /// The end of a request.
+        case request
+        /// The handler.
+        case answer
+        /// The client, to read an answer.
+        case unread
+        /// The next request.
+        case idle
+        /// The client's end, after the last answer.
+        case linger
+
+        /// Whether a deadline that passes in this phase is somebody's fault.
+        var isCountedAtItsEnd: Bool { self != .linger && self != .idle }
     }
 
-    private let limits: Limits
-    private let correlationId: @Sendable () -> String
-    private var timeout: Scheduled<Void>?
-    private var answering = 0
-    private var failed = false
+    private let limits: ConnectionLimits
+    private let watcher: ConnectionWatcher
+    private var phase = Phase.first
+    private var born = NIODeadline.now()
+    private var deadline = NIODeadline.distantFuture
+    private var timer: Scheduled<Void>?
 
-    init(limits: Limits, correlationId: @escaping @Sendable () -> String) {
+    /// Whether the head of a request was read, and its end was not.
+    private var isReading = false
+    /// Requests whose answer has not been written.
+    private var unanswered = 0
+    /// Answers that were written and that the system has not taken yet.
+    private var unflushed = 0
+    /// All requests of the connection.
+    private var requests = 0
+    /// Bytes since the last head.
+    private var bytes = 0
+    /// Whether a request was longer than anything that is read.
+    private var isOverrun = false
+    /// Whether no further request is taken.
+    private var isLast = false
+
+    init(limits: ConnectionLimits, watcher: ConnectionWatcher) {
         self.limits = limits
-        self.correlationId = correlationId
+        self.watcher = watcher
     }
 
-    func handlerAdded(context: ChannelHandlerContext) { schedule(limits.first, context) }
+    func handlerAdded(context: ChannelHandlerContext) {
+        born = .now()
+        deadline = born + limits.first
+        tick(context)
+    }
 
-    func handlerRemoved(context: ChannelHandlerContext) { timeout?.cancel() }
+    func handlerRemoved(context: ChannelHandlerContext) { timer?.cancel() }
 
     func channelInactive(context: ChannelHandlerContext) {
-        timeout?.cancel()
+        timer?.cancel()
         context.fireChannelInactive()
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
-        case .head:
-            answering += 1
-            schedule(limits.request, context)
-        case .body: break
-        case .end: timeout?.cancel()
+    // MARK: What the client sends
+
+    /// Counts bytes before the decoder gets them; false if they are to be dropped.
+    func take(_ count: Int, _ context: ChannelHandlerContext) -> Bool {
+        guard phase != .linger, !isOverrun else { return false }
+        bytes = min(bytes, Int.max / 2) + count
+        if phase == .idle { enter(.head, for: limits.head, context) }
+        guard bytes <= limits.requestBytes else {
+            isOverrun = true
+            isLast = true
+            settle(context)
+            return false
         }
-        context.fireChannelRead(data)
+        return true
     }
 
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if case .end = unwrapOutboundIn(data) {
-            answering -= 1
-            if answering == 0 { schedule(limits.idle, context) }
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // Nothing follows the last request, except its own rest.
+        if phase == .linger || isLast && !isReading { return }
+        switch unwrapInboundIn(data) {
+        case .head(var head):
+            guard RequestHeadRule.isReadable(head), let target = RequestHeadRule.originForm(head.uri) else {
+                isLast = true
+                return unanswered == 0 ? unreadable(context) : settle(context)
+            }
+            head.uri = target
+            requests += 1
+            unanswered += 1
+            bytes = 0
+            isReading = true
+            isLast =
+                !head.isKeepAlive || requests >= limits.requests || unanswered >= limits.pipelined
+                || NIODeadline.now() > born + limits.total
+            if unanswered == 1, RequestHeadRule.wantsContinue(head, bodyLimit: limits.bodyBytes) {
+                context.writeAndFlush(wrapOutboundOut(.head(.init(version: .http1_1, status: .continue))), promise: nil)
+            }
+            settle(context)
+            context.fireChannelRead(wrapInboundOut(.head(head)))
+        case .body: context.fireChannelRead(data)
+        case .end:
+            isReading = false
+            bytes = 0
+            settle(context)
+            context.fireChannelRead(data)
         }
-        context.write(data, promise: promise)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case is ChannelShouldQuiesceEvent:
+            isLast = true
+            // A handler may finish its work; a client gets no more time than that of a farewell.
+            if phase != .answer { deadline = min(deadline, .now() + limits.linger) }
+            tick(context)
+        case ChannelEvent.inputClosed where phase == .linger: return context.close(promise: nil)
+        default: break
+        }
+        context.fireUserInboundEventTriggered(event)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard error is HTTPParserError, answering == 0, !failed else {
-            if error is HTTPParserError { context.close(promise: nil) } else { context.fireErrorCaught(error) }
-            return
+        guard error is HTTPParserError else { return context.fireErrorCaught(error) }
+        if phase == .linger { return }
+        if isReading { return end("unreadable", context) }
+        isLast = true
+        if unanswered == 0 { unreadable(context) } else { settle(context) }
+    }
+
+    // MARK: What the service answers
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(var head):
+            guard isLast, unanswered <= 1 else { return context.write(data, promise: promise) }
+            head.headers.replaceOrAdd(name: "connection", value: "close")
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .body: context.write(data, promise: promise)
+        case .end:
+            unanswered = max(0, unanswered - 1)
+            writeEnd(data, promise, context)
         }
-        failed = true
-        let problem = Problem("request.malformed")
-        let body = problem.document(correlationId: correlationId()).rendered(pretty: false)
+    }
+
+    private func writeEnd(_ data: NIOAny, _ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext) {
+        let taken = promise ?? context.eventLoop.makePromise(of: Void.self)
+        unflushed += 1
+        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        taken.futureResult.whenComplete { _ in
+            let (owner, context) = loopBound.value
+            owner.unflushed -= 1
+            // Whatever was taken is progress: the next answer gets its own time.
+            owner.settle(context, isProgress: true)
+        }
+        context.write(data, promise: taken)
+        settle(context)
+    }
+
+    /// Answers what is no request with a problem document, and ends the connection.
+    private func unreadable(_ context: ChannelHandlerContext) {
+        isLast = true
+        let body = watcher.unreadable().rendered(pretty: false)
         let head = HTTPResponseHead(
             version: .http1_1,
             status: .badRequest,
@@ -81,14 +189,71 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         )
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: body)))), promise: nil)
-        let loopBound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in loopBound.value.close(promise: nil) }
+        writeEnd(NIOAny(HTTPServerResponsePart.end(nil)), nil, context)
+        context.flush()
     }
 
-    private func schedule(_ amount: TimeAmount, _ context: ChannelHandlerContext) {
-        timeout?.cancel()
-        let loopBound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        timeout = context.eventLoop.scheduleTask(in: amount) { loopBound.value.close(promise: nil) }
+    // MARK: Deadlines
+
+    /// Finds the phase from what was read and written, and gives it its deadline if it is a new one.
+    private func settle(_ context: ChannelHandlerContext, isProgress: Bool = false) {
+        guard phase != .linger, context.channel.isActive else { return }
+        let isWaitingForMore = isReading && !isOverrun
+        if unflushed > 0 {
+            if phase != .unread || isProgress { enter(.unread, for: limits.unread, context) }
+        } else if isWaitingForMore, unanswered <= 1 {
+            // Also after an early answer: the rest of the request is read and dropped.
+            if phase != .request { enter(.request, for: limits.request, context) }
+        } else if unanswered > 0 {
+            if phase != .answer || isProgress {
+                enter(.answer, for: isOverrun ? limits.linger : limits.answer, context)
+            }
+        } else if isLast {
+            enter(.linger, for: limits.linger, context)
+            context.close(mode: .output, promise: nil)
+        } else if phase != .head {
+            enter(.idle, for: limits.idle, context)
+        }
+    }
+
+    private func enter(_ phase: Phase, for time: TimeAmount, _ context: ChannelHandlerContext) {
+        self.phase = phase
+        deadline = .now() + time
+        if time < ConnectionGuard.longestTick { tick(context) }
+    }
+
+    /// Between two looks at the deadline: it moves with every request, the timer does not.
+    private static let longestTick = TimeAmount.seconds(5)
+
+    private func tick(_ context: ChannelHandlerContext) {
+        timer?.cancel()
+        let next = min(deadline, .now() + ConnectionGuard.longestTick)
+        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        timer = context.eventLoop.scheduleTask(deadline: next) {
+            let (owner, context) = loopBound.value
+            guard owner.deadline <= .now() else { return owner.tick(context) }
+            let phase = owner.phase
+            owner.end(phase.isCountedAtItsEnd ? phase.rawValue : nil, context)
+        }
+    }
+
+    private func end(_ reason: String?, _ context: ChannelHandlerContext) {
+        if let reason { watcher.ended(reason) }
+        context.close(promise: nil)
+    }
+}
+
+/// Counts the bytes of a connection before they are decoded, and drops those that nobody will read.
+final class ConnectionByteCounter: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private let owner: ConnectionGuard
+
+    init(_ owner: ConnectionGuard) { self.owner = owner }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if owner.take(unwrapInboundIn(data).readableBytes, context) { context.fireChannelRead(data) }
     }
 }
 
@@ -105,7 +270,9 @@ final class ConnectionGuardInstaller: ChannelInboundHandler, RemovableChannelHan
         let pipeline = context.pipeline.syncOperations
         do {
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
-            try pipeline.addHandler(make(), position: .after(decoder))
+            let owner = make()
+            try pipeline.addHandler(owner, position: .after(decoder))
+            try pipeline.addHandler(ConnectionByteCounter(owner), position: .first)
         } catch {
             context.fireErrorCaught(error)
             context.close(promise: nil)

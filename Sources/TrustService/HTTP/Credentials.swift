@@ -2,28 +2,48 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Foundation
+package import Foundation
 
 /// The bearer tokens of servers and operators. Only their digests are kept; the comparison takes the same time for each.
 package struct Credentials: Sendable {
-    private let server: [SHA256Digest]
-    private let admin: [SHA256Digest]
-
-    package init(server: CredentialSource?, admin: CredentialSource?) {
-        self.server = (server?.tokens ?? []).map { SHA256.hash(data: Data($0.utf8)) }
-        self.admin = (admin?.tokens ?? []).map { SHA256.hash(data: Data($0.utf8)) }
+    private struct Entry: Sendable {
+        let digest: [UInt8]
+        let authority: Authority
+        let expires: Date?
     }
 
-    /// Whether any token opens the routes of servers.
-    package var opensServerRoutes: Bool { !server.isEmpty || !admin.isEmpty }
+    private let entries: [Entry]
 
-    /// Whether any token opens the routes of operators.
-    package var opensAdminRoutes: Bool { !admin.isEmpty }
+    package init(server: CredentialSource?, admin: CredentialSource?, named: [NamedCredential] = []) {
+        func entry(_ token: String, _ authority: Authority) -> Entry {
+            Entry(digest: Array(SHA256.hash(data: Data(token.utf8))), authority: authority, expires: nil)
+        }
+        entries =
+            (admin?.tokens ?? []).map { entry($0, .admin) } + (server?.tokens ?? []).map { entry($0, .server) }
+            + named.map { Entry(digest: $0.digest, authority: $0.authority, expires: $0.expires) }
+    }
 
-    package func caller(bearer: String?) -> Call.Caller {
+    init(_ configuration: Configuration) {
+        self.init(
+            server: configuration.serverTokens,
+            admin: configuration.adminTokens,
+            named: configuration.namedCredentials
+        )
+    }
+
+    /// Whether any token opens the routes of a role.
+    package func opens(_ role: Authority.Role) -> Bool { entries.contains { $0.authority.has(role) } }
+
+    /// Who holds a token; ``Authority/anyone`` for none, an unknown one, or one that has expired.
+    package func caller(bearer: String?, at now: Date) -> Authority {
         guard let bearer else { return .anyone }
-        let digest = SHA256.hash(data: Data(bearer.utf8))
-        if admin.reduce(false, { ($1 == digest) || $0 }) { return .admin }
-        return server.reduce(false, { ($1 == digest) || $0 }) ? .server : .anyone
+        let digest = Array(SHA256.hash(data: Data(bearer.utf8)))
+        var found: Entry?
+        for entry in entries {
+            let difference = zip(entry.digest, digest).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) }
+            if difference == 0, found == nil { found = entry }
+        }
+        guard let found, found.expires.map({ now < $0 }) ?? true else { return .anyone }
+        return found.authority
     }
 }

@@ -23,8 +23,11 @@ package struct Problem: Error, Sendable, Equatable {
     package var retryAfterSeconds: Int?
     /// The methods that a path knows, for 405.
     package var allow: [String] = []
-    /// What happened, for the log alone.
-    package var evidence: String = ""
+    /// What happened, for the log and the event store alone: at most ``evidenceLimit`` bytes without control characters, whatever a caller sent.
+    package let evidence: String
+
+    /// The most bytes of evidence: a line of the log stays below a kilobyte.
+    package static let evidenceLimit = 512
 
     package init(_ code: Code, retryAfterSeconds: Int? = nil, evidence: String = "") {
         let entry = ProblemTable.entry(for: code)
@@ -33,7 +36,9 @@ package struct Problem: Error, Sendable, Equatable {
         self.title = entry.title
         self.retry = retryAfterSeconds == nil ? entry.retry : .after
         self.retryAfterSeconds = retryAfterSeconds
-        self.evidence = evidence
+        // Escapes make a text longer: cut before and after.
+        self.evidence = evidence.terminalSafe(limit: Problem.evidenceLimit - 6)
+            .terminalSafe(limit: Problem.evidenceLimit - 3)
     }
 
     package static func == (left: Problem, right: Problem) -> Bool { left.code == right.code }

@@ -4,22 +4,25 @@
 package import Findings
 
 /// The JSON object of a request, read member by member. A name that is given twice is refused.
+///
+/// Names are keys by their bytes: what a caller chose is never compared as text.
 package struct RequestBody: Sendable {
-    private let members: [String: JSONValue]
+    private let members: [UTF8Key: JSONValue]
 
+    /// - Parameter limits: what the document may ask of the reader; client data has room for what the app wants.
     /// - Throws: ``Problem`` `request.malformed` for anything but one JSON object without duplicate members.
-    package init(_ bytes: [UInt8]) throws(Problem) {
+    package init(_ bytes: [UInt8], limits: JSONReader.Limits = .outside) throws(Problem) {
         let document: JSONValue
         do throws(MalformedInput) {
-            document = try JSONReader.read(bytes)
+            document = try JSONReader.read(bytes, limits: limits)
         } catch {
             throw Problem("request.malformed", evidence: error.description)
         }
         guard let list = document.members else {
             throw Problem("request.malformed", evidence: "the body is not an object")
         }
-        var members: [String: JSONValue] = [:]
-        for member in list where members.updateValue(member.value, forKey: member.name) != nil {
+        var members: [UTF8Key: JSONValue] = [:]
+        for member in list where members.updateValue(member.value, forKey: UTF8Key(member.name)) != nil {
             throw Problem("request.malformed", evidence: "a member is given twice")
         }
         self.members = members
@@ -27,7 +30,7 @@ package struct RequestBody: Sendable {
 
     /// A text that may be absent; at most `limit` Unicode scalars.
     package func optionalString(_ name: String, limit: Int = 65536) throws(Problem) -> String? {
-        guard let value = members[name], value != .null else { return nil }
+        guard let value = members[UTF8Key(name)], value != .null else { return nil }
         // No text has more scalars than bytes: the scalars of a short one need not be counted.
         guard let text = value.text, text.utf8.count <= limit || text.unicodeScalars.count <= limit else {
             throw Problem("request.malformed", evidence: "\(name) must be a text of at most \(limit) characters")
@@ -61,7 +64,7 @@ package struct RequestBody: Sendable {
     }
 
     package func optionalFlag(_ name: String) throws(Problem) -> Bool? {
-        switch members[name] {
+        switch members[UTF8Key(name)] {
         case nil, .null?: return nil
         case .bool(let flag)?: return flag
         default: throw Problem("request.malformed", evidence: "\(name) must be true or false")
@@ -70,7 +73,7 @@ package struct RequestBody: Sendable {
 
     /// An object or array as it was sent.
     package func value(_ name: String) -> JSONValue? {
-        guard let value = members[name], value != .null else { return nil }
+        guard let value = members[UTF8Key(name)], value != .null else { return nil }
         return value
     }
 }

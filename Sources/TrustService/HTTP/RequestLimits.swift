@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOConcurrencyHelpers
+package import TLSFacts
 
 /// Token buckets by name: each holds two seconds' worth of its rate.
 ///
@@ -48,22 +49,54 @@ package final class RequestLimits: Sendable {
 
 /// Which address a request counts for.
 package enum CallerAddress {
-    /// The peer's address, or where the peer is a trusted proxy the last address in `X-Forwarded-For` that is not one.
+    /// The most hops that are read, from the end: nobody has more proxies of his own.
+    private static let hopLimit = 32
+
+    /// The peer's address, or if the peer is a trusted proxy the last address in `X-Forwarded-For` that is not one.
+    ///
+    /// Read by bytes from the end; a hop is an address and nothing else (a port and brackets are allowed). The first hop that is not one
+    /// ends the walk: everything before it was written by somebody whom no trusted proxy vouches for.
     package static func resolve(peer: String, forwarded: String?, trusted: [AddressRange]) -> String {
-        guard !trusted.isEmpty, let forwarded, trusted.contains(where: { $0.contains(peer) }) else { return peer }
-        var address = peer
-        for hop in forwarded.split(separator: ",").reversed() {
-            let text = hop.trimmingPrefix { $0 == " " }.prefix { $0 != " " }
-            guard AddressRange.bytes(of: String(text)) != nil else { break }
-            address = String(text)
-            if !trusted.contains(where: { $0.contains(address) }) { break }
+        func isTrusted(_ address: IPAddress) -> Bool { trusted.contains { $0.contains(address) } }
+        guard !trusted.isEmpty, let forwarded, var address = IPAddress(peer)?.unmapped, isTrusted(address) else {
+            return peer
         }
-        return address
+        for hop in forwarded.utf8.split(separator: 0x2C, omittingEmptySubsequences: false).suffix(hopLimit).reversed() {
+            guard let next = self.address(ofHop: hop) else { break }
+            address = next
+            if !isTrusted(address) { break }
+        }
+        return address.description
     }
 
-    /// The name of the bucket: an IPv6 network of 64 bits is one caller.
+    /// `1.2.3.4`, `1.2.3.4:5678`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:5678`, with spaces and tabs around it.
+    private static func address(ofHop hop: Substring.UTF8View) -> IPAddress? {
+        func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+        var text = hop.drop(while: isBlank)
+        while let last = text.last, isBlank(last) { text.removeLast() }
+        guard text.count <= 64 else { return nil }
+        var port: Substring.UTF8View?
+        if text.first == 0x5B {
+            guard let close = text.firstIndex(of: 0x5D) else { return nil }
+            let behind = text[text.index(after: close)...]
+            text = text[text.index(after: text.startIndex)..<close]
+            guard text.contains(0x3A), behind.isEmpty || behind.first == 0x3A else { return nil }
+            if !behind.isEmpty { port = behind.dropFirst() }
+        } else if let colon = text.firstIndex(of: 0x3A), !text[text.index(after: colon)...].contains(0x3A) {
+            port = text[text.index(after: colon)...]
+            text = text[..<colon]
+        }
+        if let port {
+            guard (1...5).contains(port.count), port.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        }
+        return IPAddress(Substring(text))?.unmapped
+    }
+
+    /// The name of the bucket: an IPv6 network of 64 bits is one caller, and an IPv4-mapped address is the IPv4 address.
     package static func bucket(of address: String) -> String {
-        guard let bytes = AddressRange.bytes(of: address), bytes.count == 16 else { return address }
-        return bytes.prefix(8).map { String($0, radix: 16) }.joined(separator: ":")
+        let end = address.utf8.firstIndex(of: 0x25) ?? address.endIndex
+        guard let read = IPAddress(address[..<end])?.unmapped else { return address }
+        if read.isIPv4 { return read.description }
+        return read.bytes.prefix(8).map { String($0, radix: 16) }.joined(separator: ":")
     }
 }

@@ -6,11 +6,17 @@ import Findings
 package import Logging
 import NIOConcurrencyHelpers
 
-/// Counts every answer and logs every refusal: fixed sentences, codes, and nothing that a caller sent.
+/// Counts every answer and logs refusals: fixed sentences, codes, and evidence that ``Problem`` made safe.
+///
+/// Refusals of one code are logged ``linesPerSecond`` times in a second; what is beyond that is counted, and summed up in one line.
 package struct RequestObserver: Sendable {
     package let registry: PrometheusRegistry
     let log: Logger
+    private let sampler = LineSampler(perSecond: linesPerSecond)
     private let known = NIOLockedValueBox(Known())
+
+    /// How many refusals of one code are logged in a second.
+    package static let linesPerSecond = 10
 
     /// The series of answers, kept so that a request does not build their names again.
     private struct Known {
@@ -35,11 +41,26 @@ package struct RequestObserver: Sendable {
         self.log = log
     }
 
-    func finished(operation: String, answer: Answer, seconds: Double, correlationId: String, evidence: String) {
+    /// Counts one answer, and logs it if it is a refusal.
+    ///
+    /// - Parameters:
+    ///   - seconds: how long the answer took.
+    ///   - uptime: seconds of a clock that never goes back.
+    func finished(
+        operation: String,
+        answer: Answer,
+        seconds: Double,
+        at uptime: Double,
+        correlationId: String,
+        evidence: String
+    ) {
         let (counter, timer) = series(Name(operation: operation, status: answer.status, code: answer.code))
         counter.increment()
-        timer.recordNanoseconds(Int64(max(0, seconds) * 1e9))
+        timer.recordNanoseconds(Int64(min(max(0, seconds), 1e6) * 1e9))
         guard let code = answer.code else { return }
+        let verdict = sampler.note(code.description, at: uptime)
+        if let sum = verdict.sum { write(sum) }
+        guard verdict.passes else { return }
         log.log(
             level: answer.status >= 500 ? .error : .info,
             "A request was refused.",
@@ -48,6 +69,16 @@ package struct RequestObserver: Sendable {
                 "correlationId": "\(correlationId)", "evidence": "\(evidence)",
             ]
         )
+    }
+
+    /// Writes what was suppressed in the seconds that are over; with nil in the current one too, at the end.
+    func writeSuppressed(before uptime: Double?) {
+        for sum in sampler.sums(before: uptime) { write(sum) }
+    }
+
+    private func write(_ sum: LineSampler.Sum) {
+        count("log.suppressed", [("code", sum.kind)], by: sum.count)
+        log.info("Refusals were not logged one by one.", metadata: ["code": "\(sum.kind)", "count": "\(sum.count)"])
     }
 
     private func series(_ name: Name) -> (Counter, Timer) {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import Findings
 
 /// One method of one path, who may call it, and what answers.
 package struct Route: Sendable {
@@ -35,24 +35,36 @@ package struct Route: Sendable {
         }
     }
 
-    func parameters(for path: [String]) -> [String: String]? {
+    /// The values of the parameters if this route has the path.
+    ///
+    /// A literal segment matches its own bytes and nothing else: `/%6detrics` is not `/metrics`, so that the rules of a proxy that does not
+    /// decode are not passed by. A parameter is percent-decoded, and has 1 to ``parameterLimit`` bytes.
+    func parameters(for path: [Substring.UTF8View]) -> [String: String]? {
         guard path.count == segments.count else { return nil }
+        for (segment, part) in zip(segments, path) {
+            if case .literal(let literal) = segment, !literal.utf8.elementsEqual(part) { return nil }
+        }
         var parameters: [String: String] = [:]
         for (segment, part) in zip(segments, path) {
-            switch segment {
-            case .literal(let literal): if literal != part { return nil }
-            case .parameter(let name):
-                guard !part.isEmpty else { return nil }
-                parameters[name] = part
-            }
+            guard case .parameter(let name) = segment else { continue }
+            guard part.count <= Route.parameterLimit * 3, let value = PercentEncoding.decode(part), !value.isEmpty,
+                value.utf8.count <= Route.parameterLimit
+            else { return nil }
+            parameters[name] = value
         }
         return parameters
     }
+
+    /// The most bytes of one parameter of a path: no app, promotion or key has a longer name.
+    static let parameterLimit = 256
 }
 
 /// All routes of one listener.
 package struct RouteTable: Sendable {
     package let routes: [Route]
+
+    /// The most segments of a path that is looked up.
+    private static let segmentLimit = 8
 
     package init(_ routes: [Route]) { self.routes = routes }
 
@@ -64,14 +76,13 @@ package struct RouteTable: Sendable {
 
     /// Finds the route of a request line. `HEAD` is answered by the route of `GET`.
     package func match(method: String, path: String) -> Match {
-        guard path.hasPrefix("/") else { return .unknown }
-        var parts: [String] = []
-        for part in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
-            guard parts.count < 8,
-                let plain = part.utf8.contains(UInt8(ascii: "%")) ? part.removingPercentEncoding : String(part)
-            else { return .unknown }
-            parts.append(plain)
-        }
+        guard path.utf8.first == UInt8(ascii: "/") else { return .unknown }
+        let parts = path.utf8.dropFirst().split(
+            separator: UInt8(ascii: "/"),
+            maxSplits: RouteTable.segmentLimit,
+            omittingEmptySubsequences: false
+        )
+        guard parts.count <= RouteTable.segmentLimit else { return .unknown }
         let wanted = method == "HEAD" ? "GET" : method
         var allow: [String] = []
         for route in routes {

@@ -8,6 +8,7 @@ import Hummingbird
 import Logging
 import Metrics
 import NIOCore
+import TLSFacts
 
 /// The context of one request: which connection it came over.
 struct ServiceRequestContext: RequestContext {
@@ -27,7 +28,7 @@ struct ServiceResponder: HTTPResponder {
     let table: RouteTable
     let isInternal: Bool
     let isLoopback: Bool
-    let credentials: Credentials
+    let live: LiveBook
     let trustedProxies: [AddressRange]
     let bodyLimit: Int
     let addressLimits: RequestLimits
@@ -50,10 +51,12 @@ struct ServiceResponder: HTTPResponder {
             evidence = problem.evidence
             answer = .problem(problem, correlationId: correlationId)
         }
+        let end = surroundings.uptime()
         observer.finished(
             operation: operation,
             answer: answer,
-            seconds: surroundings.uptime() - start,
+            seconds: end - start,
+            at: end,
             correlationId: correlationId,
             evidence: evidence
         )
@@ -67,68 +70,91 @@ struct ServiceResponder: HTTPResponder {
         _ operation: inout String
     ) async throws -> Answer {
         let target = request.head.path ?? ""
-        let mark = target.firstIndex { $0 == "?" || $0 == "#" }
+        let mark = target.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
         let path = String(target[..<(mark ?? target.endIndex)])
-        let query = mark.map { String(target[target.index(after: $0)...]) } ?? ""
+        let query = mark.map { String(target[target.utf8.index(after: $0)...]) } ?? ""
+        var address = context.peer
+        if !trustedProxies.isEmpty {
+            let forwarded = request.headers[values: .xForwardedFor].joined(separator: ",")
+            address = CallerAddress.resolve(peer: context.peer, forwarded: forwarded, trusted: trustedProxies)
+        }
+        let caller = live.current.credentials.caller(
+            bearer: Call.bearer(in: request.headers),
+            at: surroundings.now()
+        )
         let route: Route
         let parameters: [String: String]
         switch table.match(method: request.method.rawValue, path: path) {
-        case .unknown: throw Problem("path.unknown")
+        case .unknown:
+            try limit(caller, address)
+            throw Problem("path.unknown")
         case .method(let allow):
+            try limit(caller, address)
             var problem = Problem("method.not-allowed")
             problem.allow = allow
             throw problem
         case .route(let found, let values): (route, parameters) = (found, values)
         }
         operation = route.operation
-        var address = context.peer
-        if !trustedProxies.isEmpty {
-            let forwarded = request.headers[values: .xForwardedFor].joined(separator: ",")
-            address = CallerAddress.resolve(peer: context.peer, forwarded: forwarded, trusted: trustedProxies)
-        }
-        let caller = credentials.caller(bearer: Call.bearer(in: request.headers))
-        try limit(route, caller, address)
-        try admit(route, caller)
+        if route.access != .open { try limit(caller, address) }
+        try admit(route, caller, app: parameters["app"])
         let body = try await self.body(of: request, route)
-        return try await route.handler(
-            Call(
-                operation: route.operation,
-                parameters: parameters,
-                query: query,
-                headers: request.headers,
-                body: body,
-                address: address,
-                correlationId: correlationId,
-                caller: caller,
-                now: surroundings.now()
-            )
+        let call = Call(
+            operation: route.operation,
+            parameters: parameters,
+            query: query,
+            headers: request.headers,
+            body: body,
+            address: address,
+            correlationId: correlationId,
+            caller: caller,
+            now: surroundings.now()
         )
+        do {
+            return try await route.handler(call)
+        } catch let problem as Problem where route.access == .open && problem.status == 401 {
+            // A gateway asks for everybody from one address: only what proves nothing counts against the limit.
+            try limit(caller, address)
+            throw problem
+        }
     }
 
-    /// Servers with a token and the open routes are not limited; everybody else is, and wrong tokens are too.
-    private func limit(_ route: Route, _ caller: Call.Caller, _ address: String) throws(Problem) {
-        guard route.access != .open, caller == .anyone else { return }
+    /// Servers with a token are not limited; everybody else is, and wrong tokens and unknown paths count too.
+    private func limit(_ caller: Call.Caller, _ address: String) throws(Problem) {
+        guard caller == .anyone else { return }
         if let wait = addressLimits.take(CallerAddress.bucket(of: address), at: surroundings.uptime()) {
             throw Problem("limit.address", retryAfterSeconds: max(1, Int(wait.rounded(.up))))
         }
     }
 
-    private func admit(_ route: Route, _ caller: Call.Caller) throws(Problem) {
+    private func admit(_ route: Route, _ caller: Call.Caller, app: String?) throws(Problem) {
         switch route.access {
         case .open, .app: return
-        case .server, .admin:
-            let opens = route.access == .server ? credentials.opensServerRoutes : credentials.opensAdminRoutes
-            guard opens, isInternal || !hasInternalListener else { throw Problem("path.unknown") }
-            guard caller >= (route.access == .server ? .server : .admin) else { throw Problem("caller.unauthorized") }
+        case .server, .admin, .audit:
+            let role: Authority.Role =
+                switch route.access {
+                case .server: .server
+                case .audit: .audit
+                default: .admin
+                }
+            guard live.current.credentials.opens(role), isInternal || !hasInternalListener else {
+                throw Problem("path.unknown")
+            }
+            // If the path names no app, the handler looks at what the call is about.
+            guard caller.has(role), app == nil || caller.permits(role, app: app) else {
+                throw Problem("caller.unauthorized")
+            }
         case .metrics:
             guard isInternal || !hasInternalListener else { throw Problem("path.unknown") }
-            guard isInternal || isLoopback || caller > .anyone else { throw Problem("caller.unauthorized") }
+            guard isInternal || isLoopback || caller != .anyone else { throw Problem("caller.unauthorized") }
         }
     }
 
     private func body(of request: Request, _ route: Route) async throws -> [UInt8] {
         guard route.method == "POST" else { return [] }
-        if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > bodyLimit {
+        if let length = request.headers[.contentLength].flatMap({ $0.utf8.count <= 20 ? Int($0) : Int.max }),
+            length > bodyLimit
+        {
             throw Problem("body.too-large")
         }
         let buffer: ByteBuffer
@@ -145,10 +171,15 @@ struct ServiceResponder: HTTPResponder {
         return Array(buffer.readableBytesView)
     }
 
+    /// Whether a media type is JSON in UTF-8: read by bytes, ASCII alone, at most 256 of them.
     static func isJSON(_ contentType: String?) -> Bool {
         guard let contentType else { return false }
-        if contentType == "application/json" { return true }
-        let parts = contentType.lowercased().split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" } }
+        let bytes = contentType.utf8
+        if bytes.elementsEqual("application/json".utf8) { return true }
+        guard bytes.count <= 256, bytes.allSatisfy({ $0 < 0x80 }) else { return false }
+        let parts = contentType.lowercased().utf8.split(separator: UInt8(ascii: ";")).map { part in
+            String(decoding: part.filter { $0 != 0x20 && $0 != 0x09 }, as: UTF8.self)
+        }
         guard parts.first == "application/json" else { return false }
         return parts.dropFirst().allSatisfy { part in
             !part.hasPrefix("charset=") || part == "charset=utf-8" || part == "charset=\"utf-8\""

@@ -2,16 +2,50 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+import Foundation
 import TrustStores
 
 extension ServiceCore {
     /// `GET /livez`: the process answers.
     func live(_ call: Call) -> Answer { .json(["status": "live"]) }
 
-    /// `GET /readyz`: the store answers a read and a write.
+    /// `GET /readyz`: the store commits a write, its schema is this program's, and the clock is right. The store is asked once a second at most,
+    /// however many ask here.
     func ready(_ call: Call) async throws -> Answer {
-        try await store.check()
+        do {
+            let reading = try await probe.check()
+            try await watchClock(reading, at: call.now)
+        } catch {
+            observer.set("ready", 0)
+            throw error
+        }
+        observer.set("ready", 1)
         return .json(["status": "ready"])
+    }
+
+    /// How far the clock may be off against the store, and the horizon ahead of the clock, while the node is ready.
+    static let clockTolerance = StoreClock.largestOffset
+
+    private func watchClock(_ reading: StoreReading, at now: Date) async throws {
+        let lead = reading.horizonLead(at: now)
+        observer.set("horizon.lead.seconds", lead.inSeconds)
+        if let offset = reading.offset(of: now) {
+            observer.set("clock.offset.seconds", offset.inSeconds)
+            guard abs(offset.inSeconds) <= ServiceCore.clockTolerance.inSeconds else {
+                throw Problem(
+                    "store.clock-off",
+                    retryAfterSeconds: 5,
+                    evidence: "the clock is \(Int(offset.inSeconds)) s ahead of the store's"
+                )
+            }
+        }
+        guard lead <= ServiceCore.clockTolerance else {
+            throw Problem(
+                "store.clock-off",
+                retryAfterSeconds: 5,
+                evidence: "the store's horizon is \(Int(lead.inSeconds)) s ahead of the clock"
+            )
+        }
     }
 
     /// `GET /metrics`.

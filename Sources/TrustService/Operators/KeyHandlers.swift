@@ -9,48 +9,151 @@ import TrustStores
 extension ServiceCore {
     /// `GET /v1/keys/{keyId}`.
     func showKey(_ call: Call) async throws -> Answer {
-        let id = try ServiceCore.keyId(inPath: call)
-        guard let key = try await store.key(id) else { throw Problem("key.unknown") }
-        let history = try await store.history(of: id, limit: 200)
-        return .json([
-            "keyId": .string(key.id.base64), "app": .string(key.app), "user": .optional(key.user),
-            "environment": .string(key.environment), "counter": .integer(Int(key.counter)),
-            "revoked": .bool(key.revokedAt != nil), "simulated": .bool(key.simulated),
-            "attestedAt": .string(Timestamps.text(key.attestedAt)),
-            "lastUsedAt": .optional(key.lastUsedAt.map(Timestamps.text)), "riskMetric": .optional(key.riskMetric),
-            "osVersion": .optional(key.osVersion), "validationCategory": .optional(key.validationCategory),
-            "bundleVersion": .optional(key.bundleVersion),
-            "history": .array(
-                history.map { event in
-                    [
-                        "at": .string(Timestamps.text(event.at)), "kind": .string(event.kind),
-                        "code": .optional(event.code),
-                    ]
-                }
-            ),
-        ])
+        let key = try await operable(call)
+        let history = try await store.history(of: key.id, limit: 200)
+        let events = history.map { event -> JSONValue in
+            ["at": .string(Timestamps.text(event.at)), "kind": .string(event.kind), "code": .optional(event.code)]
+        }
+        return .json(try await document(key).adding([.init("history", .array(events))]))
+            .about(.key(key.id, app: key.app))
+    }
+
+    /// `GET /v1/keys?app=&user=&environment=&after=&limit=`.
+    func listKeys(_ call: Call) async throws -> Answer {
+        let query = try StrictQuery(call.query, known: ["app", "user", "environment", "after", "limit"])
+        let filter = KeyFilter(app: query["app"], user: query["user"], environment: query["environment"])
+        guard call.caller.permits(.admin, app: filter.app) else {
+            throw Problem("caller.unauthorized", evidence: "the credential is for other apps")
+        }
+        guard filter.environment.map({ Configuration.Environment(rawValue: $0) != nil }) ?? true else {
+            throw Problem("request.malformed", evidence: "environment must be production or development")
+        }
+        guard filter.user.map(StoreText.isUser) ?? true,
+            filter.app.map({ StoreText.isStorable($0, limit: StoreText.nameLimit) }) ?? true
+        else { throw Problem("request.malformed", evidence: "a name is too long or has a zero byte") }
+        let cursor = query["after"].flatMap(KeyCursor.init)
+        guard cursor != nil || query["after"] == nil else {
+            throw Problem("request.malformed", evidence: "after is no cursor")
+        }
+        let limit = try query.number("limit", 1...KeyPage.largest, default: 100)
+        let page = try await store.keys(matching: filter, after: cursor, limit: limit)
+        var keys: [JSONValue] = []
+        for key in page.keys { keys.append(try await document(key)) }
+        return .json(["keys": .array(keys), "next": .optional(page.next?.text)])
+            .about(filter.user == nil ? .app(filter.app) : .user(app: filter.app))
     }
 
     /// `POST /v1/keys/{keyId}/revoke`: for good; asking again changes nothing.
     func revokeKey(_ call: Call) async throws -> Answer {
-        let id = try ServiceCore.keyId(inPath: call)
-        var code: String?
-        if !call.body.isEmpty { code = try RequestBody(call.body).optionalString("code", limit: 64) }
-        if let code, code.isEmpty || !code.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) {
-            throw Problem("request.malformed", evidence: "code must be printable ASCII without spaces")
-        }
-        switch try await store.revoke(id, code: code ?? "operator", at: call.now) {
+        let key = try await operable(call)
+        let code = call.body.isEmpty ? nil : try ServiceCore.revocationCode(try RequestBody(call.body))
+        switch try await store.revoke(key.id, code: code ?? "operator", at: call.now) {
         case .revoked, .alreadyRevoked:
             observer.count("keys.revoked")
-            return .json(["keyId": .string(id.base64), "revoked": true])
+            return .json(["keyId": .string(key.id.base64), "revoked": true]).about(.key(key.id, app: key.app))
         case .unknown: throw Problem("key.unknown")
         }
     }
 
-    private static func keyId(inPath call: Call) throws(Problem) -> KeyIdentifier {
+    /// `DELETE /v1/keys/{keyId}`: the key with its receipts and what is personal in its history.
+    func deleteKey(_ call: Call) async throws -> Answer {
+        let key = try await operable(call)
+        guard try await store.deleteKey(key.id) else { throw Problem("key.unknown") }
+        observer.count("keys.deleted")
+        return Answer.empty(204).about(.key(key.id, app: key.app))
+    }
+
+    /// `DELETE /v1/users/{user}[?app=]`: all keys of a user.
+    func deleteUser(_ call: Call) async throws -> Answer {
+        let app = try StrictQuery(call.query, known: ["app"])["app"]
+        guard let user = call.parameters["user"], StoreText.isUser(user),
+            app.map({ StoreText.isStorable($0, limit: StoreText.nameLimit) }) ?? true
+        else { throw Problem("request.malformed", evidence: "a name is too long or has a zero byte") }
+        guard call.caller.permits(.admin, app: app) else {
+            throw Problem("caller.unauthorized", evidence: "the credential is for other apps")
+        }
+        let count = try await store.deleteKeys(ofUser: user, app: app)
+        observer.count("keys.deleted", by: count)
+        return .json(["deleted": .integer(count)]).about(.user(app: app))
+    }
+
+    /// `POST /v1/apps/{app}/revocations`: all keys of an app that match one rule.
+    func revokeKeys(_ call: Call) async throws -> Answer {
+        let app = try await revocable(call)
+        let body = try RequestBody(call.body)
+        var rules: [RevocationRule] = []
+        if let user = try ServiceCore.user(body) { rules.append(.user(user)) }
+        if let text = try body.optionalString("environment", limit: 16) {
+            guard let environment = Configuration.Environment(rawValue: text) else {
+                throw Problem("request.malformed", evidence: "environment must be production or development")
+            }
+            rules.append(.environment(environment.rawValue))
+        }
+        if let simulated = try body.optionalFlag("simulated") {
+            guard simulated else { throw Problem("request.malformed", evidence: "simulated can be true alone") }
+            rules.append(.simulated)
+        }
+        if let text = try body.optionalString("attestedBefore", limit: 40) {
+            guard let instant = Timestamps.date(text) else {
+                throw Problem("request.malformed", evidence: "attestedBefore must be an RFC 3339 instant or a date")
+            }
+            rules.append(.attestedBefore(instant))
+        }
+        guard let rule = rules.first, rules.count == 1 else {
+            throw Problem(
+                "request.malformed",
+                evidence: "exactly one of user, environment, simulated, attestedBefore"
+            )
+        }
+        let code = try ServiceCore.revocationCode(body) ?? "operator"
+        let count = try await store.revokeKeys(of: app, matching: rule, code: code, at: call.now)
+        observer.count("keys.revoked", by: count)
+        return .json(["revoked": .integer(count)]).about(.revocation(rule, app: app))
+    }
+
+    /// The app of a path: a configured one, or one that was and has keys still.
+    private func revocable(_ call: Call) async throws -> String {
+        guard let id = call.parameters["app"], StoreText.isStorable(id, limit: StoreText.nameLimit) else {
+            throw Problem("app.unknown")
+        }
+        if apps[id] != nil { return id }
+        guard try await store.keyCounts().contains(where: { $0.app.hasSameBytes(as: id) }) else {
+            throw Problem("app.unknown")
+        }
+        return id
+    }
+
+    private static func revocationCode(_ body: RequestBody) throws(Problem) -> String? {
+        guard let code = try body.optionalString("code", limit: 64) else { return nil }
+        if code.utf8.isEmpty || !code.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) {
+            throw Problem("request.malformed", evidence: "code must be printable ASCII without spaces")
+        }
+        return code
+    }
+
+    /// The stored key that a path names, trusted or not, if the operator's credential is good for its app.
+    private func operable(_ call: Call) async throws -> StoredKey {
         guard let text = call.parameters["keyId"], let id = KeyIdentifier(base64URL: text) else {
             throw Problem("key.unknown", evidence: "the path names no key id")
         }
-        return id
+        // Whose credential is for other apps does not learn which keys there are.
+        guard let key = try await store.key(id), call.caller.permits(.admin, app: key.app) else {
+            throw Problem("key.unknown")
+        }
+        return key
+    }
+
+    /// What operators see of a key.
+    private func document(_ key: StoredKey) async throws -> JSONValue {
+        [
+            "keyId": .string(key.id.base64), "app": .string(key.app), "user": .optional(key.user),
+            "environment": .string(key.environment), "counter": .integer(Int(key.counter)),
+            "revoked": .bool(key.revokedAt != nil), "simulated": .bool(key.simulated),
+            "trusted": .bool(try await trust(in: key) == .trusted),
+            "attestedAt": .string(Timestamps.text(key.attestedAt)),
+            "lastUsedAt": .optional(key.lastUsedAt.map(Timestamps.text)), "riskMetric": .optional(key.riskMetric),
+            "osVersion": .optional(key.osVersion), "validationCategory": .optional(key.validationCategory),
+            "bundleVersion": .optional(key.bundleVersion),
+        ]
     }
 }

@@ -23,6 +23,7 @@ struct AppVerifiers: Sendable {
 
     private let worlds: [World]
     private let assertions: [String: AssertionVerifier]
+    private let environments: Set<String>
     private let requireExtensions: Bool
 
     /// Apple asks that a receipt be at most this old when it arrives.
@@ -42,6 +43,7 @@ struct AppVerifiers: Sendable {
             policy.bundleVersions = .init(Set(versions), acceptsAbsence: !app.requireExtensions)
         }
         requireExtensions = app.requireExtensions
+        self.environments = Set(app.environments.map(\.rawValue))
         let environments = app.environments.map { $0 == .production ? AttestationEnvironment.production : .development }
         func world(_ simulated: Bool, _ roots: AttestationRoots, _ receiptRoots: ReceiptRoots) -> World {
             World(
@@ -73,6 +75,26 @@ struct AppVerifiers: Sendable {
             identities.map { ($0.applicationId, AssertionVerifier(app: $0, policy: policy)) },
             uniquingKeysWith: { first, _ in first }
         )
+    }
+
+    /// Whether a key of this app that was accepted before would be accepted now.
+    func trust(in origin: KeyOrigin) -> KeyTrust {
+        guard worlds.contains(where: { $0.simulated == origin.simulated }) else { return .simulator }
+        guard environments.contains(origin.environment) else { return .environment }
+        return assertions[origin.identity] == nil ? .identity : .trusted
+    }
+
+    /// Whether the configuration names roots of a simulator.
+    var trustsSimulator: Bool { worlds.contains(where: \.simulated) }
+
+    /// Whether a receipt root of the configured simulator signed this receipt. Its dates are not judged: it may be an old key's.
+    func simulatorSigned(_ receipt: ReceiptRecord, for origin: KeyOrigin) async -> Bool {
+        guard let world = worlds.first(where: \.simulated), let app = try? AppIdentity(origin.identity) else {
+            return false
+        }
+        let verdict = await world.receipts.verify(receipt.bytes, ReceiptExpectations(app: app), at: receipt.createdAt)
+        if case .accepted = verdict { return true }
+        return false
     }
 
     /// Judges an attestation and its receipt as they arrive.

@@ -22,10 +22,10 @@ extension ServiceCore {
         }
     }
 
-    /// An assertion that was accepted and committed.
-    struct AcceptedAssertion {
+    /// An assertion that was found good; nothing is committed yet.
+    struct JudgedAssertion {
         let key: StoredKey
-        let counter: UInt32
+        let advance: CounterAdvance
         let tier: String
     }
 
@@ -35,8 +35,9 @@ extension ServiceCore {
         let presented = try PresentedAssertion(try RequestBody(call.body))
         if app.settings.mode == .off { return .json(ServiceCore.unjudged) }
         return try await judged(app, call, keyId: presented.keyId, kind: "assertion") {
-            let accepted = try await accept(presented, app, call)
-            return .json(["counter": .integer(Int(accepted.counter)), "tier": .string(accepted.tier)])
+            let judged = try await judge(presented, app, call)
+            try await commit(judged, call)
+            return .json(["counter": .integer(Int(judged.advance.counter)), "tier": .string(judged.tier)])
         }
     }
 
@@ -48,31 +49,34 @@ extension ServiceCore {
         let singleUse = try body.optionalFlag("singleUse") ?? false
         if app.settings.mode == .off { return .json(ServiceCore.unjudged) }
         return try await judged(app, call, keyId: presented.keyId, kind: "token") {
-            let accepted = try await accept(presented, app, call)
+            let judged = try await judge(presented, app, call)
+            // Signed before the commit: what fails afterwards would cost the caller an assertion that counts as spent.
             let (token, seconds) = try await tokens.issue(
-                for: accepted.key,
-                tier: accepted.tier,
+                for: judged.key,
+                tier: judged.tier,
                 singleUse: singleUse,
                 identifier: surroundings.random(16),
                 at: call.now
             )
+            try await commit(judged, call)
             observer.count("tokens.issued")
             return .json(["token": .string(token), "expiresIn": .integer(seconds)])
         }
     }
 
-    /// Judges and commits one assertion: challenge, then signature, then counter and challenge in one transaction.
-    func accept(_ presented: PresentedAssertion, _ app: App, _ call: Call) async throws -> AcceptedAssertion {
+    /// Judges one assertion: challenge, then key, then signature. Everything that can fail is done here, before the commit.
+    func judge(_ presented: PresentedAssertion, _ app: App, _ call: Call) async throws -> JudgedAssertion {
         let object = try AssertionObject(decoding: presented.assertion)
         let signed = try SignedInput.assertion(challenge: presented.challenge, clientData: presented.clientData)
         var binding = ChallengeBinding(purpose: .assert, app: app.settings.id, keyId: presented.keyId)
         // What nobody issued, or what has expired, is refused before the store is asked.
         let first = codec.read(signed.challenge, for: binding, at: call.now)
         if first != .refused(.binding) { _ = try first.spendable() }
-        guard let key = try await store.key(presented.keyId), key.app == app.settings.id else {
+        guard let stored = try await store.key(presented.keyId), stored.app.hasSameBytes(as: app.settings.id) else {
             _ = try first.spendable()
             throw Problem("key.unknown")
         }
+        let key = try await trusted(stored)
         // A challenge that was made for a user serves the keys of that user alone.
         let spendable: SpendableChallenge
         if let user = key.user {
@@ -95,12 +99,16 @@ extension ServiceCore {
             mode: strict ? .strict : .challenge,
             challenge: spendable
         )
-        switch try await store.advance(advance, at: call.now) {
+        return JudgedAssertion(key: key, advance: advance, tier: try await tier(of: key, at: call.now))
+    }
+
+    /// Commits a judged assertion, counter and challenge in one transaction. Nothing that can fail comes after it.
+    func commit(_ judged: JudgedAssertion, _ call: Call) async throws {
+        switch try await store.advance(judged.advance, at: call.now) {
         case .refused(let refusal): throw Problem(Code(rawValue: refusal.rawValue))
         case .advanced(let previous):
             observer.count("assertions.accepted")
-            if assertion.counter <= previous { observer.count("assertions.late") }
-            return AcceptedAssertion(key: key, counter: assertion.counter, tier: try await tier(of: key, at: call.now))
+            if judged.advance.counter <= previous { observer.count("assertions.late") }
         }
     }
 }

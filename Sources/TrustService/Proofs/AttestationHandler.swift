@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Crypto
 import Findings
 import Foundation
 import TrustStores
@@ -16,13 +15,11 @@ extension ServiceCore {
         let attestation = try body.bytes("attestation")
         let challenge = try body.bytes("challenge")
         let clientData = try body.optionalBytes("clientData")
-        let user = try body.optionalString("user", limit: 256)
+        let user = try ServiceCore.user(body)
         if app.settings.mode == .off { return .json(ServiceCore.unjudged) }
         return try await judged(app, call, keyId: keyId, kind: "attestation") {
-            let digest = Array(SHA256.hash(data: Data(attestation)))
-            if let known = try await store.key(keyId), known.app == app.settings.id, known.user == user,
-                known.attestationDigest == digest
-            {
+            let digest = KeyRegistration.digest(of: attestation)
+            if let known = try await repeated(try await store.key(keyId), app, user, digest) {
                 return .json(ServiceCore.document(known))
             }
             let object = try AttestationObject(decoding: attestation)
@@ -35,7 +32,13 @@ extension ServiceCore {
             let spendable = try forAttestation { () throws(Problem) in
                 try read(signed.challenge, for: binding, at: call.now)
             }
-            if try await store.isSpent(spendable) { throw ServiceCore.newKey("challenge.used") }
+            let standing = try await store.attestationStanding(of: keyId, challenge: spendable)
+            if let known = try await repeated(standing.key, app, user, digest) {
+                return .json(ServiceCore.document(known))
+            }
+            if standing.isSpent {
+                throw ServiceCore.newKey("challenge.used")
+            }
             let proven = try await app.verifiers.attest(object, keyId: keyId, hash: signed.hash, at: call.now)
             guard
                 let registration = KeyRegistration(
@@ -49,14 +52,24 @@ extension ServiceCore {
             else { throw Problem("internal.error", evidence: "the key cannot be registered") }
             switch try await store.insert(registration, spending: spendable, at: call.now) {
             case .inserted(let key):
+                if key.simulated { vouchers[key.id] = true }
                 observer.count("attestations.accepted")
                 await signals.count(app.settings.id, kind: "attested", at: call.now)
                 await signals.countOnce(app.settings.id, kind: "attestedAddress", address: call.address, at: call.now)
                 return .json(ServiceCore.document(key), status: 201)
-            case .existing(let key): return .json(ServiceCore.document(key))
+            case .existing(let key): return .json(ServiceCore.document(try await trusted(key)))
             case .refused(let refusal): throw ServiceCore.newKey(Code(rawValue: refusal.rawValue))
             }
         }
+    }
+
+    /// The key that this very object of this user has registered before.
+    private func repeated(_ key: StoredKey?, _ app: App, _ user: String?, _ digest: [UInt8]) async throws -> StoredKey?
+    {
+        guard let key, key.app.hasSameBytes(as: app.settings.id),
+            key.attestationDigest == digest, key.user.map({ UTF8Key($0) }) == user.map({ UTF8Key($0) })
+        else { return nil }
+        return try await trusted(key)
     }
 
     /// A device attests a key once, so after a wasted challenge it needs another key as well.

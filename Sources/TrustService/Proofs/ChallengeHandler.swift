@@ -18,9 +18,8 @@ extension ServiceCore {
         }
         var binding = ChallengeBinding(purpose: purpose, app: app.settings.id)
         if body.value("keyId") != nil { binding.keyId = try ServiceCore.keyId(body) }
-        if let user = try body.optionalString("user", limit: 256) {
-            guard !user.isEmpty else { throw Problem("request.malformed", evidence: "user is empty") }
-            guard call.caller >= .server else {
+        if let user = try ServiceCore.user(body) {
+            guard call.caller.permits(.server, app: app.settings.id) else {
                 throw Problem("caller.unauthorized", evidence: "user needs a server token")
             }
             binding.user = user

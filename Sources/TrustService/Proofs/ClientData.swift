@@ -10,10 +10,10 @@ enum ClientData {
     ///
     /// - Throws: ``Problem`` `challenge.missing`.
     static func challenge(in bytes: [UInt8]) throws(Problem) -> [UInt8] {
-        guard let document = try? JSONReader.read(bytes), let members = document.members else {
+        guard let document = try? JSONReader.read(bytes, limits: .clientData), let members = document.members else {
             throw Problem("challenge.missing", evidence: "the client data is not a JSON object")
         }
-        let named = members.filter { $0.name == "challenge" }
+        let named = members.filter { $0.name.hasSameBytes(as: "challenge") }
         guard named.count == 1, let text = named.first?.value.text else {
             throw Problem("challenge.missing", evidence: "the client data has \(named.count) members `challenge`")
         }
@@ -61,5 +61,14 @@ struct SignedInput {
             challenge: try ClientData.challenge(in: clientData),
             hash: ClientDataHash(hashing: clientData)
         )
+    }
+}
+
+extension JSONReader.Limits {
+    /// The limits of client data, which is the app's own document: eight times the values of a request.
+    static var clientData: JSONReader.Limits {
+        var limits = JSONReader.Limits.outside
+        limits.values = 1024
+        return limits
     }
 }

@@ -14,11 +14,26 @@ struct Maintenance: Service {
     static let flushInterval = Duration.seconds(2)
     /// Between two sweeps.
     static let sweepInterval: TimeInterval = 60
+    /// Between two looks at which keys sign challenges: shorter than the time before a new one signs (``ServiceCore/rotationNotice``).
+    static let keysInterval: TimeInterval = 10
+    /// Between two counts of the keys that the configuration does not trust.
+    static let countInterval: TimeInterval = 3600
 
     func run() async throws {
         var lastSweep = core.surroundings.uptime()
+        var lastKeys = lastSweep
+        var lastCount = -Maintenance.countInterval
         while await pause(Maintenance.flushInterval) {
             await core.signals.flush()
+            core.observer.writeSuppressed(before: core.surroundings.uptime())
+            if core.surroundings.uptime() - lastKeys >= Maintenance.keysInterval {
+                lastKeys = core.surroundings.uptime()
+                await readChallengeKeys()
+            }
+            if core.surroundings.uptime() - lastCount >= Maintenance.countInterval {
+                lastCount = core.surroundings.uptime()
+                await core.warnOfUntrustedKeys()
+            }
             guard core.surroundings.uptime() - lastSweep >= Maintenance.sweepInterval else { continue }
             lastSweep = core.surroundings.uptime()
             await sweep()
@@ -26,14 +41,41 @@ struct Maintenance: Service {
         }
     }
 
-    private func sweep() async {
+    /// Sweeps the store once; what goes wrong is counted and logged.
+    func sweep() async {
         do {
             var more = true
             while more {
-                more = try await core.store.sweep(at: core.surroundings.now(), keeping: Retention()).more
+                let report = try await core.store.sweep(at: core.surroundings.now(), keeping: Retention())
+                if let fault = report.clockFault { tell(fault) }
+                more = report.more
             }
         } catch {
+            core.observer.count("sweep.failures")
             core.log.warning("The store could not be swept; the next try is in a minute.")
+        }
+    }
+
+    private func tell(_ fault: ClockFault) {
+        let (reason, seconds): (String, Duration) =
+            switch fault {
+            case .offset(let offset): ("offset", offset)
+            case .jump(let jump): ("jump", jump)
+            case .horizonAhead(let lead): ("horizon-ahead", lead)
+            }
+        core.observer.count("sweep.clock.faults", [("reason", reason)])
+        core.log.error(
+            "The clock cannot be believed: look at it, then run `sealward store check`.",
+            metadata: ["reason": "\(reason)", "seconds": "\(Int(seconds.inSeconds))"]
+        )
+    }
+
+    private func readChallengeKeys() async {
+        do {
+            try await core.readChallengeKeys()
+        } catch {
+            core.observer.count("challengekeys.unread")
+            core.log.warning("The keys of challenges could not be read again; the next try is in ten seconds.")
         }
     }
 }
@@ -49,7 +91,7 @@ struct ReceiptSchedule: Service {
                 // A full batch means that more is waiting.
                 while try await worker.round() == ReceiptWorker.batch, !Task.isShuttingDownGracefully {}
             } catch {
-                worker.core.log.warning("Due receipts could not be worked off; the next try is at the next poll.")
+                worker.core.log.warning("Due receipts could not be refreshed; the next attempt is at the next poll.")
             }
         }
     }

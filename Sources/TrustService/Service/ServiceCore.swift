@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import AppleServices
 import Findings
 import Foundation
 import Logging
@@ -17,24 +18,32 @@ struct ServiceCore: Sendable {
 
     let configuration: Configuration
     let store: any TrustStore
-    let codec: ChallengeCodec
-    let tokens: TokenAuthority
-    let apps: [String: App]
+    let challengeKeys: ChallengeBook
+    let live: LiveBook
+    let transport: (any AppleTransport)?
     let appLimits: RequestLimits?
     let signals: SignalBook
-    let apple: AppleSide?
+    let probe: StoreProbe
     let surroundings: Surroundings
     let observer: RequestObserver
     let log: Logger
     let baselines = MetricBaselines()
+    let vouchers = SimulatedVouchers()
     /// Bounds how many refusals of one key are written to its history.
     let refusalLimits = RequestLimits(perSecond: 0.05, burst: 5, tableLimit: 4096)
+
+    var apps: [String: App] { live.current.apps }
+    var codec: ChallengeCodec { challengeKeys.current }
+    var tokens: TokenAuthority { live.current.tokens }
+    var apple: AppleSide? { live.current.apple }
 
     /// The app of a call, within its limit.
     ///
     /// - Throws: ``Problem`` `app.unknown` or `limit.app`.
     func app(_ id: String?, _ call: Call) throws(Problem) -> App {
-        guard let id, let app = apps[id] else { throw Problem("app.unknown") }
+        // By bytes and bounded: hashing text that a caller chose costs the square of its length.
+        guard let id, id.utf8.count <= Route.parameterLimit, let app = apps[id], app.settings.id.hasSameBytes(as: id)
+        else { throw Problem("app.unknown") }
         if call.caller == .anyone, let wait = appLimits?.take(id, at: surroundings.uptime()) {
             throw Problem("limit.app", retryAfterSeconds: max(1, Int(wait.rounded(.up))))
         }
@@ -42,6 +51,17 @@ struct ServiceCore: Sendable {
     }
 
     func app(_ call: Call) throws(Problem) -> App { try app(call.parameters["app"], call) }
+
+    /// The app that a body or a query names, if the caller's credential is good for it.
+    ///
+    /// - Throws: ``Problem`` `app.unknown`, `caller.unauthorized`.
+    func app(_ id: String?, _ call: Call, as role: Authority.Role) throws(Problem) -> App {
+        let app = try app(id, call)
+        guard call.caller.permits(role, app: app.settings.id) else {
+            throw Problem("caller.unauthorized", evidence: "the credential is for other apps")
+        }
+        return app
+    }
 
     /// Reads a challenge for one use.
     ///
@@ -99,6 +119,15 @@ struct ServiceCore: Sendable {
 
     /// The answer where an app's mode is `off`: nothing was judged, nothing changed.
     static let unjudged: JSONValue = ["enforcement": ["decision": "off", "code": nil]]
+
+    /// The user of a body: a name that every store can take.
+    static func user(_ body: RequestBody) throws(Problem) -> String? {
+        guard let user = try body.optionalString("user", limit: 256) else { return nil }
+        guard !user.utf8.isEmpty, StoreText.isUser(user) else {
+            throw Problem("request.malformed", evidence: "user is empty or has a zero byte")
+        }
+        return user
+    }
 
     /// The key id of a body: base64 of 32 bytes.
     static func keyId(_ body: RequestBody) throws(Problem) -> KeyIdentifier {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppleServices
+import ConnectionAdmission
 import Findings
 import Hummingbird
 public import Logging
@@ -25,6 +26,7 @@ public struct TrustServer: Service {
 
     let core: ServiceCore
     private let announce: @Sendable (String) -> Void
+    private let connectionLimits: ConnectionLimits
 
     /// Builds the service over an open store.
     ///
@@ -39,31 +41,31 @@ public struct TrustServer: Service {
         transport: (any AppleTransport)?,
         surroundings: Surroundings = .live,
         registry: PrometheusRegistry = PrometheusRegistry(),
+        connectionLimits: ConnectionLimits = ConnectionLimits(),
         log: Logger,
         announce: @escaping @Sendable (String) -> Void
     ) async throws {
-        var apps: [String: ServiceCore.App] = [:]
-        for settings in configuration.apps {
-            let verifiers = try AppVerifiers(settings, simulator: configuration.trustSimulator)
-            apps[settings.id] = ServiceCore.App(settings: settings, verifiers: verifiers)
-        }
-        var apple: AppleSide?
-        if let account = configuration.apple, let transport {
-            apple = try await AppleSide(account, hosts: configuration.appleHosts, transport: transport)
-        }
         core = ServiceCore(
             configuration: configuration,
             store: store,
-            codec: try await ChallengeCodec(store: store, candidate: surroundings.random(ChallengeCodec.secretLength)),
-            tokens: try await TokenAuthority(configuration.tokens, store: store, random: surroundings.random),
-            apps: apps,
+            challengeKeys: ChallengeBook(
+                try await ServiceCore.codec(store, random: surroundings.random, at: surroundings.now())
+            ),
+            live: LiveBook(
+                try await LiveParts(configuration, store: store, transport: transport, random: surroundings.random)
+            ),
+            transport: transport,
             appLimits: configuration.limits.requestsPerSecondPerApp.map { RequestLimits(perSecond: Double($0)) },
             signals: SignalBook(store: store, log: log),
-            apple: apple,
+            probe: StoreProbe(store),
             surroundings: surroundings,
             observer: RequestObserver(registry: registry, log: log),
             log: log
         )
+        core.observer.declareWatchedCounters()
+        var connectionLimits = connectionLimits
+        connectionLimits.bodyBytes = configuration.limits.bodyBytes
+        self.connectionLimits = connectionLimits
         self.announce = announce
     }
 
@@ -103,6 +105,11 @@ public struct TrustServer: Service {
         }
     }
 
+    /// Reads the files of tokens, keys and roots again, as the signal SIGHUP asks. A fault keeps what counted before and says so in the log.
+    ///
+    /// - Parameter read: Reads the configuration with its files, as at the start.
+    package func reload(_ read: () -> ConfigurationReader.Outcome) async { await core.reload(read) }
+
     /// Serves until it is stopped.
     public func run() async throws {
         let configuration = core.configuration
@@ -112,15 +119,16 @@ public struct TrustServer: Service {
         if configuration.receipts.refresh, let apple = core.apple {
             services.append(.init(service: ReceiptSchedule(worker: ReceiptWorker(core: core, apple: apple))))
         }
+        let doors = ConnectionDoors(configuration, core.observer, core.log)
         if let address = configuration.internalListen {
             services.append(
                 .init(
-                    service: listener(address, isInternal: true, addressLimits),
+                    service: listener(address, isInternal: true, addressLimits, doors.inside),
                     failureTerminationBehavior: .cancelGroup
                 )
             )
         }
-        services.append(.init(service: listener(configuration.listen, isInternal: false, addressLimits)))
+        services.append(.init(service: listener(configuration.listen, isInternal: false, addressLimits, doors.outside)))
         var group = ServiceGroupConfiguration(services: services, logger: core.log)
         group.maximumGracefulShutdownDuration = .seconds(9)
         let running = ServiceGroup(configuration: group)
@@ -131,18 +139,24 @@ public struct TrustServer: Service {
             result = .failure(error)
         }
         await core.signals.flush()
+        core.observer.writeSuppressed(before: nil)
         await core.store.close()
         try result.get()
     }
 
-    private func listener(_ address: ListenAddress, isInternal: Bool, _ addressLimits: RequestLimits) -> any Service {
+    private func listener(
+        _ address: ListenAddress,
+        isInternal: Bool,
+        _ addressLimits: RequestLimits,
+        _ admission: Admission
+    ) -> any Service {
         let configuration = core.configuration
         let correlationIds = CorrelationIds(random: core.surroundings.random(6))
         let responder = ServiceResponder(
             table: core.routes,
             isInternal: isInternal,
             isLoopback: address.isLoopback,
-            credentials: Credentials(server: configuration.serverTokens, admin: configuration.adminTokens),
+            live: core.live,
             trustedProxies: configuration.trustedProxies,
             bodyLimit: configuration.limits.bodyBytes,
             addressLimits: addressLimits,
@@ -152,14 +166,16 @@ public struct TrustServer: Service {
             observer: core.observer,
             correlationIds: correlationIds
         )
-        let announce = announce
+        let (announce, log) = (announce, core.log)
+        let limits = connectionLimits
+        let watcher = core.connectionWatcher(correlationIds)
         let application = Application(
             responder: responder,
             server: .http1(
                 configuration: .init(
                     additionalChannelHandlers: [
                         ConnectionGuardInstaller {
-                            ConnectionGuard(limits: .init()) { correlationIds.next() }
+                            ConnectionGuard(limits: limits, watcher: watcher)
                         }
                     ],
                     httpDecoderConfiguration: .init(
@@ -175,6 +191,7 @@ public struct TrustServer: Service {
                 backlog: 1024
             ),
             onServerRunning: { channel in
+                await ConnectionDoors.put(admission, before: channel, log)
                 let port = channel.localAddress?.port ?? address.port
                 let text = "http://\(ListenAddress(host: address.host, port: port))"
                 announce(isInternal ? "internal listening on \(text)" : "listening on \(text)")
@@ -187,6 +204,26 @@ public struct TrustServer: Service {
 }
 
 extension ServiceCore {
+    /// Counts what ends connections, and logs unreadable requests like every other refusal.
+    func connectionWatcher(_ correlationIds: CorrelationIds) -> ConnectionWatcher {
+        ConnectionWatcher(
+            ended: { observer.count("http.connections.ended", [("state", $0)]) },
+            unreadable: {
+                let problem = Problem("request.malformed", evidence: "not a request")
+                let correlationId = correlationIds.next()
+                observer.finished(
+                    operation: "unreadable",
+                    answer: .problem(problem, correlationId: correlationId),
+                    seconds: 0,
+                    at: surroundings.uptime(),
+                    correlationId: correlationId,
+                    evidence: problem.evidence
+                )
+                return problem.document(correlationId: correlationId)
+            }
+        )
+    }
+
     /// The log of the HTTP library: it interpolates what it was sent, so only its errors pass.
     var quietLog: Logger {
         var log = log

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
+import Findings
 public import Foundation
 import Synchronization
 
@@ -9,12 +10,19 @@ import Synchronization
 ///
 /// It keeps every promise but durability.
 public final class InMemoryTrustStore: TrustStore {
-    private let state = Mutex(MemoryState())
+    private let state: Mutex<MemoryState>
+    let clock: StoreClock
 
     /// An empty store.
-    public init() {}
+    public convenience init() { self.init(clock: .system) }
 
-    private func locked<T>(_ body: (inout sending MemoryState) throws -> sending T) throws -> sending T {
+    /// An empty store that takes its time from `clock`.
+    package init(clock: StoreClock) {
+        self.clock = clock
+        state = Mutex(MemoryState(opened: clock.uptime()))
+    }
+
+    func locked<T>(_ body: (inout sending MemoryState) throws -> sending T) throws -> sending T {
         try state.withLock { state in
             guard !state.closed else { throw StoreFault.unavailable("the store is closed") }
             return try body(&state)
@@ -23,18 +31,33 @@ public final class InMemoryTrustStore: TrustStore {
 
     public func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8] {
         try locked { state in
-            let secret = state.secrets[name] ?? candidate
-            state.secrets[name] = secret
+            let secret = state.secrets[UTF8Key(name)] ?? candidate
+            state.secrets[UTF8Key(name)] = secret
             return secret
         }
     }
 
-    public func check() async throws { try locked { _ in } }
+    @discardableResult
+    public func check() async throws -> StoreReading {
+        let time = clock.server.map { $0() }
+        return try locked { StoreReading(time: time, sweptUntil: StoreTime.date($0.sweptUntil)) }
+    }
+
+    public func inspect(at instant: Date) async throws -> StoreInspection {
+        let (uptime, time) = (clock.uptime(), clock.server.map { $0() })
+        return try locked { $0.inspect(at: instant, time: time, uptime: uptime) }
+    }
+
+    public func settleClock(at instant: Date) async throws -> StoreReading {
+        let time = clock.server.map { $0() }
+        return try locked { $0.settle(at: instant, time: time) }
+    }
 
     public func close() async { state.withLock { $0.closed = true } }
 
     public func sweep(at instant: Date, keeping retention: Retention) async throws -> SweepReport {
-        try locked { $0.sweep(at: instant, keeping: retention) }
+        let (uptime, time) = (clock.uptime(), clock.server.map { $0() })
+        return try locked { $0.sweep(at: instant, time: time, uptime: uptime, keeping: retention) }
     }
 
     public func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
@@ -57,6 +80,15 @@ public final class InMemoryTrustStore: TrustStore {
         try locked { $0.insert(registration, spending: challenge, at: instant) }
     }
 
+    public func attestationStanding(
+        of id: KeyIdentifier,
+        challenge: SpendableChallenge
+    ) async throws -> AttestationStanding {
+        try locked {
+            AttestationStanding(key: $0.keys[id]?.key, isSpent: $0.spent[SpentName(challenge).bytes] != nil)
+        }
+    }
+
     public func key(_ id: KeyIdentifier) async throws -> StoredKey? { try locked { $0.keys[id]?.key } }
 
     public func advance(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome {
@@ -69,7 +101,9 @@ public final class InMemoryTrustStore: TrustStore {
 
     public func keyCount(ofUser user: String, app: String, since instant: Date) async throws -> Int {
         try locked { state in
-            state.keys.values.count { $0.key.user == user && $0.key.app == app && $0.key.attestedAt >= instant }
+            state.keys.values.count {
+                StoreText.areSame($0.key.user, user) && $0.key.app.hasSameBytes(as: app) && $0.key.attestedAt >= instant
+            }
         }
     }
 
@@ -96,7 +130,8 @@ public final class InMemoryTrustStore: TrustStore {
     public func riskMetrics(app: String, environment: String) async throws -> [RiskMetricCount] {
         try locked { state in
             var counts: [Int: Int] = [:]
-            for entry in state.keys.values where entry.key.app == app && entry.key.environment == environment {
+            for entry in state.keys.values
+            where entry.key.app.hasSameBytes(as: app) && entry.key.environment.hasSameBytes(as: environment) {
                 if let metric = entry.key.riskMetric, entry.key.revokedAt == nil { counts[metric, default: 0] += 1 }
             }
             return counts.sorted { $0.key < $1.key }.map { RiskMetricCount(metric: $0.key, keys: $0.value) }
@@ -118,49 +153,19 @@ public final class InMemoryTrustStore: TrustStore {
     public func tallies(app: String, from start: Date, to end: Date) async throws -> [SignalTally] {
         try locked { state in
             state.tallies.filter {
-                $0.key.app == app && $0.key.hour >= StoreTime.hour(start) && $0.key.hour < StoreTime.milliseconds(end)
+                $0.key.app == UTF8Key(app) && $0.key.hour >= StoreTime.hour(start)
+                    && $0.key.hour < StoreTime.milliseconds(end)
             }
             .sorted { $0.key < $1.key }
             .map {
                 SignalTally(
                     app: app,
                     hour: StoreTime.date($0.key.hour),
-                    kind: $0.key.kind,
-                    code: $0.key.code,
+                    kind: $0.key.kind.text,
+                    code: $0.key.code.text,
                     count: $0.value
                 )
             }
-        }
-    }
-
-    public func reserve(
-        _ claim: PromotionClaim,
-        for duration: Duration,
-        at instant: Date
-    ) async throws -> PromotionStanding {
-        try locked { $0.reserve(claim, for: duration, at: instant) }
-    }
-
-    public func note(_ note: String, on reservation: PromotionReservation) async throws -> Bool {
-        try locked { state in
-            guard let entry = state.promotions[reservation.claim], entry.answer == nil,
-                entry.fence == reservation.fence
-            else { return false }
-            state.promotions[reservation.claim]?.note = note
-            return true
-        }
-    }
-
-    public func answer(
-        _ reservation: PromotionReservation,
-        with answer: [UInt8],
-        at instant: Date
-    ) async throws -> [UInt8] {
-        try locked { state in
-            if let standing = state.promotions[reservation.claim]?.answer { return standing }
-            state.promotions[reservation.claim, default: .init()].answer = answer
-            state.promotions[reservation.claim]?.answeredAt = instant
-            return answer
         }
     }
 }

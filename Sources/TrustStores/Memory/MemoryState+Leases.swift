@@ -64,15 +64,4 @@ extension MemoryState {
         if let event = result.event(for: lease, outcome: outcome, at: instant) { append(event) }
         return outcome
     }
-
-    mutating func reserve(_ claim: PromotionClaim, for duration: Duration, at instant: Date) -> PromotionStanding {
-        var entry = promotions[claim] ?? PromotionEntry()
-        if let answer = entry.answer { return .answered(answer) }
-        let now = StoreTime.milliseconds(instant)
-        if entry.leasedUntil > now { return .pending(until: StoreTime.date(entry.leasedUntil)) }
-        entry.fence += 1
-        entry.leasedUntil = now + StoreTime.milliseconds(duration)
-        promotions[claim] = entry
-        return .reserved(PromotionReservation(claim: claim, note: entry.note, fence: entry.fence))
-    }
 }

@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import Findings
 import Foundation
 
 /// What the in-memory store holds; every verb is one method, run under one lock.
 struct MemoryState {
     var closed = false
-    var secrets: [String: [UInt8]] = [:]
+    var secrets: [UTF8Key: [UInt8]] = [:]
+    /// Newest first.
+    var challengeKeys: [ChallengeKey] = []
     var spent: [[UInt8]: Int64] = [:]
     /// Everything that expired before this instant may have been swept, so nothing that old is spent again.
     var sweptUntil: Int64 = 0
@@ -15,6 +18,14 @@ struct MemoryState {
     var events: [StoreEvent] = []
     var tallies: [TallyName: Int] = [:]
     var promotions: [PromotionClaim: PromotionEntry] = [:]
+    var holders: [HolderName: HolderEntry] = [:]
+    /// Oldest first.
+    var audit: [NumberedAuditEntry] = []
+    /// The last number of ``audit``.
+    var auditNumber: Int64 = 0
+    var witness: ClockWitness
+
+    init(opened: Duration) { witness = ClockWitness(opened: opened) }
 
     struct KeyEntry {
         var key: StoredKey
@@ -31,14 +42,27 @@ struct MemoryState {
         var fence: Int64 = 0
         var leasedUntil: Int64 = 0
         var note: String?
+        var noteTokens: PromotionTokens?
         var answer: [UInt8]?
         var answeredAt: Date?
+    }
+
+    struct HolderEntry {
+        var transactionId: UTF8Key
+        var leasedUntil: Int64 = 0
+        var grantedAt: Int64?
+
+        /// When the subject was granted, if that counts.
+        func granted(from start: Int64) -> Date? {
+            grantedAt.flatMap { $0 >= start ? StoreTime.date($0) : nil }
+        }
     }
 
     mutating func append(_ event: StoreEvent) {
         var event = event
         event.at = StoreTime.date(StoreTime.milliseconds(event.at))
-        event.detail = event.detail.map { String($0.prefix(1024)) }
+        event.detail = event.detail.map(StoreText.stored)
+        event.code = event.code.map(StoreText.stored)
         events.append(event)
     }
 
@@ -101,52 +125,36 @@ struct MemoryState {
         append(StoreEvent(at: instant, app: key.app, keyId: id, kind: EventKind.revoked, code: code))
         return .revoked
     }
-
-    mutating func sweep(at instant: Date, keeping retention: Retention) -> SweepReport {
-        let now = StoreTime.milliseconds(instant)
-        var report = SweepReport()
-        let horizon = now - SpentName.slack
-        sweptUntil = max(sweptUntil, horizon)
-        report.spent = spent.count
-        spent = spent.filter { $0.value > horizon }
-        report.spent -= spent.count
-        report.events = events.count
-        let oldest = StoreTime.date(max(0, now - StoreTime.milliseconds(retention.events)))
-        events.removeAll { $0.at < oldest }
-        report.events -= events.count
-        report.tallies = tallies.count
-        tallies = tallies.filter { $0.key.hour >= now - StoreTime.milliseconds(retention.tallies) }
-        report.tallies -= tallies.count
-        let receiptEdge = StoreTime.date(max(0, now - StoreTime.milliseconds(retention.receipts)))
-        for id in keys.keys {
-            guard let receipts = keys[id]?.receipts, receipts.count > 1 else { continue }
-            let kept = receipts.dropLast().filter { $0.storedAt >= receiptEdge } + receipts.suffix(1)
-            report.receipts += receipts.count - kept.count
-            keys[id]?.receipts = kept
-        }
-        report.promotionAnswers = promotions.count
-        let answerEdge = StoreTime.date(max(0, now - StoreTime.milliseconds(retention.promotionAnswers)))
-        promotions = promotions.filter { $0.value.answeredAt.map { $0 >= answerEdge } ?? true }
-        report.promotionAnswers -= promotions.count
-        return report
-    }
 }
 
-/// The name of one tally, in the order in which tallies are listed.
+/// The name of one tally, in the order in which tallies are listed, by its bytes as a database compares.
 struct TallyName: Hashable, Comparable {
-    let app: String
+    let app: UTF8Key
     let hour: Int64
-    let kind: String
-    let code: String
+    let kind: UTF8Key
+    let code: UTF8Key
 
     init(_ tally: SignalTally) {
-        app = tally.app
+        app = UTF8Key(tally.app)
         hour = StoreTime.hour(tally.hour)
-        kind = tally.kind
-        code = tally.code
+        kind = UTF8Key(tally.kind)
+        code = UTF8Key(tally.code)
     }
 
     static func < (left: TallyName, right: TallyName) -> Bool {
         (left.hour, left.kind, left.code) < (right.hour, right.kind, right.code)
+    }
+}
+
+/// For whom a promotion is granted once, by its bytes.
+struct HolderName: Hashable {
+    let promotion: UTF8Key
+    let app: UTF8Key
+    let subject: UTF8Key
+
+    init(_ claim: PromotionClaim) {
+        promotion = UTF8Key(claim.promotion)
+        app = UTF8Key(claim.app)
+        subject = UTF8Key(claim.subject.text)
     }
 }

@@ -19,11 +19,13 @@ package struct Migration: Sendable {
 }
 
 extension [Migration] {
+    /// The schema after all steps.
+    package var newest: Int { map(\.version).max() ?? 0 }
+
     /// The steps that a store at `version` still needs.
     ///
     /// - Throws: `store.newer` where the store was written by a later program.
     package func pending(after version: Int) throws -> [Migration] {
-        let newest = map(\.version).max() ?? 0
         guard version <= newest else {
             throw StoreFault(
                 code: "store.newer",

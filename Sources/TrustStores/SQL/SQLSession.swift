@@ -17,7 +17,7 @@ package enum SQLValue: Sendable, Equatable {
 /// The text of one statement in both dialects, written once.
 ///
 /// Arguments are `$1`, `$2`, ...; `{lock}` stands for a row lock and `{skip}` for one that passes over rows locked by others. SQLite
-/// has one writer and needs neither.
+/// has one writer and needs neither. `{now}` is the database's own clock in milliseconds, NULL for SQLite, which has none.
 package struct SQLText: Sendable, ExpressibleByStringLiteral {
     package let sqlite: String
     package let postgres: String
@@ -25,8 +25,16 @@ package struct SQLText: Sendable, ExpressibleByStringLiteral {
     package init(stringLiteral source: String) { self.init(source) }
 
     package init(_ source: String) {
-        sqlite = source.replacing("{lock}", with: "").replacing("{skip}", with: "").replacing("$", with: "?")
+        sqlite = source.replacing("{lock}", with: "").replacing("{skip}", with: "").replacing("{now}", with: "NULL")
+            .replacing("$", with: "?")
         postgres = source.replacing("{lock}", with: "FOR UPDATE").replacing("{skip}", with: "FOR UPDATE SKIP LOCKED")
+            .replacing("{now}", with: "(floor(extract(epoch FROM clock_timestamp()) * 1000))::bigint")
+    }
+
+    /// A statement that has nothing in common in the two dialects.
+    package init(sqlite: String, postgres: String) {
+        self.sqlite = sqlite
+        self.postgres = postgres
     }
 }
 

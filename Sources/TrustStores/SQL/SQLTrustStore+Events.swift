@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
+import Findings
 public import Foundation
 
 extension SQLTrustStore {
@@ -37,10 +38,10 @@ extension SQLTrustStore {
         let statements = sums.sorted { ($0.key.app, $0.key) < ($1.key.app, $1.key) }.map { name, count in
             SQLStatement(
                 Text.add,
-                .text(name.app),
+                .text(name.app.text),
                 .integer(name.hour),
-                .text(name.kind),
-                .text(name.code),
+                .text(name.kind.text),
+                .text(name.code.text),
                 .integer(Int64(count))
             )
         }
@@ -69,13 +70,13 @@ extension SQLTrustStore {
     /// Statements of this file.
     private enum Text {
         static let history: SQLText =
-            "SELECT at, app, kind, code, detail FROM events WHERE key_id = $1 ORDER BY id DESC LIMIT $2"
+            "SELECT at, app, kind, code, detail FROM key_events WHERE key_id = $1 ORDER BY id DESC LIMIT $2"
         static let add: SQLText = """
-            INSERT INTO tallies (app, hour, kind, code, count) VALUES ($1, $2, $3, $4, $5)
-            ON CONFLICT (app, hour, kind, code) DO UPDATE SET count = tallies.count + excluded.count
+            INSERT INTO hourly_tallies (app, hour, kind, code, count) VALUES ($1, $2, $3, $4, $5)
+            ON CONFLICT (app, hour, kind, code) DO UPDATE SET count = hourly_tallies.count + excluded.count
             """
         static let tallies: SQLText = """
-            SELECT hour, kind, code, count FROM tallies WHERE app = $1 AND hour >= $2 AND hour < $3
+            SELECT hour, kind, code, count FROM hourly_tallies WHERE app = $1 AND hour >= $2 AND hour < $3
             ORDER BY hour, kind, code
             """
     }

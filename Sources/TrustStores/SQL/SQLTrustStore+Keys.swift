@@ -9,6 +9,14 @@ extension SQLTrustStore {
         try await engine.look { session in try session.key(id) }
     }
 
+    public func attestationStanding(
+        of id: KeyIdentifier,
+        challenge: SpendableChallenge
+    ) async throws -> AttestationStanding {
+        let name = SpentName(challenge)
+        return try await engine.look { session in try session.standing(of: id, name) }
+    }
+
     public func insert(
         _ registration: KeyRegistration,
         spending challenge: SpendableChallenge,
@@ -22,7 +30,10 @@ extension SQLTrustStore {
                 return .rollback(registration.outcome(against: existing))
             }
             guard name.expiresAt > StoreTime.milliseconds(instant) else {
-                return .rollback(.refused(try session.isSpent(name) ? .challengeUsed : .challengeExpired))
+                // Both at one instant: between two looks another node could commit this key with its challenge.
+                let standing = try session.standing(of: registration.id, name)
+                if let existing = standing.key { return .rollback(registration.outcome(against: existing)) }
+                return .rollback(.refused(standing.isSpent ? .challengeUsed : .challengeExpired))
             }
             let results = try session.run([
                 name.spending, key.inserting(refreshAt: registration.refreshAt),
@@ -97,7 +108,11 @@ extension SQLTrustStore {
 
     public func revoke(_ id: KeyIdentifier, code: String?, at instant: Date) async throws -> RevokeOutcome {
         try await engine.transact { session in
-            guard let row = try session.row("SELECT app, revoked_at FROM keys WHERE id = $1 {lock}", .bytes(id.bytes))
+            guard
+                let row = try session.row(
+                    "SELECT app, revoked_at FROM attested_keys WHERE id = $1 {lock}",
+                    .bytes(id.bytes)
+                )
             else { return .rollback(.unknown) }
             if let before = try row.optionalInteger(1) { return .rollback(.alreadyRevoked(StoreTime.date(before))) }
             let event = StoreEvent(at: instant, app: try row.text(0), keyId: id, kind: EventKind.revoked, code: code)
@@ -110,6 +125,7 @@ extension SQLTrustStore {
     }
 
     public func keyCount(ofUser user: String, app: String, since instant: Date) async throws -> Int {
+        guard StoreText.isUser(user) else { return 0 }
         let since = StoreTime.milliseconds(instant)
         return try await engine.read { session in
             Int(try session.row(Text.count, .text(app), .text(user), .integer(since))?.integer(0) ?? 0)
@@ -118,23 +134,34 @@ extension SQLTrustStore {
 
     /// Statements of this file.
     private enum Text {
-        static let state: SQLText = "SELECT counter, seen, revoked_at, largest_gap FROM keys WHERE id = $1 {lock}"
+        static let state: SQLText =
+            "SELECT counter, seen, revoked_at, largest_gap FROM attested_keys WHERE id = $1 {lock}"
         static let advance: SQLText = """
-            UPDATE keys SET counter = $2, seen = -1, last_used_at = $3,
+            UPDATE attested_keys SET counter = $2, seen = -1, last_used_at = $3,
             largest_gap = CASE WHEN $2 - counter - 1 > largest_gap THEN $2 - counter - 1 ELSE largest_gap END
             WHERE id = $1 AND counter < $2 AND revoked_at IS NULL
             """
         static let setWindow: SQLText =
-            "UPDATE keys SET counter = $2, seen = $3, largest_gap = $4, last_used_at = $5 WHERE id = $1"
-        static let revoke: SQLText = "UPDATE keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1"
+            "UPDATE attested_keys SET counter = $2, seen = $3, largest_gap = $4, last_used_at = $5 WHERE id = $1"
+        static let revoke: SQLText = "UPDATE attested_keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1"
         static let count: SQLText =
-            "SELECT count(*) FROM keys WHERE app = $1 AND user_name = $2 AND attested_at >= $3"
+            "SELECT count(*) FROM attested_keys WHERE app = $1 AND user_name = $2 AND attested_at >= $3"
     }
 }
 
 extension SQLSession {
     func key(_ id: KeyIdentifier) throws -> StoredKey? {
         try row(StoredKey.selecting, .bytes(id.bytes)).map(StoredKey.init(row:))
+    }
+
+    /// One statement, so that both are of one instant.
+    func standing(of id: KeyIdentifier, _ name: SpentName) throws -> AttestationStanding {
+        let row = try row(StoredKey.standing, .bytes(id.bytes), .integer(name.expiresAt), .bytes(name.bytes))
+        guard let row else { throw StoreFault.damaged("a question about one key had no answer") }
+        return AttestationStanding(
+            key: try row.optionalBytes(0) == nil ? nil : StoredKey(row: row),
+            isSpent: try row.integer(StoredKey.columnCount) != 0
+        )
     }
 }
 

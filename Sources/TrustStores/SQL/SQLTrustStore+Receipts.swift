@@ -65,6 +65,7 @@ extension SQLTrustStore {
                 failures = 0
                 outcome = record.standing(after: try ReceiptRecord(row: newest, offset: 0))
                 if outcome == .stored {
+                    statements.append(SQLStatement(Text.supersede, id, .integer(StoreTime.milliseconds(instant))))
                     statements.append(
                         StoredReceipt(keyId: lease.keyId, receipt: record, storedAt: instant).inserting
                     )
@@ -110,27 +111,29 @@ extension SQLTrustStore {
     private enum Text {
         static let due = SQLText(
             """
-            SELECT \(StoredKey.columns), failures, fence FROM keys
+            SELECT \(StoredKey.columns), failures, fence FROM attested_keys
             WHERE next_refresh <= $1 AND leased_until <= $1 ORDER BY next_refresh, id LIMIT $2 {skip}
             """
         )
-        static let lease: SQLText = "UPDATE keys SET leased_until = $2, fence = fence + 1 WHERE id = $1"
-        static let schedule: SQLText = "SELECT fence, next_refresh, failures FROM keys WHERE id = $1 {lock}"
+        static let lease: SQLText = "UPDATE attested_keys SET leased_until = $2, fence = fence + 1 WHERE id = $1"
+        static let schedule: SQLText = "SELECT fence, next_refresh, failures FROM attested_keys WHERE id = $1 {lock}"
         static let newest = SQLText(
-            "SELECT \(StoredReceipt.columns) FROM receipts WHERE key_id = $1 ORDER BY created_at DESC LIMIT 1"
+            "SELECT \(StoredReceipt.columns) FROM key_receipts AS receipts WHERE key_id = $1 ORDER BY created_at DESC LIMIT 1"
         )
         static let all = SQLText(
             """
-            SELECT \(StoredReceipt.columns), receipts.stored_at FROM receipts WHERE key_id = $1
+            SELECT \(StoredReceipt.columns), receipts.stored_at FROM key_receipts AS receipts WHERE key_id = $1
             ORDER BY created_at DESC LIMIT $2
             """
         )
-        static let measure: SQLText = "UPDATE keys SET risk_metric = $2 WHERE id = $1"
+        static let supersede: SQLText =
+            "UPDATE key_receipts SET superseded_at = $2 WHERE key_id = $1 AND superseded_at IS NULL"
+        static let measure: SQLText = "UPDATE attested_keys SET risk_metric = $2 WHERE id = $1"
         static let finish: SQLText = """
-            UPDATE keys SET next_refresh = $2, failures = $3, leased_until = 0, fence = fence + 1 WHERE id = $1
+            UPDATE attested_keys SET next_refresh = $2, failures = $3, leased_until = 0, fence = fence + 1 WHERE id = $1
             """
         static let metrics: SQLText = """
-            SELECT risk_metric, count(*) FROM keys WHERE app = $1 AND environment = $2 AND risk_metric IS NOT NULL
+            SELECT risk_metric, count(*) FROM attested_keys WHERE app = $1 AND environment = $2 AND risk_metric IS NOT NULL
             AND revoked_at IS NULL GROUP BY risk_metric ORDER BY risk_metric
             """
     }

@@ -31,10 +31,10 @@ extension SpentName {
     /// Inserts the name unless it is there or may have been swept: one row changed means that this transaction spends it.
     var spending: SQLStatement { SQLStatement(SpentName.spend, .integer(expiresAt), .bytes(bytes)) }
 
-    static let find: SQLText = "SELECT 1 FROM spent WHERE expires_at = $1 AND name = $2"
+    static let find: SQLText = "SELECT 1 FROM spent_names WHERE expires_at = $1 AND name = $2"
 
     private static let spend: SQLText = """
-        INSERT INTO spent (expires_at, name) SELECT $1, $2 WHERE $1 > (SELECT swept_until FROM horizon WHERE one = 1)
+        INSERT INTO spent_names (expires_at, name) SELECT $1, $2 WHERE $1 > (SELECT swept_until FROM store_clock WHERE one = 1)
         ON CONFLICT DO NOTHING
         """
 }

@@ -13,7 +13,15 @@ extension StoredKey {
     /// How many columns ``columns`` names.
     static let columnCount = 17
 
-    static let selecting = SQLText("SELECT \(columns) FROM keys WHERE id = $1")
+    static let selecting = SQLText("SELECT \(columns) FROM attested_keys WHERE id = $1")
+
+    /// One row in any case: the key, or NULL in its columns; then whether the name is spent.
+    static let standing = SQLText(
+        """
+        SELECT \(columns), CASE WHEN EXISTS (SELECT 1 FROM spent_names WHERE expires_at = $2 AND name = $3) THEN 1 ELSE 0 END
+        FROM (SELECT 1 AS mark) AS question LEFT JOIN attested_keys ON id = $1
+        """
+    )
 
     /// Reads the columns in their order, from the front of the row.
     init(row: SQLRow) throws {
@@ -63,7 +71,7 @@ extension StoredKey {
     }
 
     private static let insert: SQLText = """
-        INSERT INTO keys (id, public_key, app, identity, environment, simulated, user_name, attestation_digest,
+        INSERT INTO attested_keys (id, public_key, app, identity, environment, simulated, user_name, attestation_digest,
         validation_category, bundle_version, os_version, attested_at, risk_metric, next_refresh, counter, seen,
         largest_gap, leased_until, fence, failures)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, 1, 0, 0, 0, 0) ON CONFLICT DO NOTHING
@@ -88,7 +96,7 @@ extension StoredReceipt {
     }
 
     private static let insert: SQLText = """
-        INSERT INTO receipts (key_id, created_at, stored_at, bytes, not_before, expires_at, risk_metric)
+        INSERT INTO key_receipts (key_id, created_at, stored_at, bytes, not_before, expires_at, risk_metric)
         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING
         """
 }
@@ -114,11 +122,11 @@ extension StoreEvent {
             .text(app),
             .optional(keyId?.bytes),
             .text(kind),
-            .optional(code),
-            .optional(detail.map { String($0.prefix(1024)) })
+            .optional(code.map(StoreText.stored)),
+            .optional(detail.map(StoreText.stored))
         )
     }
 
     private static let insert: SQLText =
-        "INSERT INTO events (at, app, key_id, kind, code, detail) VALUES ($1, $2, $3, $4, $5, $6)"
+        "INSERT INTO key_events (at, app, key_id, kind, code, detail) VALUES ($1, $2, $3, $4, $5, $6)"
 }

@@ -3,6 +3,7 @@
 
 public import AppAttest
 import Crypto
+import Findings
 public import Foundation
 
 /// A verified key on its way into a store.
@@ -24,7 +25,7 @@ public struct KeyRegistration: Sendable, Equatable {
 
     /// Takes a key from the verifier, with its verified receipt; nothing else can be registered.
     ///
-    /// Nil where the receipt was refused or not judged: such a key is not to be stored.
+    /// Nil where the receipt was refused or not judged, or ``StoreText/isUser(_:)`` refuses the user: such a key is not to be stored.
     ///
     /// - Parameters:
     ///   - app: the configured id of the app.
@@ -39,7 +40,7 @@ public struct KeyRegistration: Sendable, Equatable {
         attestation: some Collection<UInt8>,
         refreshAt: Date?
     ) {
-        guard case .accepted(let receipt) = key.receiptVerdict else { return nil }
+        guard case .accepted(let receipt) = key.receiptVerdict, user.map(StoreText.isUser) ?? true else { return nil }
         self.init(
             id: key.keyId,
             publicKeyBytes: key.publicKey.x963Representation,
@@ -117,8 +118,10 @@ public struct KeyRegistration: Sendable, Equatable {
 
     /// What a second object for the same key comes to: the first registration stands, whatever the second one says.
     func outcome(against existing: StoredKey) -> InsertOutcome {
-        if existing.user != user { return .refused(.otherUser) }
-        if existing.app != app || existing.attestationDigest != attestationDigest { return .refused(.exists) }
+        if !StoreText.areSame(existing.user, user) { return .refused(.otherUser) }
+        if !existing.app.hasSameBytes(as: app) || existing.attestationDigest != attestationDigest {
+            return .refused(.exists)
+        }
         return .existing(existing)
     }
 }

@@ -1,27 +1,86 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import AppAttest
+import Crypto
+import Findings
 public import Foundation
 
-/// Which claim of a promotion is meant.
-///
-/// `subject` keeps one caller's transaction ids apart from another's: the key id of an app, or the name of a backend.
+/// For whom a promotion is granted once.
+public struct PromotionSubject: Hashable, Sendable {
+    /// How it is stored. A user's name never is, only its SHA-256.
+    let text: String
+    /// Whether claims wait for each other and a grant is remembered.
+    let isLimited: Bool
+
+    private init(text: String, isLimited: Bool) {
+        self.text = text
+        self.isLimited = isLimited
+    }
+
+    /// One key, whether its app or a backend claims for it.
+    public static func key(_ id: KeyIdentifier) -> PromotionSubject {
+        PromotionSubject(text: id.base64, isLimited: true)
+    }
+
+    /// One user of a backend; nil for a name that ``StoreText/isUser(_:)`` refuses.
+    public init?(user: String) {
+        guard StoreText.isUser(user) else { return nil }
+        let digest = Data(SHA256.hash(data: Data(user.utf8)))
+        self.init(text: "user:" + digest.base64EncodedString(), isLimited: true)
+    }
+
+    /// A backend that names nobody: claims are told apart by their transaction alone.
+    public static let unnamed = PromotionSubject(text: "server", isLimited: false)
+}
+
+/// Which claim of a promotion is meant. Two claims are the same if all four texts have the same bytes.
 public struct PromotionClaim: Hashable, Sendable {
     /// The promotion's name.
-    public var promotion: String
+    public let promotion: String
     /// The app's id in the configuration.
-    public var app: String
-    /// Who claims, for example a hash of the device token.
-    public var subject: String
-    /// What makes a repeat of the same claim recognisable.
-    public var transactionId: String
+    public let app: String
+    /// For whom it is claimed.
+    public let subject: PromotionSubject
+    /// By which a repeat of the same claim is recognized.
+    public let transactionId: String
 
-    /// Makes one from its parts, which the properties describe.
-    public init(promotion: String, app: String, subject: String, transactionId: String) {
+    /// Makes one from its parts, which the properties describe; nil where a text is too long or has a zero byte in it (see
+    /// ``StoreText``).
+    public init?(promotion: String, app: String, subject: PromotionSubject, transactionId: String) {
+        guard StoreText.isStorable(promotion, limit: StoreText.nameLimit),
+            StoreText.isStorable(app, limit: StoreText.nameLimit),
+            StoreText.isStorable(transactionId, limit: StoreText.transactionLimit)
+        else { return nil }
         self.promotion = promotion
         self.app = app
         self.subject = subject
         self.transactionId = transactionId
+    }
+
+    private var parts: [UTF8Key] { [promotion, app, subject.text, transactionId].map { UTF8Key($0) } }
+
+    /// Whether all texts have the same bytes.
+    public static func == (left: PromotionClaim, right: PromotionClaim) -> Bool { left.parts == right.parts }
+
+    /// Hashes the bytes of all texts.
+    public func hash(into hasher: inout Hasher) { for part in parts { hasher.combine(part) } }
+}
+
+/// The two device tokens with which a claim is made, known again by their SHA-256 alone.
+public struct PromotionTokens: Hashable, Sendable {
+    /// 32 bytes.
+    let digest: [UInt8]
+
+    /// Takes the token that is read with and the token that is written with.
+    public init(reading first: String, writing second: String) {
+        var hash = SHA256()
+        for token in [first, second] {
+            // The length first, so that no other pair gives the same bytes.
+            hash.update(data: Data("\(token.utf8.count):".utf8))
+            hash.update(data: Data(token.utf8))
+        }
+        digest = Array(hash.finalize())
     }
 }
 
@@ -29,15 +88,22 @@ public struct PromotionClaim: Hashable, Sendable {
 public struct PromotionReservation: Sendable, Equatable {
     /// What was reserved.
     public let claim: PromotionClaim
-    /// What an earlier holder noted before it vanished, for example that it was about to set the bit at Apple.
+    /// What an earlier holder with the same two device tokens noted before it vanished, for example that it was about to set the bit
+    /// at Apple. Never the note of other tokens.
     public let note: String?
     /// Grows with each reservation of this claim.
     public let fence: Int64
+    /// The tokens to which a note is bound.
+    let tokens: PromotionTokens
+    /// Grants before this instant do not count, in milliseconds.
+    let grantsFrom: Int64
 
-    init(claim: PromotionClaim, note: String?, fence: Int64) {
+    init(claim: PromotionClaim, note: String?, fence: Int64, tokens: PromotionTokens, grantsFrom: Int64) {
         self.claim = claim
         self.note = note
         self.fence = fence
+        self.tokens = tokens
+        self.grantsFrom = grantsFrom
     }
 }
 
@@ -45,8 +111,32 @@ public struct PromotionReservation: Sendable, Equatable {
 public enum PromotionStanding: Sendable, Equatable {
     /// This caller decides it.
     case reserved(PromotionReservation)
-    /// Another caller is deciding it; ask again after the given instant at the latest.
+    /// Another caller is deciding this claim or another one of the same subject; ask again after the given instant at the latest.
     case pending(until: Date)
     /// It is decided: the stored answer, as it was given.
     case answered([UInt8])
+    /// The subject was granted the promotion at this instant, by another transaction. Nothing was stored for this one.
+    case alreadyGranted(Date)
+}
+
+/// What a holder has decided.
+public struct PromotionAnswer: Sendable, Equatable {
+    /// What every repeat of the claim is told.
+    public let bytes: [UInt8]
+    /// Whether the promotion is granted, so that the subject gets it from no other transaction.
+    public let isGranted: Bool
+
+    /// Makes one from its parts, which the properties describe.
+    public init(bytes: [UInt8], isGranted: Bool) {
+        self.bytes = bytes
+        self.isGranted = isGranted
+    }
+}
+
+/// What came of an answer. All callers with one claim get the same.
+public enum PromotionSettlement: Sendable, Equatable {
+    /// The answer that stands: this one, or the one of a holder that was faster.
+    case answered([UInt8])
+    /// Another transaction of the subject was granted at this instant, while this one was decided. Nothing was stored.
+    case alreadyGranted(Date)
 }

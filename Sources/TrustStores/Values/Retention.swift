@@ -11,6 +11,10 @@ public struct Retention: Sendable, Equatable {
     public var receipts: Duration = .seconds(400 * 86_400)
     /// How long the answers to promotion claims are kept.
     public var promotionAnswers: Duration = .seconds(800 * 86_400)
+    /// How long claims are kept that never got an answer: those whose holder vanished.
+    public var openClaims: Duration = .seconds(7 * 86_400)
+    /// How long audit entries are kept.
+    public var audit: Duration = .seconds(800 * 86_400)
     /// At most this many rows of each kind go in one sweep, so that a sweep never holds up a commit for long.
     public var rowsAtOnce = 5_000
 
@@ -30,6 +34,12 @@ public struct SweepReport: Sendable, Equatable {
     public var receipts = 0
     /// Rows of answers to promotion claims.
     public var promotionAnswers = 0
+    /// Rows of promotion claims that never got an answer.
+    public var openClaims = 0
+    /// Rows of audit entries.
+    public var audit = 0
+    /// What is wrong with the clock; nil if nothing is. Nothing was swept if it is an offset or a jump.
+    public var clockFault: ClockFault?
     /// Whether more is waiting: sweep again.
     public var more = false
 
@@ -37,5 +47,5 @@ public struct SweepReport: Sendable, Equatable {
     public init() {}
 
     /// All rows together.
-    public var total: Int { spent + events + tallies + receipts + promotionAnswers }
+    public var total: Int { spent + events + tallies + receipts + promotionAnswers + openClaims + audit }
 }

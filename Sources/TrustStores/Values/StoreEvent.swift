@@ -16,7 +16,7 @@ public struct StoreEvent: Sendable, Equatable {
     public var kind: String
     /// Why: a code of the contract, where there is one.
     public var code: String?
-    /// Evidence for the operator; at most 1024 characters are kept. Never a token, challenge, assertion or receipt.
+    /// Evidence for the operator; at most 1024 bytes are kept. Never a token, challenge, assertion or receipt.
     public var detail: String?
 
     /// Makes one from its parts, which the properties describe.

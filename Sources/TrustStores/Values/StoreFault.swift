@@ -5,7 +5,8 @@
 ///
 /// A fault says nothing about whether the verb took effect: the answer may have been lost after the commit. Every verb may be asked again.
 public struct StoreFault: Error, Sendable, Equatable, CustomStringConvertible {
-    /// `store.unavailable` (ask again), `store.newer` (this program is older than the file) or `store.damaged`.
+    /// `store.unavailable` (ask again), `store.newer` (this program is older than the file), `store.damaged` or `store.configuration`
+    /// (the store cannot be used as it is named).
     public let code: String
     /// One sentence for the operator; never shown to an app.
     public let reason: String
@@ -26,6 +27,11 @@ public struct StoreFault: Error, Sendable, Equatable, CustomStringConvertible {
 
     /// What was read cannot have been written by this program.
     public static func damaged(_ reason: String) -> StoreFault { StoreFault(code: "store.damaged", reason: reason) }
+
+    /// The store cannot be used as it is named: a malformed URL, a file of the wrong kind. Asking again does not help.
+    public static func configuration(_ reason: String) -> StoreFault {
+        StoreFault(code: "store.configuration", reason: reason)
+    }
 
     public var description: String { "\(code): \(reason)" }
 

@@ -42,8 +42,8 @@ struct CheckCommand: AsyncParsableCommand {
     func run() async throws {
         HeapGrowth.step(16 << 20)
         try await CommandIO.run {
-            let dictionary = try infoPlist.map(CheckCommand.dictionary)
-            var list = try network.targets(targets)
+            let dictionary = try infoPlist.map(PropertyListFile.dictionary)
+            var list = try network.targets(targets, asNSCurl: format == .nscurl)
             let session = try network.session(appDictionary: dictionary)
             if allAddresses { list = await session.expandingAddresses(list) }
             let stream = try ResultStream(path: shared.output)
@@ -61,23 +61,11 @@ struct CheckCommand: AsyncParsableCommand {
                 try await session.run(list, concurrency: network.concurrency) { try output.add($1, at: $0) }
             }
             try output.end()
-            await session.close()
             if !isComplete {
                 CommandIO.say("sealward: interrupted; \(output.finished) of \(list.count) targets are checked.")
                 return output.outcome == .findings ? .findings : .undetermined
             }
             return output.outcome
         }
-    }
-
-    /// The NSAppTransportSecurity value of an Info.plist; an app without one has the empty dictionary.
-    static func dictionary(infoPlist path: String) throws -> PropertyListValue {
-        let document = try PropertyListFile.read(path)
-        guard let members = document.members else {
-            throw CommandFault(
-                "\(CommandIO.name(of: path)): holds \(document.kind), not the dictionary that an Info.plist is."
-            )
-        }
-        return members["NSAppTransportSecurity"] ?? .dictionary([:])
     }
 }

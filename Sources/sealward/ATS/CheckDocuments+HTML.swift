@@ -18,18 +18,18 @@ extension CheckDocuments {
                 name: row.configuration.name,
                 result: DiagnosisPage.Result(rawValue: row.result.rawValue) ?? .undetermined,
                 isSmallest: report.isLeastPassing(row),
-                dictionary: propertyList(row.configuration.ats)
+                dictionary: propertyList(row.configuration.dictionary)
             )
         }
         target.causes = report.decisive?.because ?? []
         target.certificates = certificates(report)
-        if let exception = report.smallestException.value {
+        if let exception = report.smallestException.dictionary {
             let present =
-                report.results.last { $0.configuration.isAppDictionary }?.configuration.ats ?? .dictionary([:])
+                report.results.last { $0.configuration.isAppDictionary }?.configuration.dictionary ?? ATSDictionary()
             target.before = propertyList(present)
             target.after = propertyList(exception)
         }
-        target.noExceptionHelps = report.smallestException.value == nil && report.decisive?.result == .fail
+        target.noExceptionHelps = report.smallestException.dictionary == nil && report.decisive?.result == .fail
         target.serverConfiguration = NginxSnippet.text(
             for: target.causes.map(\.code),
             host: report.host,
@@ -66,7 +66,7 @@ extension CheckDocuments {
         _ facts: ConnectionFacts,
         _ instant: Date
     ) -> Bool {
-        let policy = ATSPolicy(dictionary: ATSDictionary(row.configuration.ats), profile: profile)
+        let policy = ATSPolicy(dictionary: row.configuration.dictionary, profile: profile)
         return evaluate(policy.decide(url).requirements, facts, host: url.host, at: instant).passed
     }
 
@@ -89,7 +89,9 @@ extension CheckDocuments {
     }
 
     /// The NSAppTransportSecurity dictionary in XML.
-    private static func propertyList(_ value: PropertyListValue) -> String {
-        (["<key>NSAppTransportSecurity</key>"] + value.xmlLines(indentation: "    ")).joined(separator: "\n")
+    private static func propertyList(_ dictionary: ATSDictionary) -> String {
+        (["<key>NSAppTransportSecurity</key>"] + dictionary.propertyListValue.xmlLines(indentation: "    ")).joined(
+            separator: "\n"
+        )
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSDiagnostics
+import AppTransportSecurity
 import Findings
 import TLSFacts
 
@@ -46,7 +47,7 @@ enum CheckDocuments {
             text += "- \(Markdown.code(cause.code.rawValue)): \(Markdown.text(cause.message))\n"
         }
         text +=
-            "- smallest exception: \(Markdown.code(report.smallestException.value?.json.rendered(pretty: false) ?? "none helps"))\n"
+            "- smallest exception: \(Markdown.code(report.smallestException.dictionary?.propertyListValue.json.rendered(pretty: false) ?? "none helps"))\n"
         if let facts = report.facts {
             text += "- negotiated: \(facts.handshake.version), \(facts.handshake.suite)\n"
         }

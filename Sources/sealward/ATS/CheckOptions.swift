@@ -72,16 +72,28 @@ struct CheckOptions: ParsableArguments {
     }
 
     /// The targets of the command line and of the file, in order.
-    func targets(_ arguments: [String]) throws -> [CheckTarget] {
+    ///
+    /// - Parameter asNSCurl: whether `http` becomes `https`, which is said on standard error.
+    func targets(_ arguments: [String], asNSCurl: Bool = false) throws -> [CheckTarget] {
+        func target(_ text: String) throws(MalformedInput) -> CheckTarget {
+            guard asNSCurl else { return try CheckTarget(text) }
+            let target = try CheckTarget(nscurl: text)
+            if try !CheckTarget(text).url.isSecure {
+                CommandIO.say(
+                    "sealward: \(text.terminalSafe) is checked as \(target.displayURL.terminalSafe), as nscurl does."
+                )
+            }
+            return target
+        }
         var list = try arguments.map { text in
             do {
-                return try CheckTarget(text)
+                return try target(text)
             } catch {
                 throw ValidationError("\(error).")
             }
         }
         if let targetsFrom {
-            list += try entries(of: targetsFrom) { text throws(MalformedInput) in try CheckTarget(text) }
+            list += try entries(of: targetsFrom, target)
         } else if list.isEmpty {
             throw ValidationError("Name at least one target, for example: sealward ats check example.com")
         }
@@ -98,10 +110,11 @@ struct CheckOptions: ParsableArguments {
         of path: String,
         _ read: (String) throws(MalformedInput) -> Entry
     ) throws -> [Entry] {
-        let text = String(decoding: try CommandIO.read(path, limit: 64 << 20), as: UTF8.self)
+        let bytes = try CommandIO.read(path, limit: 64 << 20)
         var entries: [Entry] = []
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            let entry = line.prefix { $0 != "#" }.trimmingCharacters(in: .whitespacesAndNewlines)
+        for (index, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+            let entry = String(decoding: line.prefix { $0 != 0x23 }, as: UTF8.self)
+                .trimmingCharacters(in: .whitespacesAndNewlines)
             if entry.isEmpty { continue }
             do {
                 entries.append(try read(entry))
@@ -120,7 +133,7 @@ struct CheckOptions: ParsableArguments {
         return (listed ?? []) + resolve
     }
 
-    func session(appDictionary: PropertyListValue? = nil) throws -> CheckSession {
+    func session(appDictionary: ATSDictionary? = nil) throws -> CheckSession {
         var options = CheckSession.Configuration()
         options.profile = os
         options.appDictionary = appDictionary

@@ -36,7 +36,13 @@ struct CheckOutput {
         self.options = options
         self.targets = targets
         self.stream = stream
-        let names = targets.map { CheckText.shortName(host: $0.url.host, port: $0.url.effectivePort).count }
+        let names = targets.map {
+            CheckText.shortName(
+                host: $0.url.host,
+                port: $0.url.effectivePort,
+                isSecure: $0.url.isSecure
+            ).count
+        }
         text = CheckText(colored: options.colored, verbose: options.verbose, width: min(48, names.max() ?? 0))
     }
 
@@ -115,10 +121,13 @@ struct CheckOutput {
         case .text: text.render(report)
         case .nscurl: NSCurlText.render(report, url: targets[index].displayURL, verbose: options.verbose)
         case .json:
-            "\n    "
-                + report.json.rendered().split(separator: "\n", omittingEmptySubsequences: false).joined(
-                    separator: "\n    "
-                )
+            // By bytes: names of certificates are in it.
+            String(
+                decoding: Array("\n    ".utf8)
+                    + report.json.rendered().utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+                    .joined(separator: "\n    ".utf8),
+                as: UTF8.self
+            )
         case .jsonl, .html: ""
         case .junit: CheckDocuments.junit(report)
         case .markdown: CheckDocuments.markdown(report)

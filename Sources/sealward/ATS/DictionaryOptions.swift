@@ -22,31 +22,30 @@ struct DictionaryOptions: ParsableArguments {
         if infoPlist != nil, atsJson != nil { throw ValidationError("Give --info-plist or --ats-json, not both.") }
     }
 
-    /// The value of NSAppTransportSecurity; nil where none was given or the plist has none.
-    func value() throws -> PropertyListValue? {
+    func load() throws -> ATSDictionary {
         if let atsJson {
-            return try PropertyListFile.named(atsJson) {
-                try PropertyListValue(json: CommandIO.read(atsJson, limit: 4 << 20))
-            }
-        }
-        guard let infoPlist else { return nil }
-        let document = try PropertyListFile.read(infoPlist)
-        guard let members = document.members else {
-            throw CommandFault(
-                "\(CommandIO.name(of: infoPlist)): holds \(document.kind), not the dictionary that an Info.plist is."
+            return ATSDictionary(
+                try PropertyListFile.named(atsJson) {
+                    try PropertyListValue(json: CommandIO.read(atsJson, limit: 4 << 20))
+                }
             )
         }
-        return members["NSAppTransportSecurity"]
+        return try infoPlist.map(PropertyListFile.dictionary) ?? ATSDictionary()
     }
-
-    func load() throws -> ATSDictionary { ATSDictionary(try value()) }
 }
 
 /// Property lists of either form, as values: read by the reader of `ats lint`, so that no two commands disagree about a file.
 enum PropertyListFile {
-    static func read(_ path: String) throws -> PropertyListValue {
+    /// The NSAppTransportSecurity dictionary of an Info.plist; an app without one has the empty dictionary.
+    static func dictionary(infoPlist path: String) throws -> ATSDictionary {
         let bytes = try CommandIO.read(path, limit: 16 << 20)
-        return try named(path) { try PlistReader.read(bytes).root.propertyListValue }
+        let document = try named(path) { try PlistReader.read(bytes).root.propertyListValue }
+        guard let members = document.members else {
+            throw CommandFault(
+                "\(CommandIO.name(of: path)): contains \(document.kind), not the dictionary that an Info.plist is."
+            )
+        }
+        return ATSDictionary(members["NSAppTransportSecurity"])
     }
 
     /// Puts the name of the file before what is wrong with it.

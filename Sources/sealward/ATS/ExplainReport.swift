@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSDiagnostics
 import AppTransportSecurity
 import Findings
 import TLSFacts
@@ -31,27 +32,13 @@ enum ExplainReport {
             .init("hardened", .bool(decision.requirements.isHardened)),
             .init("delegateMayAccept", .bool(decision.requirements.delegateMayAccept)),
             .init("verdict", .string(decision.verdict.rawValue)),
-            .init("error", decision.error.map(json) ?? .null),
-            .init("because", .array(decision.because.map(json))),
+            .init("error", decision.error?.json ?? .null),
+            .init("because", .array(decision.because.map(\.json))),
         ]
         if policy.profile.id != OSProfile.standard.id {
             members.append(.init("differsFromDefault", .array(differences(decision, policy).map(JSONValue.string))))
         }
         return .object(members)
-    }
-
-    static func json(_ error: URLLoadError) -> JSONValue {
-        [
-            "domain": .string(error.domain), "code": .integer(error.code), "streamCode": .optional(error.streamCode),
-            "message": .string(error.message),
-        ]
-    }
-
-    static func json(_ cause: Cause) -> JSONValue {
-        [
-            "code": .string(cause.code.rawValue), "message": .string(cause.message),
-            "citation": .optional(cause.citation?.description),
-        ]
     }
 
     // MARK: - Text

@@ -14,12 +14,13 @@ import TLSProbe
 struct FetchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch",
-        abstract: "Loads a URL under an app's policy, redirects too.",
+        abstract: "Load a URL under an app's ATS policy, following redirects.",
         discussion: """
             Example:
               sealward ats fetch https://www.example.com/ --os ios17 --include
 
-            Nothing of the request leaves before the server complied. Exit status: 0 a complete answer arrived, whatever its status
+            Nothing of the request leaves before the server complied. A redirect from a public server never leads to loopback, metadata, and
+            other addresses that are not public, unless --allow-private. Exit status: 0 a complete answer arrived, whatever its status
             (with --fail-status, 400 and more is 1), 1 the load was refused, 2 no answer came, 64 usage.
             """
     )
@@ -42,8 +43,11 @@ struct FetchCommand: AsyncParsableCommand {
     )
     var acceptUntrusted = false
 
-    @Flag(help: "A status of 400 or more ends with 1.")
+    @Flag(help: "Exit with status 1 on HTTP status 400 or above.")
     var failStatus = false
+
+    @Flag(help: "Let redirects from a public server lead to private addresses.")
+    var allowPrivate = false
 
     @Flag(name: [.long, .customShort("i")], help: "Print status and header fields before the body.")
     var include = false
@@ -69,6 +73,7 @@ struct FetchCommand: AsyncParsableCommand {
             configuration.idleTimeout = configuration.totalTimeout
             configuration.addressOverrides = network.resolve
             configuration.toleratesUncleanClose = true
+            configuration.mayRedirectToPrivateAddresses = allowPrivate
             if acceptUntrusted { configuration.acceptsUntrusted = { _ in true } }
             let client = ATSClient(
                 policy: policy,
@@ -104,7 +109,7 @@ struct FetchCommand: AsyncParsableCommand {
     private func explain(_ report: LoadReport) {
         if report.result == .loaded {
             if !shared.quiet {
-                for note in report.because { CommandIO.say("note: \(FetchReport.clean(note.message))") }
+                for note in report.because { CommandIO.say("note: \(note.message.terminalSafe)") }
             }
         } else {
             for line in FetchReport.refusal(report) { CommandIO.say(line) }

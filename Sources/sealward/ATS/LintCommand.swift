@@ -14,6 +14,8 @@ struct LintCommand: AsyncParsableCommand {
         abstract: "Reads an app's ATS dictionary like Apple reads it, and says what is wrong.",
         discussion: """
             PATH is an Info.plist (XML or binary), an .app, .appex, .ipa or .xcarchive, or a folder to search. - is standard input.
+            Only regular files are opened, and /dev/stdin or /dev/fd/N, which a shell writes for <(...). In a folder, links are followed
+            only to files of the same folder.
 
             Example:
               sealward ats lint Info.plist --fail-on warning
@@ -55,7 +57,7 @@ struct LintCommand: AsyncParsableCommand {
     )
     var against: String?
 
-    @Flag(help: "Write the safe mends into the files.")
+    @Flag(help: "Apply safe fixes in place.")
     var fix = false
 
     @Flag(help: "Print a draft of the justification for App Review.")
@@ -79,12 +81,13 @@ struct LintCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            var gathered = LintInput(minimumOS: minimumOS)
+            let budget = ReadingBudget()
+            var gathered = LintInput(minimumOS: minimumOS, budget: budget)
             for path in paths { try gathered.add(path) }
             if fix { try LintFixes.apply(to: &gathered, quiet: shared.quiet) }
             var results: [LintResult]
             if let against {
-                var old = LintInput(minimumOS: minimumOS)
+                var old = LintInput(minimumOS: minimumOS, budget: budget)
                 try old.add(against)
                 for (path, reason) in old.unreadable { throw CommandFault("\(path): \(reason).") }
                 results = gathered.weakenings(since: old)
@@ -101,7 +104,7 @@ struct LintCommand: AsyncParsableCommand {
                     .init(path: LintInput.relative($0.subject.path), findings: $0.findings.map(\.finding))
                 },
                 failOn: failOn,
-                unreadable: gathered.unreadable
+                unreadable: gathered.unreadable + results.compactMap(LintCommand.omission)
             )
             let draft = justify ? JustificationDraft(results, evidence: try evidence()).text() : nil
             try CommandIO.write(render(report, results, gathered, draft), to: shared.output)
@@ -122,14 +125,28 @@ struct LintCommand: AsyncParsableCommand {
         }
     }
 
+    /// Says that a list has more findings than a report lists; nil where all are listed.
+    private static func omission(_ result: LintResult) -> (path: String, reason: String)? {
+        guard result.omitted > 0 else { return nil }
+        return (LintInput.relative(result.subject.path), "has \(result.omitted) more findings, which are not listed")
+    }
+
+    /// The report in UTF-8: a large one is made once.
     private func render(_ report: FindingsReport, _ results: [LintResult], _ input: LintInput, _ draft: String?)
-        -> String
+        -> [UInt8]
     {
+        switch format {
+        case .json: return json(results, report, input, draft).encoded() + [0x0A]
+        case .sarif: return report.sarif().encoded() + [0x0A]
+        default: return Array(text(report, draft).utf8)
+        }
+    }
+
+    private func text(_ report: FindingsReport, _ draft: String?) -> String {
         if let draft, format == .text || format == .markdown { return draft }
         switch format {
         case .text: return report.text(colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil))
-        case .json: return json(results, input, draft).rendered() + "\n"
-        case .sarif: return report.sarif().rendered() + "\n"
+        case .json, .sarif: return ""
         case .junit: return report.junit()
         case .github: return report.github()
         case .xcode: return report.xcode()
@@ -138,16 +155,18 @@ struct LintCommand: AsyncParsableCommand {
         }
     }
 
-    private func json(_ results: [LintResult], _ input: LintInput, _ draft: String?) -> JSONValue {
+    private func json(_ results: [LintResult], _ report: FindingsReport, _ input: LintInput, _ draft: String?)
+        -> JSONValue
+    {
         var members: [JSONValue.Member] = [
             .init("schema", "sealward.ats-lint/1"),
             .init("files", .array(results.map { $0.json(attest: input.attest[$0.subject.path]) })),
         ]
-        if !input.unreadable.isEmpty {
+        if !report.unreadable.isEmpty {
             members.append(
                 .init(
                     "unreadable",
-                    .array(input.unreadable.map { ["path": .string($0.path), "reason": .string($0.reason)] })
+                    .array(report.unreadable.map { ["path": .string($0.path), "reason": .string($0.reason)] })
                 )
             )
         }

@@ -7,30 +7,30 @@ import AppTransportSecurity
 import Findings
 import Foundation
 
-/// Writes the safe mends of `ats lint --fix`.
+/// Writes the safe edits of `ats lint --fix`.
 enum LintFixes {
-    /// Mends the files in place, says what was done, and puts the mended lists into the input.
+    /// Fixes the files in place, says what was done, and puts the fixed lists into the input.
     static func apply(to input: inout LintInput, quiet: Bool) throws {
         for (index, subject) in input.subjects.enumerated() where subject.origin == .infoPlist {
             guard subject.document.isVerbatim, FileManager.default.isWritableFile(atPath: subject.path) else {
-                if !quiet { CommandIO.say("\(subject.path): cannot be mended in place; only text files in UTF-8 can.") }
+                if !quiet { CommandIO.say("\(subject.path): cannot be fixed in place; only UTF-8 text files can.") }
                 continue
             }
-            let mender = PlistMender(subject) { try? PlistReader.read($0) }
-            if !mender.steps.isEmpty {
-                try CommandIO.write(bytes: mender.text, to: subject.path)
-                let document = try PlistReader.read(mender.text)
+            let fixer = PlistFixer(subject) { try? PlistReader.read($0) }
+            if !fixer.steps.isEmpty {
+                try CommandIO.write(bytes: fixer.text, to: subject.path)
+                let document = try PlistReader.read(fixer.text)
                 input.replace(index, with: subject.with(document))
             }
             guard !quiet else { continue }
-            for step in mender.steps {
+            for step in fixer.steps {
                 CommandIO.say(
                     "\(subject.path): \(step.finding.rule) \(step.finding.keyPath.keyPathText): \(step.action)."
                 )
             }
-            for finding in mender.declined {
+            for finding in fixer.declined {
                 CommandIO.say(
-                    "\(subject.path): \(finding.rule) \(finding.keyPath.keyPathText): left as it is, because its mend would loosen the policy or raise another finding. \(finding.fix ?? "")"
+                    "\(subject.path): \(finding.rule) \(finding.keyPath.keyPathText): not fixed: the automatic fix would weaken the policy or introduce another finding. \(finding.fix ?? "")"
                 )
             }
         }

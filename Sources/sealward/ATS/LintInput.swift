@@ -10,13 +10,18 @@ import Foundation
 /// The lists that a run of `ats lint` looks at.
 struct LintInput {
     private let minimumOS: MinimumSystem?
+    private let budget: ReadingBudget
     /// Lists with the path that they were found through.
     private var found: [(root: String, subject: LintSubject)] = []
     private(set) var unreadable: [(path: String, reason: String)] = []
     /// What embedded profiles say, by the path of the list.
     private(set) var attest: [String: JSONValue] = [:]
 
-    init(minimumOS: String?) { self.minimumOS = minimumOS.flatMap { MinimumSystem(id: $0) } }
+    /// - Parameter budget: what the run may keep, shared by all that it reads.
+    init(minimumOS: String?, budget: ReadingBudget) {
+        self.minimumOS = minimumOS.flatMap { MinimumSystem(id: $0) }
+        self.budget = budget
+    }
 
     var subjects: [LintSubject] { found.map(\.subject) }
 
@@ -24,10 +29,17 @@ struct LintInput {
         let lists: FoundPlists
         do {
             if path == "-" {
-                lists = try InfoPlistSearch.read(try CommandIO.read("-", limit: 256 << 20), name: "standard input")
+                lists = try InfoPlistSearch.read(
+                    try InputFile.standardInput(),
+                    name: CommandIO.name(of: path),
+                    budget: budget
+                )
             } else {
-                lists = try InfoPlistSearch.search(path)
+                lists = try InfoPlistSearch.search(path, budget: budget)
             }
+        } catch let fault as InputFault {
+            unreadable.append((CommandIO.name(of: path), fault.reason))
+            return
         } catch let malformed as MalformedInput {
             unreadable.append((CommandIO.name(of: path), malformed.description))
             return
@@ -83,19 +95,26 @@ struct LintInput {
     /// What got weaker since an older input. Lists are paired by their path below the argument, then by bundle, then by being the only ones.
     func weakenings(since old: LintInput) -> [LintResult] {
         let empty = PlistDocument(root: PlistNode(.dictionary([])), format: .xml)
+        let byPlace = Dictionary(
+            old.found.map { (UTF8Key(Self.below($0.root, $0.subject.path)), $0.subject) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        let byBundle = Dictionary(
+            old.found.compactMap { found in found.subject.bundle.map { (UTF8Key($0), found.subject) } },
+            uniquingKeysWith: { first, _ in first }
+        )
         return found.map { root, subject in
             let place = Self.below(root, subject.path)
             let partner =
-                old.found.first { Self.below($0.root, $0.subject.path) == place && !place.isEmpty }
-                ?? old.found.first { $0.subject.bundle != nil && $0.subject.bundle == subject.bundle }
-                ?? (found.count == 1 && old.found.count == 1 ? old.found.first : nil)
-            let before = partner?.subject ?? LintSubject(path: subject.path, document: empty)
-            return Linter.weakenings(from: before, to: subject)
+                (place.isEmpty ? nil : byPlace[UTF8Key(place)]) ?? subject.bundle.flatMap { byBundle[UTF8Key($0)] }
+                ?? (found.count == 1 && old.found.count == 1 ? old.found.first?.subject : nil)
+            return Linter.weakenings(from: partner ?? LintSubject(path: subject.path, document: empty), to: subject)
         }
     }
 
     private static func below(_ root: String, _ path: String) -> String {
-        path.hasPrefix(root) ? String(path.dropFirst(root.count)).trimmingCharacters(in: ["/"]) : path
+        guard path.utf8.starts(with: root.utf8) else { return path }
+        return String(decoding: path.utf8.dropFirst(root.utf8.count), as: UTF8.self).trimmingCharacters(in: ["/"])
     }
 
     mutating func replace(_ index: Int, with subject: LintSubject) {

@@ -37,11 +37,10 @@ struct MinimizeCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let app = try infoPlist.map(CheckCommand.dictionary)
+            let app = try infoPlist.map(PropertyListFile.dictionary)
             let list = try network.targets(targets)
             let session = try network.session(appDictionary: app)
             let result = await session.minimize(list, concurrency: network.concurrency)
-            await session.close()
             let text =
                 switch format {
                 case .json: result.json(os: network.os.id).rendered() + "\n"

@@ -10,6 +10,7 @@ import Foundation
 import Logging
 import NIOCore
 import ServiceLifecycle
+import TLSFacts
 import TLSProbe
 import UnixSignals
 
@@ -24,7 +25,14 @@ struct ProxyCommand: AsyncParsableCommand {
 
             CONNECT is decided by the policy and by a probe of the very address that the tunnel leads to; its verdict is remembered for
             60 seconds. Nothing is decrypted. Plain HTTP passes only where the dictionary allows it. What is refused gets a 403 that says
-            why. On Ctrl-C or SIGTERM the proxy ends and prints the hosts it saw and the smallest dictionary that would have let all of
+            why.
+
+            Connections are bounded by the limit of descriptors (ulimit -n, with a reserve); one address gets half of them. What is over the
+            bound is closed at once, and a line once a second says how much. A request has 30 seconds for its header fields and between two
+            pieces of its body, a CONNECT 30 seconds to be decided, a client 60 seconds to take something of an answer; a tunnel may rest
+            for 300 seconds and last for a day.
+
+            On Ctrl-C or SIGTERM the proxy ends and prints the hosts it saw and the smallest dictionary that would have let all of
             them through. Exit status: 0 when it ended in order, 2 when it could not listen, 64 usage.
             """
     )
@@ -84,6 +92,9 @@ struct ProxyCommand: AsyncParsableCommand {
                         let shown = address.contains(":") ? "[\(address)]" : address
                         CommandIO.say("listening on http://\(shown):\(port)")
                     },
+                    onTurnedAway: { turnedAway in
+                        CommandIO.say(ProxyReport.line(turnedAway))
+                    },
                     onEvent: { event in
                         if !isQuiet { CommandIO.say(ProxyReport.line(event)) }
                     }
@@ -130,7 +141,7 @@ struct ProxyCommand: AsyncParsableCommand {
         if address.hasPrefix("["), address.hasSuffix("]") { address = String(address.dropFirst().dropLast()) }
         if address == "localhost" { address = "127.0.0.1" }
         guard let parsed = IPAddress(address) else { throw wrong }
-        return Place(address: address, port: port, isLoopback: parsed.isLoopback)
+        return Place(address: address, port: port, isLoopback: AddressKind(parsed) == .loopback)
     }
 
     /// One `user:password` a line; empty lines and those that begin with # are skipped.
@@ -148,11 +159,5 @@ struct ProxyCommand: AsyncParsableCommand {
         }
         if found.isEmpty { throw CommandFault("\(CommandIO.name(of: path)): there is no user:password in it.") }
         return found
-    }
-}
-
-extension IPAddress {
-    fileprivate var isLoopback: Bool {
-        bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
     }
 }

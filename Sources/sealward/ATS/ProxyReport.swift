@@ -2,15 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSClient
+import ATSDiagnostics
 import AppTransportSecurity
 import Findings
 
 /// Renders what passed through a proxy: one line a request, and the summary in the end.
 enum ProxyReport {
     static func line(_ event: ATSProxy.Event) -> String {
-        let causes = event.causes.map { "\($0.code): \(FetchReport.clean($0.message))" }.joined(separator: "; ")
-        let shown = "\(event.result.rawValue) \(event.method) \(FetchReport.clean(event.target))"
+        let causes = event.causes.map { "\($0.code): \($0.message.terminalSafe(limit: 500))" }.joined(separator: "; ")
+        let shown = "\(event.result.rawValue) \(event.method) \(event.target.terminalSafe(limit: 500))"
         return causes.isEmpty ? shown : "\(shown) \(causes)"
+    }
+
+    static func line(_ turnedAway: ATSProxy.TurnedAway) -> String {
+        "turned away: \(turnedAway.full) for too many connections, \(turnedAway.addressFull) for too many of one address, "
+            + "\(turnedAway.withoutDescriptors) times no descriptor was left"
     }
 
     static func json(_ summary: ProxySummary, _ policy: ATSPolicy) -> JSONValue {
@@ -23,11 +29,11 @@ enum ProxyReport {
                         "host": .string(host.host), "port": .integer(host.port),
                         "scheme": .string(host.isSecure ? "https" : "http"), "requests": .integer(host.requests),
                         "refused": .integer(host.refused), "failed": .integer(host.failed),
-                        "because": .array(host.causes.map(ExplainReport.json)),
+                        "because": .array(host.causes.map(\.json)),
                     ]
                 }
             ),
-            "dictionary": json(summary.dictionary),
+            "dictionary": summary.dictionary.propertyListValue.json,
             "impossible": .array(summary.impossible.map(JSONValue.string)),
         ]
     }
@@ -37,27 +43,14 @@ enum ProxyReport {
         for host in summary.hosts {
             let counts = "\(host.requests) requests, \(host.refused) refused, \(host.failed) failed"
             lines.append(
-                "\(host.isSecure ? "https" : "http")://\(FetchReport.clean(host.host)):\(host.port)  \(counts)"
+                "\(host.isSecure ? "https" : "http")://\(host.host.terminalSafe):\(host.port)  \(counts)"
             )
-            for cause in host.causes { lines.append("  \(cause.code): \(FetchReport.clean(cause.message))") }
+            for cause in host.causes { lines.append("  \(cause.code): \(cause.message.terminalSafe)") }
         }
         if summary.hosts.isEmpty { return "Nothing passed through the proxy.\n" }
         lines.append("The smallest NSAppTransportSecurity dictionary that lets these hosts load:")
-        lines.append(json(summary.dictionary).rendered())
-        for host in summary.impossible { lines.append("No exception alone lets \(FetchReport.clean(host)) load.") }
+        lines.append(summary.dictionary.propertyListValue.json.rendered())
+        for host in summary.impossible { lines.append("No exception alone lets \(host.terminalSafe) load.") }
         return lines.joined(separator: "\n") + "\n"
-    }
-
-    /// Only the kinds that a dictionary of exceptions has; members in the order of their names.
-    private static func json(_ value: PropertyListValue) -> JSONValue {
-        switch value {
-        case .dictionary(let members):
-            .object(members.sorted { $0.key < $1.key }.map { JSONValue.Member($0.key, json($0.value)) })
-        case .boolean(let flag): .bool(flag)
-        case .string(let text): .string(text)
-        case .integer(let number): .integer(number)
-        case .array(let elements): .array(elements.map(json))
-        case .real, .date, .data: .null
-        }
     }
 }

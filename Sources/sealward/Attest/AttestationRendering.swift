@@ -11,7 +11,7 @@ extension AttestationVerdict {
         case .accepted(let key):
             [
                 "schema": "sealward.attestation/1", "verdict": "accepted", "step": nil, "code": nil,
-                "message": "every step holds", "keyId": .string(key.keyId.base64),
+                "message": "all verification steps passed", "keyId": .string(key.keyId.base64),
                 "publicKey": .string(StrictBase64.encode(key.publicKey.x963Representation)),
                 "appId": .string(key.app.applicationId), "environment": .string(key.environment.rawValue),
                 "counter": 0, "receipt": .string(StrictBase64.encode(key.receipt)),
@@ -35,7 +35,7 @@ extension AttestationVerdict {
         case .refused(let refusal): return refusal.text(of: "attestation")
         case .accepted(let key):
             var lines = [
-                "accepted: the attestation holds in every step",
+                "accepted: all verification steps of the attestation passed",
                 "  app           \(key.app)",
                 "  environment   \(key.environment.rawValue)",
                 "  key id        \(key.keyId)",

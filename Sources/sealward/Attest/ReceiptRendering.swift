@@ -13,7 +13,7 @@ extension ReceiptVerdict {
             case .accepted:
                 [
                     .init("verdict", "accepted"), .init("step", nil), .init("code", nil),
-                    .init("message", "every step holds"),
+                    .init("message", "all verification steps passed"),
                 ]
             case .refused(let refusal):
                 [
@@ -33,7 +33,7 @@ extension ReceiptVerdict {
     var text: String {
         switch self {
         case .refused(let refusal): refusal.text(of: "receipt")
-        case .accepted: "accepted: the receipt holds in every step\n"
+        case .accepted: "accepted: all verification steps of the receipt passed\n"
         }
     }
 }

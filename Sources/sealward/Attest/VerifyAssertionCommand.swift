@@ -87,7 +87,7 @@ extension AssertionVerdict {
         case .accepted(let assertion):
             [
                 "schema": "sealward.assertion/1", "verdict": "accepted", "step": nil, "code": nil,
-                "message": "every step holds", "counter": .integer(Int(assertion.counter)),
+                "message": "all verification steps passed", "counter": .integer(Int(assertion.counter)),
                 "extensions": assertion.extensions?.json ?? nil,
             ]
         case .refused(let refusal):
@@ -103,7 +103,8 @@ extension AssertionVerdict {
     var text: String {
         switch self {
         case .refused(let refusal): refusal.text(of: "assertion")
-        case .accepted(let assertion): "accepted: the assertion holds in every step\n  counter  \(assertion.counter)\n"
+        case .accepted(let assertion):
+            "accepted: all verification steps of the assertion passed\n  counter  \(assertion.counter)\n"
         }
     }
 }

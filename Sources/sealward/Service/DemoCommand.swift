@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Demonstration
 import Foundation
+import SimulatedFleet
 
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -43,7 +45,9 @@ struct DemoCommand: AsyncParsableCommand {
             }
             defer { try? FileManager.default.removeItem(atPath: folder) }
 
-            var page = DemoPage(output: shared.output)
+            var page = DemoPage { [output = shared.output] in
+                if output == nil { try? FileHandle.standardOutput.write(contentsOf: Data($0.utf8)) }
+            }
             var isGood = true
             do {
                 page.heading("1. The app checks its servers (App Transport Security)")
@@ -54,39 +58,16 @@ struct DemoCommand: AsyncParsableCommand {
                 isGood = try await DemoService(folder: folder, devices: devices).run(&page) && isGood
             } catch let fault as FleetFault {
                 throw CommandFault("\(fault.description).")
+            } catch let fault as DemoFault {
+                throw CommandFault("\(fault.description).")
             }
             let seconds = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
             page.line("")
             page.line(
                 "\(isGood ? "Everything went as it should" : "Something did NOT go as it should"), in \(FleetTally.decimal(seconds)) s."
             )
-            try page.finish()
+            if let output = shared.output { try CommandIO.write(page.text, to: output) }
             return isGood ? .clean : .findings
         }
     }
-}
-
-/// What the demonstration prints: at once to the terminal, or into a file in the end.
-struct DemoPage {
-    let output: String?
-    private var text = ""
-
-    init(output: String?) { self.output = output }
-
-    mutating func line(_ line: String) {
-        text += line + "\n"
-        if output == nil { try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8)) }
-    }
-
-    mutating func heading(_ heading: String) {
-        if !text.isEmpty { line("") }
-        line(heading)
-        line("")
-    }
-
-    mutating func table(_ rows: [[String]]) {
-        for row in FleetTally.table(rows).split(separator: "\n") { line("  " + row) }
-    }
-
-    func finish() throws { if let output { try CommandIO.write(text, to: output) } }
 }

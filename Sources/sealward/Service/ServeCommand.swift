@@ -12,10 +12,6 @@ import TrustStores
 import TrustStoresSQLite
 import UnixSignals
 
-#if Postgres
-    import TrustStoresPostgres
-#endif
-
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
@@ -30,36 +26,43 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(name: .long, help: ArgumentHelp("The configuration, as JSON.", valueName: "FILE"))
     var config: String?
 
-    @Flag(name: .long, help: "Check the configuration and everything that it names, then end.")
+    @Flag(name: .long, help: "Validate the configuration and every file it references, then exit.")
     var checkConfig = false
 
-    @Flag(name: .long, help: "Never use colour.")
+    @Option(
+        name: .long,
+        help: ArgumentHelp("How long to wait at the start for a PostgreSQL that does not answer.", valueName: "SECONDS")
+    )
+    var storeTimeout = 60
+
+    @Flag(name: .long, help: "Disable color.")
     var noColor = false
 
-    @Flag(name: .long, help: "Log errors alone.")
+    @Flag(name: .long, help: "Log errors only.")
     var quiet = false
 
     func run() async throws {
         try await CommandIO.run {
-            guard let settings = try read() else { return .undetermined }
+            guard 0...86_400 ~= storeTimeout else {
+                throw CommandFault("--store-timeout must be from 0 to 86400 seconds.")
+            }
+            let secrets = SecretFiles()
+            guard let settings = try read(secrets) else { return .undetermined }
+            if case .sqlite(let path) = settings.store, let schema = SQLTrustStore.schema(ofSQLiteAt: path) {
+                for sentence in SettingChanges.sentences(since: schema) { CommandIO.say("changed: \(sentence).") }
+            }
             if checkConfig {
                 CommandIO.say("The configuration is complete.")
                 return .clean
             }
-            return try await serve(settings)
+            return try await serve(settings, readable: secrets.readable)
         }
     }
 
     /// The configuration, or nil after everything that is wrong with it has been printed.
-    private func read() throws -> Configuration? {
-        let bytes = try config.map { try CommandIO.read($0, limit: 4 << 20) }
+    private func read(_ secrets: SecretFiles) throws -> Configuration? {
         let file = config.map(CommandIO.name(of:))
-        let outcome = ConfigurationReader.read(
-            file: bytes,
-            environment: ProcessInfo.processInfo.environment,
-            readFile: ServeCommand.readFile
-        )
-        switch outcome {
+        switch try ServeCommand.outcome(config, secrets) {
         case .issues(let issues):
             for issue in issues.prefix(ServeCommand.mostIssues) { CommandIO.say(issue.sentence(file: file)) }
             if issues.count > ServeCommand.mostIssues {
@@ -69,29 +72,28 @@ struct ServeCommand: AsyncParsableCommand {
             }
             return nil
         case .configuration(let settings):
-            #if !Postgres
-                if case .postgres = settings.store {
-                    CommandIO.say("store: this build has no PostgreSQL; build it with the trait Postgres")
-                    return nil
-                }
-            #endif
+            if let problem = StoreOpening.problem(with: settings.store) {
+                CommandIO.say("store: \(problem)")
+                return nil
+            }
+            if let config { secrets.note(configuration: config, store: settings.store) }
             return settings
         }
+    }
+
+    /// Reads the configuration and every file that it names.
+    private static func outcome(_ config: String?, _ secrets: SecretFiles) throws -> ConfigurationReader.Outcome {
+        ConfigurationReader.read(
+            file: try config.map { try CommandIO.read($0, limit: 4 << 20) },
+            environment: ProcessInfo.processInfo.environment,
+            readFile: secrets.read
+        )
     }
 
     /// No configuration of people has more faults; a file of another kind may have millions.
     private static let mostIssues = 100
 
-    /// Reads a file that a configuration names: tokens, keys and roots, none of which comes near the limit.
-    static func readFile(_ path: String) throws(UnreadableFile) -> [UInt8] {
-        do {
-            return try CommandIO.read(path, limit: 1 << 20)
-        } catch {
-            throw UnreadableFile(reason: error.reason)
-        }
-    }
-
-    private func serve(_ settings: Configuration) async throws -> Outcome {
+    private func serve(_ settings: Configuration, readable: [String]) async throws -> Outcome {
         // A peer that goes away while it is written to is no reason to end.
         signal(SIGPIPE, SIG_IGN)
         var log = Logger(label: "sealward") { StreamLogHandler.standardError(label: $0) }
@@ -105,27 +107,48 @@ struct ServeCommand: AsyncParsableCommand {
                 "WARNING: simulated devices are trusted. Their tokens carry another issuer and \"sim\": true."
             )
         }
+        for warning in settings.warnings { log.warning("\(warning)") }
+        for path in readable {
+            log.warning(
+                "Other users of this machine may read a secret; give the file the mode 0600.",
+                metadata: ["file": "\(path)"]
+            )
+        }
         if settings.apps.isEmpty { log.warning("No app is configured.") }
         if settings.receipts.refresh, settings.apple == nil {
             log.warning("Receipts are not refreshed: no Apple account is configured.")
         }
         let server: TrustServer
+        let registry = PrometheusRegistry()
+        let opening = StoreOpening(
+            location: settings.store,
+            patience: .seconds(storeTimeout),
+            observer: StoreObserver(registry: registry, log: log, uptime: Surroundings.live.uptime),
+            log: log
+        )
         do {
-            let store = try await open(settings.store)
+            let store = try await opening.open()
             server = try await TrustServer(
                 configuration: settings,
                 store: store,
                 transport: LiveAppleTransport(),
+                registry: registry,
                 log: log,
                 announce: { CommandIO.say($0) }
             )
+        } catch let fault as StoreFault where fault.code == "store.unavailable" && opening.isServer {
+            CommandIO.say("sealward: the store did not answer within \(storeTimeout) seconds: \(fault.reason).")
+            throw ExitCode(StoreOpening.unavailableStatus)
         } catch let fault as StoreFault {
             throw CommandFault("the store: \(fault.reason).")
         } catch let fault as AppleAuthorizationFault {
             throw CommandFault("apple: \(fault.reason).")
         }
         var group = ServiceGroupConfiguration(
-            services: [.init(service: server, successTerminationBehavior: .gracefullyShutdownGroup)],
+            services: [
+                .init(service: server, successTerminationBehavior: .gracefullyShutdownGroup),
+                .init(service: Rereading { [config] in await server.reload { ServeCommand.again(config) } }),
+            ],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: log
         )
@@ -140,15 +163,24 @@ struct ServeCommand: AsyncParsableCommand {
         return .clean
     }
 
-    private func open(_ location: StoreLocation) async throws -> any TrustStore {
-        switch location {
-        case .sqlite(let path): return try SQLTrustStore.sqlite(at: path)
-        case .postgres(let url):
-            #if Postgres
-                return try await SQLTrustStore.postgres(url)
-            #else
-                throw StoreFault.unavailable("this build has no PostgreSQL (\(url.prefix(8))...)")
-            #endif
+    /// The configuration read again, for SIGHUP. What standard input said is over.
+    private static func again(_ config: String?) -> ConfigurationReader.Outcome {
+        guard config != "-" else {
+            return .issues([ConfigurationIssue(path: "", reason: "standard input cannot be read twice")])
         }
+        do {
+            return try outcome(config, SecretFiles())
+        } catch {
+            return .issues([ConfigurationIssue(path: "", reason: "\(error)")])
+        }
+    }
+}
+
+/// Waits for SIGHUP, which asks for the files of tokens, keys and roots to be read again.
+private struct Rereading: Service {
+    let reread: @Sendable () async -> Void
+
+    func run() async throws {
+        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { await reread() }
     }
 }

@@ -15,7 +15,7 @@ struct SimulateAppleCommand: AsyncParsableCommand {
         abstract: "Apple's side of App Attest and DeviceCheck, with virtual phones.",
         discussion: """
             Production calls lie at the root of the address, development calls below /development. /device/v1 plays a phone, \
-            /control moves the clock, breaks and throttles, /roots gives the certificates to trust.
+            /control sets the clock and injects faults and throttling, /roots serves the certificates to trust.
 
             Example: sealward simulate apple --listen 127.0.0.1:8900 --seed 7 --team SIMTEAM001:SIMKEY0001 --key-folder .
             """
@@ -29,7 +29,7 @@ struct SimulateAppleCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A team and the id of its key; with a PEM file of a public key that key is registered, without one the key of the seed.",
+            "Register a team's key: the public key in FILE, or one derived from --seed.",
             valueName: "TEAM:KEYID[:FILE]"
         )
     )

@@ -5,6 +5,7 @@ import AppleServices
 import ArgumentParser
 import Findings
 import Foundation
+import SimulatedFleet
 
 struct SimulateFleetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -12,7 +13,7 @@ struct SimulateFleetCommand: AsyncParsableCommand {
         abstract: "Hundreds to thousands of simulated devices against a service.",
         discussion: """
             Personas: honest, reinstaller, unsupported, tamperer, resigned (a re-signed app), replayer, broker (one device that serves many \
-            users). Exit status 0: every device met what its persona should; 1: an attack was accepted or an honest device refused.
+            users). Exit status 0: every persona behaved as expected; 1: an attack was accepted or an honest device refused.
 
             Example: sealward simulate fleet --service http://127.0.0.1:8080 --apple http://127.0.0.1:8900 --app shop \
             --app-id SIMTEAM001.com.example.shop
@@ -37,7 +38,9 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     @Option(help: "How many devices.")
     var devices = 200
 
-    @Option(help: ArgumentHelp("Weights of personas; those that are not named do not come.", valueName: "NAME=N,..."))
+    @Option(
+        help: ArgumentHelp("Weights of personas; a persona that is not named has weight 0.", valueName: "NAME=N,...")
+    )
     var mix = PersonaMix.usual
 
     @Option(help: "How many users a broker device serves.")

@@ -39,12 +39,13 @@ enum CommandIO {
 
     /// Writes data to `path`, or to standard output where no path is given.
     static func write(_ text: String, to path: String?) throws {
-        try write(Array(text.utf8), to: path)
+        try write(Data(text.utf8), to: path)
     }
 
     /// Writes bytes as they are to `path`, or to standard output where no path is given.
-    static func write(_ bytes: [UInt8], to path: String?) throws {
-        let data = Data(bytes)
+    static func write(_ bytes: [UInt8], to path: String?) throws { try write(Data(bytes), to: path) }
+
+    private static func write(_ data: Data, to path: String?) throws {
         guard let path else { return try write(data, to: FileHandle.standardOutput, named: nil) }
         do {
             try data.write(to: URL(fileURLWithPath: path))
@@ -88,33 +89,22 @@ enum CommandIO {
     /// What an input is called in a sentence.
     static func name(of path: String) -> String { path == "-" ? "standard input" : path }
 
-    /// Reads a whole file, or standard input for `-`.
+    /// Reads a whole file, or standard input for `-`. Only regular files and the streams of ``InputFile`` are opened.
     ///
     /// - Parameter limit: the most bytes that are read; a longer input is a fault and is never held in memory.
     static func read(_ path: String, limit: Int = 64 << 20) throws(CommandFault) -> [UInt8] {
         let name = name(of: path)
-        var isFolder: ObjCBool = false
-        if path != "-" {
-            guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
-                throw CommandFault("\(name): there is no such file.")
-            }
-            if isFolder.boolValue { throw CommandFault("\(name): is a folder; name a file.") }
+        let bytes: [UInt8]
+        do throws(InputFault) {
+            let input = path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
+            bytes = try input.contents(limit: limit)
+        } catch {
+            throw CommandFault("\(name): \(error.reason).")
         }
-        guard let handle = path == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: path) else {
-            throw CommandFault("\(name): cannot be read; check its permissions.")
+        guard bytes.count <= limit else {
+            throw CommandFault("\(name): is larger than \(limit) bytes, the limit for this input.")
         }
-        var bytes: [UInt8] = []
-        while true {
-            let part: Data?
-            do { part = try handle.read(upToCount: 1 << 16) } catch {
-                throw CommandFault("\(name): cannot be read\(systemReason(error).map { " (\($0))" } ?? "").")
-            }
-            guard let part, !part.isEmpty else { return bytes }
-            bytes.append(contentsOf: part)
-            if bytes.count > limit {
-                throw CommandFault("\(name): is larger than \(limit) bytes, the limit for this input.")
-            }
-        }
+        return bytes
     }
 
     /// Reads a file that holds one token: printable ASCII without spaces, and white space around it.

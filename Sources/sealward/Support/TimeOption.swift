@@ -85,7 +85,7 @@ struct SharedOptions: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("Write the result to a file.", valueName: "FILE"))
     var output: String?
 
-    @Flag(name: .long, help: "Never use colour.")
+    @Flag(name: .long, help: "Disable color.")
     var noColor = false
 
     @Flag(name: .long, help: "Print nothing but the result.")

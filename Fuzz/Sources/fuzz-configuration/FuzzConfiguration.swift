@@ -1,0 +1,34 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import FuzzDriver
+import Logging
+import TrustService
+import TrustStores
+
+/// The configuration document, with the files that it names. Nothing may crash; what is wrong is named in printable sentences.
+@main
+enum FuzzConfiguration {
+    static func main() {
+        FuzzDriver.run(corpus: "configuration") { input in
+            let done = DispatchSemaphore(value: 0)
+            Task.detached {
+                do {
+                    _ = try await TrustServer(
+                        json: input,
+                        store: InMemoryTrustStore(),
+                        log: Logger(label: "fuzz") { _ in SwiftLogNoOpLogHandler() },
+                        readFile: { _ in Array(input.prefix(4096)) }
+                    )
+                } catch let invalid as TrustServer.InvalidConfiguration {
+                    for issue in invalid.issues where issue.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+                        fatalError("an issue with a control character: \(issue)")
+                    }
+                } catch {}
+                done.signal()
+            }
+            done.wait()
+        }
+    }
+}

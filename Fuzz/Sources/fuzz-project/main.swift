@@ -1,0 +1,10 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+@_spi(Fuzzing) import AppBundles
+import FuzzDriver
+
+/// Project files of .NET and of Xcode. Nothing may crash.
+FuzzDriver.run(corpus: "project") { input in
+    _ = FuzzEntry.project(input)
+}

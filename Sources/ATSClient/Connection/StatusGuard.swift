@@ -1,0 +1,31 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOHPACK
+import NIOHTTP2
+
+/// Sits in an HTTP/2 stream in front of the codec: a status that is not three digits from 100 to 999 ends the stream.
+///
+/// The codec makes a number of whatever `Int` reads, and a negative one or one above 999 would end the process.
+final class StatusGuard: ChannelInboundHandler {
+    typealias InboundIn = HTTP2Frame.FramePayload
+    typealias InboundOut = HTTP2Frame.FramePayload
+
+    /// The server sent a status that is none (RFC 9110 section 15).
+    struct InvalidStatus: Error {}
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if case .headers(let block) = unwrapInboundIn(data),
+            let status = block.headers.first(name: ":status"), !StatusGuard.isStatus(status)
+        {
+            context.fireErrorCaught(InvalidStatus())
+            return context.close(promise: nil)
+        }
+        context.fireChannelRead(data)
+    }
+
+    static func isStatus(_ text: String) -> Bool {
+        text.utf8.count == 3 && text.utf8.allSatisfy { (0x30...0x39).contains($0) } && text.utf8.first != 0x30
+    }
+}

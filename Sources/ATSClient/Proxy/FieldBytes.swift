@@ -1,0 +1,41 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOHTTP1
+
+extension HTTPHeaders {
+    /// The elements of a list field (RFC 9110 section 5.6.1) that are ASCII, in lower case. Read by bytes: what others send may be any text.
+    func tokens(_ name: String) -> [String] {
+        self[name].flatMap { value in
+            value.utf8.split(separator: UInt8(ascii: ",")).compactMap { element -> String? in
+                let bytes = element.trimmingBlanks
+                guard !bytes.isEmpty, bytes.allSatisfy({ $0 < 0x80 }) else { return nil }
+                return String(decoding: bytes.map(\.asciiLowercased), as: UTF8.self)
+            }
+        }
+    }
+}
+
+extension String {
+    /// Whether the text begins with an ASCII prefix, given in lower case.
+    func hasPrefixIgnoringCase(_ prefix: String) -> Bool {
+        utf8.count >= prefix.utf8.count
+            && zip(utf8, prefix.utf8).allSatisfy { $0.asciiLowercased == $1 }
+    }
+}
+
+extension UInt8 {
+    var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
+
+    fileprivate var isBlank: Bool { self == 0x20 || self == 0x09 }
+}
+
+extension BidirectionalCollection<UInt8> {
+    /// Without spaces and tabs at both ends.
+    var trimmingBlanks: SubSequence {
+        guard let first = firstIndex(where: { !$0.isBlank }), let last = lastIndex(where: { !$0.isBlank }) else {
+            return self[endIndex...]
+        }
+        return self[first...last]
+    }
+}

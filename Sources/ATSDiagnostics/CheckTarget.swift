@@ -1,0 +1,57 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import AppTransportSecurity
+public import Findings
+
+/// A server to check, by the URL that an app would load.
+public struct CheckTarget: Sendable, Hashable {
+    /// The URL with its port. Without a scheme, `https`.
+    public let url: LoadURL
+    /// Set if one of several addresses is meant.
+    public var address: String?
+
+    /// Reads a host, `host:port` or a URL. `http` stays `http`: whether the app may load it is part of the verdict.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.url`.
+    public init(_ text: String) throws(MalformedInput) {
+        let given = try CheckTarget.given(text)
+        url = try LoadURL("\(given.scheme)://\(given.bracketedHost):\(given.effectivePort)\(given.pathAndQuery)")
+        displayURL = given.text
+    }
+
+    /// Reads a target as nscurl does, which loads `http` URLs as `https`.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.url`.
+    public init(nscurl text: String) throws(MalformedInput) {
+        let given = try CheckTarget.given(text)
+        url = try LoadURL(CheckTarget.secureText(of: given))
+        let behindScheme = given.text.utf8.firstIndex(of: UInt8(ascii: ":")) ?? given.text.startIndex
+        displayURL = "https" + given.text[behindScheme...]
+    }
+
+    /// The URL as it was given, with a scheme.
+    public let displayURL: String
+
+    /// The same host over TLS; nil if the target is secure already.
+    package var secured: CheckTarget? {
+        guard !url.isSecure, var target = try? CheckTarget(CheckTarget.secureText(of: url)) else { return nil }
+        target.address = address
+        return target
+    }
+
+    /// Port 80 becomes 443; every other port stays.
+    private static func secureText(of url: LoadURL) -> String {
+        let port = url.isSecure || url.effectivePort != 80 ? url.effectivePort : 443
+        return "https://\(url.bracketedHost):\(port)\(url.pathAndQuery)"
+    }
+
+    /// A bare IPv6 address needs no brackets here: it has more than one colon before any slash, and no scheme.
+    private static func given(_ text: String) throws(MalformedInput) -> LoadURL {
+        let end = text.utf8.firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
+        let authority = text[..<end]
+        let isBareAddress =
+            authority.utf8.first != UInt8(ascii: "[") && authority.utf8.count { $0 == UInt8(ascii: ":") } > 1
+        return try LoadURL(isBareAddress ? "https://[\(authority)]\(text[end...])" : text)
+    }
+}

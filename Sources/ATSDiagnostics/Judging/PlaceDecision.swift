@@ -1,0 +1,39 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import AppTransportSecurity
+import Findings
+
+/// What a policy asks of one place, as far as a judge needs it.
+struct PlaceDecision: Sendable {
+    let isBlocked: Bool
+    let error: URLLoadError?
+    /// What blocks; empty if nothing does.
+    let because: [Cause]
+    let notes: [Cause]
+    let requirements: TransportRequirements
+    let offer: Offer
+
+    init(_ dictionary: ATSDictionary, _ profile: OSProfile, _ place: LoadURL) {
+        let decision = ATSPolicy(dictionary: dictionary, profile: profile).decide(place)
+        isBlocked = decision.verdict == .blocked
+        error = decision.error
+        because = decision.because.filter { $0.kind == .failure }
+        notes = decision.because.filter { $0.kind == .note }
+        requirements = decision.requirements
+        offer = Offer(decision.requirements)
+    }
+}
+
+extension Offer {
+    /// What the dictionaries offer to one place, each offer once, the first dictionary's first.
+    package static func distinct(_ dictionaries: [ATSDictionary], _ profile: OSProfile, _ place: LoadURL) -> [Offer] {
+        var offers: [Offer] = []
+        for dictionary in dictionaries {
+            let policy = ATSPolicy(dictionary: dictionary, profile: profile)
+            let offer = Offer(policy.requirements(for: place))
+            if !offers.contains(offer) { offers.append(offer) }
+        }
+        return offers
+    }
+}

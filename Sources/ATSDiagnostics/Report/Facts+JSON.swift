@@ -1,0 +1,140 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import AppTransportSecurity
+package import Findings
+import Foundation
+package import TLSFacts
+
+extension URLLoadError {
+    /// Domain, code, stream code and message.
+    package var json: JSONValue {
+        .object([
+            .init("domain", .string(domain)), .init("code", .integer(code)), .init("streamCode", .optional(streamCode)),
+            .init("message", .string(message)),
+        ])
+    }
+}
+
+extension Cause {
+    /// Code, sentence and source.
+    package var json: JSONValue {
+        .object([
+            .init("code", .string(code.rawValue)), .init("message", .string(message)),
+            .init("citation", .optional(citation?.source)),
+        ])
+    }
+}
+
+extension PropertyListValue {
+    /// The value as JSON, members sorted; dates as RFC 3339, data as base64.
+    package var json: JSONValue {
+        switch self {
+        case .string(let text): .string(text)
+        case .integer(let number): .integer(number)
+        case .real(let number): .number(number)
+        case .boolean(let flag): .bool(flag)
+        case .date(let date): .string(Timestamp.text(date))
+        case .data(let bytes): .string(Data(bytes).base64EncodedString())
+        case .array(let elements): .array(elements.map(\.json))
+        case .dictionary(let members):
+            .object(members.keys.sorted().map { .init($0, members[$0]?.json ?? .null) })
+        }
+    }
+}
+
+extension ConnectionFacts {
+    /// What was negotiated, who signed what, and how the path ended.
+    ///
+    /// - Parameter ofWiderHello: whether a hello that offers more than the default configuration got the answer.
+    package func json(ofWiderHello: Bool) -> JSONValue {
+        var possession = "unproven"
+        switch handshake.keyPossession {
+        case .proven: possession = "proven"
+        case .refuted: possession = "refuted"
+        case .unproven: break
+        }
+        return .object([
+            .init("hello", .string(ofWiderHello ? "wider" : "default")),
+            .init("tlsVersion", .string(handshake.version.description)),
+            .init("cipherSuite", .string(handshake.suite.description)),
+            .init("forwardSecrecy", .bool(handshake.suite.hasForwardSecrecy)),
+            .init("group", .optional(handshake.group?.description)),
+            .init("signatureScheme", .optional(handshake.signatureScheme?.description)),
+            .init("keyPossession", .string(possession)),
+            .init("applicationProtocol", .optional(handshake.applicationProtocol)),
+            .init("extendedMasterSecret", .bool(handshake.usesExtendedMasterSecret)),
+            .init("requestsClientCertificate", .bool(handshake.requestsClientCertificate)),
+            .init("helloRetryRequest", .bool(handshake.usedHelloRetryRequest)),
+            .init("stapledOCSP", .bool(handshake.stapledResponse != nil)),
+            .init("ocspStatus", .optional(staple?.word)),
+            .init("timestamps", timestamps),
+            .init("certificates", .array(chain.judged.map(\.json))),
+            .init("presented", .integer(chain.presented.count + chain.unparsed)),
+            .init("anchor", chain.anchor.map(anchor) ?? .null),
+            .init("fetched", .array(chain.fetched.map { .string($0.address) })),
+        ])
+    }
+
+    private func anchor(_ anchor: AnchorFacts) -> JSONValue {
+        .object([
+            .init("subject", .string(anchor.certificate.subject)), .init("kind", .string(anchor.kind.rawValue)),
+            .init("store", .string(anchor.store)),
+        ])
+    }
+
+    /// Signed certificate timestamps, counted by where they came from.
+    private var timestamps: JSONValue {
+        func count(_ bytes: [UInt8]?) -> Int { bytes.flatMap { SignedTimestamp.list(decoding: $0) }?.count ?? 0 }
+        return .object([
+            .init("certificate", .integer(count(chain.judged.first?.embeddedTimestamps))),
+            .init("extension", .integer(count(handshake.timestamps))),
+            .init("staple", .integer(count(handshake.stapledTimestamps))),
+        ])
+    }
+}
+
+extension CertificateFacts {
+    var json: JSONValue {
+        .object([
+            .init("subject", .string(subject)), .init("issuer", .string(issuer)),
+            .init("serialNumber", .string(serialNumber)), .init("notBefore", .string(Timestamp.text(notBefore))),
+            .init("notAfter", .string(Timestamp.text(notAfter))), .init("key", .string(publicKey.words)),
+            .init("signatureHash", .string(signature.hash.rawValue)),
+            .init("subjectAlternativeNames", names),
+            .init("extendedKeyUsages", extendedKeyUsages.map { .array($0.map(JSONValue.string)) } ?? .null),
+            .init("spkiSHA256", .string(Data(publicKey.sha256).base64EncodedString())),
+        ])
+    }
+
+    private var names: JSONValue {
+        guard let alternativeNames else { return .null }
+        let addresses = alternativeNames.addresses.map { bytes in
+            bytes.count == 4
+                ? bytes.map(String.init).joined(separator: ".")
+                : bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        }
+        return .array((alternativeNames.dnsNames + addresses).map(JSONValue.string))
+    }
+}
+
+extension PublicKeyFacts {
+    /// For people: `RSA 2048`, `P-256`.
+    var words: String {
+        switch kind {
+        case .rsa(let bits): "RSA \(bits)"
+        case .ellipticCurve(let curve, _): curve
+        case .other(let identifier): identifier
+        }
+    }
+}
+
+extension Remedy {
+    /// The key and its value, and what they require besides.
+    package var json: JSONValue {
+        .object([
+            .init("keyPath", .string(keyPath)), .init("value", .string(value)),
+            .init("requiresJustification", .bool(requiresJustification)), .init("needsDelegate", .bool(needsDelegate)),
+        ])
+    }
+}

@@ -1,0 +1,32 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+package import Findings
+
+/// An nginx configuration that fixes what a check found.
+package enum NginxSnippet {
+    /// The lines for these causes, or nil where no configuration of the server fixes them.
+    ///
+    /// - Parameters:
+    ///   - host: goes into `server_name`; anything that is no host name is left out.
+    ///   - port: the one that was connected to.
+    package static func text(for codes: [Code], host: String, port: Int) -> String? {
+        let all = codes.compactMap { Remediation(for: $0) }.flatMap(\.nginx)
+        let notes = all.filter { $0.hasPrefix("#") }
+        let lines = all.filter { !$0.hasPrefix("#") }
+        var unique: [String] = []
+        for line in notes + lines where !unique.contains(line) { unique.append(line) }
+        guard !unique.isEmpty else { return nil }
+        let isName =
+            !host.isEmpty
+            && host.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E: true
+                default: false
+                }
+            }
+        let name = isName ? "    server_name \(host);\n" : ""
+        return "server {\n    listen \(port) ssl;\n\(name)" + unique.map { "    \($0)\n" }.joined() + "}\n"
+    }
+}

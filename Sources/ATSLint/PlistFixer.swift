@@ -1,0 +1,126 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import AppTransportSecurity
+public import Findings
+
+/// Fixes what can be fixed safely: an edit makes its finding go away, adds none, and loosens nothing. All other bytes stay as they were.
+public struct PlistFixer {
+    /// What was done about one finding.
+    public struct Step: Sendable {
+        /// What the step edits.
+        public let finding: Finding
+        /// In words: `removed`, `renamed`, `rewritten`.
+        public let action: String
+    }
+
+    /// The fixed text; equal to the source where nothing was fixed.
+    public let text: [UInt8]
+    /// What was done, in order.
+    public let steps: [Step]
+    /// Findings that have an edit which would loosen the policy or add another finding.
+    public let declined: [Finding]
+
+    /// The most edits of one file.
+    private static let limit = 2_000
+    /// The most bytes that are read again to try edits: 13,000 tries for a list of 10 kB.
+    private static let workLimit = 128 << 20
+
+    /// Fixes one list.
+    ///
+    /// - Parameter read: reads the changed text again; nil where it is no property list any more.
+    public init(_ subject: LintSubject, read: ([UInt8]) -> PlistDocument?) {
+        var current = subject
+        var steps: [Step] = []
+        var declined: [Finding] = []
+        var refused: Set<UTF8Key> = []
+        var result = Linter.lint(current)
+        var work = 0
+        search: while current.document.isVerbatim, steps.count < Self.limit {
+            for finding in result.findings where !finding.edits.isEmpty {
+                let name = UTF8Key(
+                    finding.finding.rule + "\u{0}" + finding.finding.keyPath.joined(separator: "\u{0}")
+                )
+                if refused.contains(name) { continue }
+                work += (finding.edits.count + 1) * current.document.source.count
+                if work > Self.workLimit { break search }
+                if let (next, nextResult, edit) = Self.attempt(finding, current, result, read: read) {
+                    steps.append(Step(finding: finding.finding, action: Self.words(edit)))
+                    current = next
+                    result = nextResult
+                    continue search
+                }
+                refused.insert(name)
+                declined.append(finding.finding)
+            }
+            break
+        }
+        text = current.document.source
+        self.steps = steps
+        self.declined = declined
+    }
+
+    /// The list after the first edit of the finding that holds what an edit promises.
+    private static func attempt(
+        _ finding: LintFinding,
+        _ subject: LintSubject,
+        _ before: LintResult,
+        read: ([UInt8]) -> PlistDocument?
+    ) -> (LintSubject, LintResult, TextEdit)? {
+        let oldCounts = counts(before)
+        for edit in finding.edits {
+            guard let text = applied(edit, to: subject.document.source), let document = read(text) else { continue }
+            let next = LintSubject(
+                path: subject.path,
+                document: document,
+                bundle: subject.bundle,
+                minimumOS: subject.minimumOS,
+                role: subject.role,
+                app: subject.app,
+                networkStack: subject.networkStack
+            )
+            let result = Linter.lint(next)
+            let newCounts = counts(result)
+            let rule = finding.finding.rule
+            let isGone = newCounts[rule, default: 0] < oldCounts[rule, default: 0]
+            let addsNone = newCounts.allSatisfy { $0.value <= oldCounts[$0.key, default: 0] }
+            if isGone, addsNone, PolicyDifference(old: subject, new: next).isEmpty { return (next, result, edit) }
+        }
+        return nil
+    }
+
+    private static func counts(_ result: LintResult) -> [String: Int] {
+        Dictionary(result.findings.map { ($0.finding.rule, 1) }, uniquingKeysWith: +)
+    }
+
+    private static func words(_ edit: TextEdit) -> String {
+        switch edit {
+        case .remove: "removed"
+        case .replace(_, let text):
+            text.hasPrefix("<key>") ? "renamed to \(text.dropFirst(5).dropLast(6))" : "rewritten"
+        }
+    }
+
+    /// The text after one edit, or nil where the range does not fit.
+    static func applied(_ edit: TextEdit, to source: [UInt8]) -> [UInt8]? {
+        let range = edit.range
+        guard range.lowerBound >= 0, range.upperBound <= source.count, !range.isEmpty else { return nil }
+        switch edit {
+        case .replace(_, let text):
+            return Array(source[..<range.lowerBound]) + Array(text.utf8) + Array(source[range.upperBound...])
+        case .remove:
+            let whole = withEmptyLine(range, source)
+            return Array(source[..<whole.lowerBound]) + Array(source[whole.upperBound...])
+        }
+    }
+
+    /// The range together with the line that would be left empty.
+    private static func withEmptyLine(_ range: Range<Int>, _ source: [UInt8]) -> Range<Int> {
+        var start = range.lowerBound
+        while start > 0, source[start - 1] == 0x20 || source[start - 1] == 0x09 { start -= 1 }
+        var end = range.upperBound
+        while end < source.count, source[end] == 0x20 || source[end] == 0x09 || source[end] == 0x0D { end += 1 }
+        guard start == 0 || source[start - 1] == 0x0A, end < source.count, source[end] == 0x0A else { return range }
+        return start..<(end + 1)
+    }
+}

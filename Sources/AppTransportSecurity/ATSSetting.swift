@@ -1,0 +1,69 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// One key of a dictionary that changes decisions, as a search takes it away and puts it back.
+package struct ATSSetting: Sendable, Hashable {
+    /// Below NSAppTransportSecurity: a global key; or NSExceptionDomains, a host, and a key of its entry (none for an empty entry).
+    package let components: [String]
+
+    /// The host of an exception; nil for a global key.
+    package var host: String? { components.count > 1 ? components[1] : nil }
+
+    /// As the linter prints key paths: from the Info.plist on.
+    package var keyPath: String { "NSAppTransportSecurity." + components.joined(separator: ".") }
+}
+
+extension ATSDictionary {
+    /// Every key that is set apart from pins, which no search touches, sorted by name; an entry without keys is a setting of its own.
+    package var settings: [ATSSetting] {
+        var settings: [ATSSetting] = []
+        for (key, path) in ATSDictionary.flags where self[keyPath: path] != nil {
+            settings.append(.init(components: [key]))
+        }
+        if hardening != nil { settings.append(.init(components: [ATSKey.requiresNIAP])) }
+        for (host, entry) in exceptions {
+            let keys = entry.propertyListValue.members?.keys.sorted() ?? []
+            let domain = [ATSKey.exceptionDomains, host]
+            settings += keys.isEmpty ? [.init(components: domain)] : keys.map { .init(components: domain + [$0]) }
+        }
+        return settings.sorted { $0.components.lexicographicallyPrecedes($1.components) }
+    }
+
+    /// The dictionary without one key; an entry that is left without keys goes too.
+    package func removing(_ setting: ATSSetting) -> ATSDictionary {
+        var smaller = self
+        guard let host = setting.host else {
+            for (key, path) in ATSDictionary.flags where [key] == setting.components { smaller[keyPath: path] = nil }
+            if setting.components == [ATSKey.requiresNIAP] { smaller.hardening = nil }
+            return smaller
+        }
+        guard var entry = smaller.exceptions[host] else { return smaller }
+        let defaults = ExceptionEntry()
+        switch setting.components.last {
+        case ATSKey.minimumTLSVersion: entry.minimumTLSVersion = nil
+        case ATSKey.exceptionNIAP: entry.hardening = nil
+        default:
+            for (key, path) in ExceptionEntry.flags where key == setting.components.last {
+                entry[keyPath: path] = defaults[keyPath: path]
+            }
+        }
+        smaller.exceptions[host] = entry == defaults ? nil : entry
+        return smaller
+    }
+
+    /// Whether a key loosens something: stricter keys are never called dead.
+    package func weakens(_ setting: ATSSetting) -> Bool {
+        guard let host = setting.host else {
+            return ATSDictionary.flags.contains { [$0.key] == setting.components && self[keyPath: $0.path] == true }
+        }
+        guard let entry = exceptions[host] else { return false }
+        switch setting.components.last {
+        case ATSKey.forwardSecrecy: return !entry.requiresForwardSecrecy
+        case ATSKey.minimumTLSVersion: return entry.minimumTLSVersion != .tls13
+        case ATSKey.insecureHTTPLoads: return entry.allowsInsecureHTTPLoads
+        case ATSKey.includesSubdomains: return entry.includesSubdomains
+        // An empty entry switches ATS on for its host.
+        default: return false
+        }
+    }
+}

@@ -1,0 +1,159 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+
+/// What to do about a cause: on the server first, in the app's dictionary second.
+///
+/// The one table from cause to remedy: text, HTML, the proxy and the load reports all read it.
+package struct Remediation: Sendable {
+    /// A key of the host's entry in NSExceptionDomains that lifts the requirement.
+    package enum ExceptionKey: Sendable {
+        /// NSExceptionMinimumTLSVersion, at the version that the server negotiates.
+        case minimumTLSVersion
+        /// NSExceptionRequiresForwardSecrecy = NO.
+        case forwardSecrecy
+        /// NSExceptionAllowsInsecureHTTPLoads = YES.
+        case insecureHTTPLoads
+        /// The same, and code of the app that accepts the certificate: the key alone only permits that.
+        case insecureHTTPLoadsWithDelegate
+    }
+
+    /// What to do on the server, as an instruction without a full stop.
+    package let server: String
+    /// Lines of an nginx `server` block; a line that begins with `#` says what no setting can do.
+    package let nginx: [String]
+    /// The key that allows the load as it is; nil if no key helps.
+    package let exceptionKey: ExceptionKey?
+
+    private init(_ server: String, nginx: String..., exception: ExceptionKey? = nil) {
+        self.server = server
+        self.nginx = nginx
+        exceptionKey = exception
+    }
+
+    /// What to do about a cause; nil for causes that nothing can be done about from here.
+    package init?(for code: Code) {
+        guard let known = Remediation.table[code] else { return nil }
+        self = known
+    }
+
+    private static let modernVersions = "ssl_protocols TLSv1.2 TLSv1.3;"
+    private static let modernSuites =
+        "ssl_ciphers ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
+        + "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305;"
+    private static let renew = "# Renew the certificate; no setting helps."
+    private static let nameTheHost = "# Get a certificate with the host among its subject alternative names."
+    private static let strongKey =
+        "# Get a certificate with an RSA key of at least 2048 bits or an EC key of at least 256 bits, signed with SHA-256 or stronger."
+    private static let publicCA = "# Get a certificate from a publicly trusted CA."
+
+    private static let table: [Code: Remediation] = [
+        "ats.tls.version-too-low": .init(
+            "enable TLS 1.2 or 1.3 on the server",
+            nginx: modernVersions,
+            exception: .minimumTLSVersion
+        ),
+        "ats.tls.no-forward-secrecy": .init(
+            "enable ECDHE suites on the server, for example ECDHE-RSA-AES128-GCM-SHA256",
+            nginx: modernVersions,
+            modernSuites,
+            exception: .forwardSecrecy
+        ),
+        "ats.tls.no-common-suite": .init(
+            "enable ECDHE suites with AES-GCM on the server",
+            nginx: modernVersions,
+            modernSuites
+        ),
+        "ats.tls.no-common-group": .init(
+            "enable X25519 or P-256 on the server",
+            nginx: "ssl_ecdh_curve X25519:prime256v1:secp384r1;"
+        ),
+        "ats.tls.handshake-failed": .init("check the server's TLS log"),
+        "ats.tls.client-certificate-required": .init(
+            "give the app a client certificate, or make it optional on the server",
+            nginx: "ssl_verify_client optional;"
+        ),
+        "ats.trust.unknown-root": .init(
+            "use a certificate from a public CA, or install the root on the devices",
+            nginx: publicCA,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        "ats.trust.self-signed": .init(
+            "use a certificate from a public CA",
+            nginx: publicCA,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        "ats.trust.missing-intermediate": .init(
+            "send the intermediate certificate after the leaf",
+            nginx: "ssl_certificate /etc/ssl/fullchain.pem;    # leaf first, then every intermediate",
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        "ats.trust.expired": .init(
+            "renew the certificate",
+            nginx: renew,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        "ats.trust.not-yet-valid": .init(
+            "check the clocks, or wait until the certificate is valid",
+            nginx: renew,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        "ats.trust.wrong-host": .init(
+            "get a certificate that names this host",
+            nginx: nameTheHost,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        "ats.trust.no-subject-alternative-name": .init(
+            "get a certificate with the host as subject alternative name",
+            nginx: nameTheHost,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        "ats.trust.weak-key": .init(
+            "get a certificate with an RSA key of at least 2048 bits or a P-256 key",
+            nginx: strongKey,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        "ats.trust.weak-signature": .init(
+            "get a certificate that is signed with SHA-256 or stronger",
+            nginx: strongKey,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        "ats.trust.validity-too-long": .init(
+            "get a certificate that is valid for a shorter time",
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        "ats.trust.wrong-key-usage": .init(
+            "get a certificate for server authentication",
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        "ats.trust.needs-delegate": .init(
+            "get a certificate that trust evaluation accepts",
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        "ats.trust.revoked": .init("replace the certificate"),
+        "ats.trust.pin-mismatch": .init("update the app's pins, or use the pinned key"),
+        "ats.ct.missing": .init(
+            "get a certificate with signed certificate timestamps",
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        "ats.cleartext.blocked": .init(
+            "serve https",
+            nginx: "# server { listen 80; return 301 https://$host$request_uri; }",
+            exception: .insecureHTTPLoads
+        ),
+        "ats.http.redirect-blocked": .init(
+            "redirect to https",
+            nginx: "# Redirect to https:// addresses only.",
+            exception: .insecureHTTPLoads
+        ),
+        "ats.http.redirect-loop": .init("fix the redirect loop on the server"),
+        "ats.http.no-answer": .init("check the server's HTTP log"),
+        "ats.net.refused": .init("start the server, or check the port and the firewall"),
+        "ats.net.timeout": .init("check the network and the firewall, or raise --connect-timeout"),
+        "ats.net.reset": .init("check the firewall or proxy in between: it resets the connection"),
+        "ats.net.closed": .init("check the server's log: it closes the connection after the ClientHello"),
+        "ats.net.not-tls": .init("check the port: it does not speak TLS"),
+        "ats.net.dns": .init("check the name"),
+    ]
+}

@@ -1,0 +1,243 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppleServices
+import AppleSimulator
+import Crypto
+import Findings
+import Foundation
+import Logging
+import ServiceLifecycle
+import SimulatedFleet
+import TrustService
+import TrustStores
+import TrustStoresSQLite
+
+/// Why the demonstration could not go on: a sentence without a full stop.
+package struct DemoFault: Error, CustomStringConvertible {
+    package let description: String
+}
+
+/// The second half of the demonstration: simulated Apple, the trust service on SQLite, a fleet, a promotion, a token.
+package struct DemoService {
+    package let folder: String
+    package let devices: Int
+
+    private static let team = "SIMTEAM001"
+    private static let appId = "SIMTEAM001.com.example.shop"
+    private static let serverToken = "demo-server-token-for-one-machine-only"
+    private static let adminToken = "demo-admin-token-for-one-machine-only"
+
+    package init(folder: String, devices: Int) {
+        self.folder = folder
+        self.devices = devices
+    }
+
+    /// Runs it; whether everything went as it should.
+    package func run(_ page: inout DemoPage) async throws -> Bool {
+        var silent = Logger(label: "sealward.demo") { _ in SwiftLogNoOpLogHandler() }
+        silent.logLevel = .critical
+        let log = silent
+        let key = AppleSimulatorConfiguration.teamKey(seed: 1, team: DemoService.team)
+        var simulation = AppleSimulatorConfiguration()
+        simulation.teams = [.init(id: DemoService.team, keyId: "SIMKEY0001", key: key.publicKey)]
+        simulation.refreshAfter = .seconds(1)
+        let simulator = try AppleSimulator(configuration: simulation)
+        let ports = AsyncStream<Int>.makeStream()
+        let apple = AppleSimulatorServer(simulator, logger: log) { ports.continuation.yield($0) }
+        let appleGroup = ServiceGroup(configuration: .init(services: [apple], logger: log))
+        let apples = Task { try await appleGroup.run() }
+        defer { apples.cancel() }
+        guard let port = await DemoService.first(of: ports.stream) else {
+            throw DemoFault(description: "simulated Apple did not start")
+        }
+        let appleURL = "http://127.0.0.1:\(port)"
+
+        let lines = AsyncStream<String>.makeStream()
+        let transport = LiveAppleTransport()
+        let server = try await TrustServer(
+            configuration: try configuration(simulator, appleURL: appleURL, keyPEM: key.pemRepresentation),
+            store: try SQLTrustStore.sqlite(at: folder + "/demo.sqlite"),
+            transport: transport,
+            log: log,
+            announce: { lines.continuation.yield($0) }
+        )
+        let serverGroup = ServiceGroup(configuration: .init(services: [server], logger: log))
+        let servers = Task { try await serverGroup.run() }
+        guard let line = await DemoService.first(of: lines.stream), let address = line.split(separator: " ").last else {
+            throw DemoFault(description: "the service did not start")
+        }
+        page.line("  simulated Apple on \(appleURL), the trust service on \(address), its store on SQLite")
+        page.line("")
+
+        let good = try await meet(String(address), appleURL, &page)
+        await serverGroup.triggerGracefulShutdown()
+        _ = try? await servers.value
+        await appleGroup.triggerGracefulShutdown()
+        await transport.shutDown()
+        return good
+    }
+
+    /// The service's configuration, written to a file and read like any other.
+    private func configuration(
+        _ simulator: AppleSimulator,
+        appleURL: String,
+        keyPEM: String
+    ) throws -> Configuration {
+        let files = [
+            "server.token": DemoService.serverToken, "admin.token": DemoService.adminToken, "apple.p8": keyPEM,
+            "attestation-root.pem": simulator.attestationRootPEM, "receipt-root.pem": simulator.receiptRootPEM,
+        ]
+        for (name, text) in files { try Data(text.utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)")) }
+        let path = { (name: String) in JSONValue.string("\(folder)/\(name)") }
+        let document: JSONValue = [
+            "listen": "127.0.0.1:0", "store": .string("sqlite:\(folder)/demo.sqlite"),
+            "serverTokenFile": path("server.token"), "adminTokenFile": path("admin.token"),
+            "trustSimulator": [
+                "attestationRoot": path("attestation-root.pem"), "receiptRoot": path("receipt-root.pem"),
+            ],
+            "apps": [
+                ["id": "shop", "teamId": .string(DemoService.team), "bundleIds": ["com.example.shop"]]
+            ],
+            "limits": ["requestsPerSecondPerAddress": 100_000],
+            "apple": [
+                "teamId": .string(DemoService.team), "keyId": "SIMKEY0001", "keyFile": path("apple.p8"),
+                "dataBaseURL": .string(appleURL), "dataDevelopmentBaseURL": .string(appleURL + "/development"),
+                "deviceCheckBaseURL": .string(appleURL),
+                "deviceCheckDevelopmentBaseURL": .string(appleURL + "/development"),
+            ],
+            "receipts": ["refreshAfterSeconds": 1, "pollSeconds": 1],
+            "deviceCheck": ["bits": [["bit": 0, "name": "trialUsed"]]],
+        ]
+        let outcome = ConfigurationReader.read(
+            file: Array(document.rendered().utf8),
+            environment: [:],
+            readFile: DemoService.readFile
+        )
+        switch outcome {
+        case .configuration(let configuration): return configuration
+        case .issues(let issues):
+            throw DemoFault(
+                description: "the demonstration's configuration: \(issues.map(\.description).joined(separator: "; "))"
+            )
+        }
+    }
+
+    private func meet(_ service: String, _ apple: String, _ page: inout DemoPage) async throws -> Bool {
+        let tally = FleetTally()
+        let transport = LiveAppleTransport.unrestricted()
+        let calls = FleetCalls(
+            transport: transport,
+            service: service,
+            apple: apple,
+            app: "shop",
+            serverToken: DemoService.serverToken,
+            adminToken: DemoService.adminToken,
+            tally: tally
+        )
+        var plan = Fleet.Plan(appId: DemoService.appId)
+        plan.devices = devices
+        plan.watch = .seconds(20)
+        let start = ContinuousClock.now
+        try await Fleet(plan: plan, calls: calls).run()
+        let seconds = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
+        for line in await tally.text(elapsed: seconds, service: service).split(
+            separator: "\n",
+            omittingEmptySubsequences: false
+        ) {
+            page.line(line.isEmpty ? "" : "  " + line)
+        }
+        let wasNoticed = await tally.brokers.noticed > 0
+        var good = await tally.isAsExpected && wasNoticed
+        good = try await showRisk(calls, &page) && good
+        good = try await showPromotion(plan, calls, &page) && good
+        good = try await showToken(plan, calls, &page) && good
+        await transport.shutDown()
+        return good
+    }
+
+    /// The distribution of the risk metric, with the alerts that stand.
+    private func showRisk(_ calls: FleetCalls, _ page: inout DemoPage) async throws -> Bool {
+        page.heading("3. The risk that the receipts show (keys of a device within 30 days)")
+        let reply = try await calls.risk()
+        let metrics = reply.body.metrics ?? []
+        page.table([["metric", "keys"]] + metrics.map { [String($0.metric), String($0.keys)] })
+        for alert in reply.body.alerts ?? [] { page.line("  ALERT \(alert.code ?? ""): \(alert.message ?? "")") }
+        return reply.isSuccess && !metrics.isEmpty
+    }
+
+    /// A trial that each device gets once: an erase does not help.
+    private func showPromotion(_ plan: Fleet.Plan, _ calls: FleetCalls, _ page: inout DemoPage) async throws -> Bool {
+        page.heading("4. A promotion for each device once (the two bits of DeviceCheck)")
+        let device = "demo-phone"
+        let script = DeviceScript(plan: plan, calls: calls, persona: .honest, device: device)
+        _ = try await calls.phone("", ["device": device, "os": "27.0"])
+        var answers: [Bool] = []
+        for round in 1...2 {
+            guard let key = try await script.attest() else { return false }
+            var tokens: [String] = []
+            for _ in 0..<2 {
+                let made = try await calls.phone(
+                    "/\(device)/token",
+                    ["app": plan.appId, "environment": plan.environment]
+                )
+                tokens.append(made.body.deviceToken ?? "")
+            }
+            let members =
+                #""promotion":"trialUsed","transactionId":"demo-\#(round)","deviceTokens":["\#(tokens[0])","\#(tokens[1])"]"#
+            let reply = try await calls.app("promotions/trialUsed/claim", try await script.signed(key, saying: members))
+            guard let granted = reply.body.granted else {
+                page.line("  claim \(round): \(reply.code)")
+                return false
+            }
+            answers.append(granted)
+            page.line(
+                "  \(round == 1 ? "first claim" : "after erasing the phone, with a new key"): \(granted ? "granted" : "not granted")"
+            )
+            _ = try await calls.phone("/\(device)/erase", [:])
+        }
+        return answers == [true, false]
+    }
+
+    /// A token for an attested key, and what a gateway says to it.
+    private func showToken(_ plan: Fleet.Plan, _ calls: FleetCalls, _ page: inout DemoPage) async throws -> Bool {
+        page.heading("5. A token for a key that has proven itself")
+        let device = "demo-tablet"
+        let script = DeviceScript(plan: plan, calls: calls, persona: .honest, device: device)
+        _ = try await calls.phone("", ["device": device, "os": "26.1"])
+        guard let key = try await script.attest() else { return false }
+        let reply = try await calls.app("tokens", try await script.signed(key))
+        guard let token = reply.body.token else {
+            page.line("  no token: \(reply.code)")
+            return false
+        }
+        page.line("  \(token)")
+        if let claims = DemoService.claims(of: token) { page.line("  says \(claims)") }
+        let refused = try await calls.authorize(token, simulatedAllowed: false)
+        let allowed = try await calls.authorize(token, simulatedAllowed: true)
+        page.line(
+            "  a gateway gets \(refused): it comes from a simulated device; one that allows those gets \(allowed)"
+        )
+        return refused != 204 && allowed == 204
+    }
+
+    private static func readFile(_ path: String) throws(UnreadableFile) -> [UInt8] {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw UnreadableFile(reason: "\(path): cannot be read")
+        }
+        return [UInt8](data)
+    }
+
+    private static func claims(of token: String) -> String? {
+        let parts = token.split(separator: ".")
+        guard parts.count == 3 else { return nil }
+        let standard = parts[1].replacing("-", with: "+").replacing("_", with: "/")
+        return Data(base64Encoded: standard + String(repeating: "=", count: (4 - standard.count % 4) % 4))
+            .map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    private static func first<Element: Sendable>(of stream: AsyncStream<Element>) async -> Element? {
+        var iterator = stream.makeAsyncIterator()
+        return await iterator.next()
+    }
+}

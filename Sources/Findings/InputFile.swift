@@ -1,0 +1,212 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Why a file is not read, as the end of a sentence that begins with its name: `is a named pipe, not a file`.
+package struct InputFault: Error, Equatable {
+    package let reason: String
+
+    package init(_ reason: String) { self.reason = reason }
+
+    /// There is nothing at the path.
+    package static let missing = InputFault("there is no such file")
+}
+
+/// An open file, or a stream that the caller of the program opened: the one way in which the program opens what it reads.
+///
+/// A path is looked at before it is opened (`lstat`, then `stat` for a link), and only a regular file is: a named pipe, a device, a socket
+/// and a folder are refused by what they are, without being opened. Streams are the exception that people ask for by name:
+/// `/dev/stdin`, `/dev/fd/N` and `/proc/self/fd/N`, which is what a shell puts for `<(...)`. They are read to their end like `-`.
+package final class InputFile {
+    private let descriptor: CInt
+    /// The size in bytes; 0 for a stream.
+    package private(set) var size: Int
+    /// Whether bytes can only be read once, from the start to the end.
+    package private(set) var isStream: Bool
+
+    private init(descriptor: CInt, size: Int, isStream: Bool) {
+        self.descriptor = descriptor
+        self.size = size
+        self.isStream = isStream
+    }
+
+    deinit { _ = Foundation.close(descriptor) }
+
+    /// Opens a file, or a stream by its number.
+    ///
+    /// - Parameter folder: where given, a link must lead to a file below this folder, which is an absolute path without links.
+    package static func open(_ path: String, below folder: String? = nil) throws(InputFault) -> InputFile {
+        if let number = streamNumber(path) { return try stream(number) }
+        if let fault = refusal(of: path, below: folder) { throw fault }
+        // Nobody waits, whatever took the file's place since it was looked at.
+        let descriptor = Foundation.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+        guard descriptor >= 0 else { throw InputFault("cannot be read; check its permissions") }
+        var information = stat()
+        guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
+            _ = Foundation.close(descriptor)
+            throw InputFault("is not a file any more")
+        }
+        return InputFile(descriptor: descriptor, size: Int(clamping: information.st_size), isStream: false)
+    }
+
+    /// Standard input. A file that stands there from its first byte can be read at any place.
+    package static func standardInput() throws(InputFault) -> InputFile { try stream(STDIN_FILENO) }
+
+    /// Why a path is not opened; nil for a regular file, or a link to one.
+    package static func refusal(of path: String, below folder: String? = nil) -> InputFault? {
+        var information = stat()
+        guard lstat(path, &information) == 0 else {
+            return errno == EACCES ? InputFault("cannot be read; check its permissions") : .missing
+        }
+        let isLink = information.st_mode & S_IFMT == S_IFLNK
+        if isLink {
+            guard stat(path, &information) == 0 else { return InputFault("is a link that leads nowhere") }
+            if let folder, !leads(path, below: folder) {
+                return InputFault("is a link that leads out of what is searched; name its target to have it read")
+            }
+        }
+        guard let kind = oddKind(information.st_mode) else { return nil }
+        if kind == folderKind { return InputFault("is a folder; name a file") }
+        return InputFault(isLink ? "is a link to \(kind), not to a file" : "is \(kind), not a file")
+    }
+
+    /// The absolute path without links; nil where there is no such file.
+    package static func resolved(_ path: String) -> String? {
+        guard let text = realpath(path, nil) else { return nil }
+        defer { free(text) }
+        return String(cString: text)
+    }
+
+    private static func leads(_ path: String, below folder: String) -> Bool {
+        guard let target = resolved(path) else { return false }
+        let start = folder.utf8.last == 0x2F ? folder : folder + "/"
+        return target.utf8.starts(with: start.utf8)
+    }
+
+    private static let folderKind = "a folder"
+
+    /// What a path names where that is not a regular file.
+    private static func oddKind(_ mode: mode_t) -> String? {
+        switch mode & S_IFMT {
+        case S_IFREG: nil
+        case S_IFDIR: folderKind
+        case S_IFIFO: "a named pipe"
+        case S_IFCHR, S_IFBLK: "a device"
+        case S_IFSOCK: "a socket"
+        default: "no regular file"
+        }
+    }
+
+    /// The number of the open stream that a path stands for.
+    private static func streamNumber(_ path: String) -> CInt? {
+        if path.hasSameBytes(as: "/dev/stdin") { return STDIN_FILENO }
+        for start in ["/dev/fd/", "/proc/self/fd/"] where path.utf8.starts(with: start.utf8) {
+            let digits = path.utf8.dropFirst(start.utf8.count)
+            guard digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+            return CInt(String(decoding: digits, as: UTF8.self))
+        }
+        return nil
+    }
+
+    private static func stream(_ number: CInt) throws(InputFault) -> InputFile {
+        let descriptor = fcntl(number, F_DUPFD_CLOEXEC, 3)
+        guard descriptor >= 0 else { throw .missing }
+        var information = stat()
+        guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
+            lseek(descriptor, 0, SEEK_CUR) == 0
+        else { return InputFile(descriptor: descriptor, size: 0, isStream: true) }
+        return InputFile(descriptor: descriptor, size: Int(clamping: information.st_size), isStream: false)
+    }
+
+    /// A file without a name that takes the rest of a stream after `head`, so that it can be read at any place.
+    ///
+    /// - Parameter limit: the most bytes that the stream may have.
+    package func spooled(after head: [UInt8], limit: Int) throws(InputFault) -> InputFile {
+        let fault = InputFault("cannot be kept in a temporary file; save it and name the file")
+        var template = Array((NSTemporaryDirectory() + "sealward-XXXXXX").utf8CString)
+        let copy = mkstemp(&template)
+        guard copy >= 0 else { throw fault }
+        _ = unlink(template)
+        let file = InputFile(descriptor: copy, size: 0, isStream: true)
+        var total = 0
+        var part = head
+        repeat {
+            guard part.count <= limit - total else {
+                throw InputFault("is larger than \(limit) bytes, the limit for this input")
+            }
+            total += part.count
+            guard InputFile.write(part, to: copy) else { throw fault }
+            part = try next(1 << 18)
+        } while !part.isEmpty
+        file.size = total
+        file.isStream = false
+        return file
+    }
+
+    private static func write(_ bytes: [UInt8], to descriptor: CInt) -> Bool {
+        bytes.withUnsafeBytes { buffer in
+            var done = 0
+            while done < buffer.count {
+                let count = Foundation.write(descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return false }
+                done += count
+            }
+            return true
+        }
+    }
+
+    /// Exactly `count` bytes from `offset`; nil where the file is shorter, cannot be read, or is a stream.
+    package func bytes(at offset: Int, count: Int) -> [UInt8]? {
+        guard !isStream, offset >= 0, count >= 0, count <= size, offset <= size - count else { return nil }
+        let result = [UInt8](unsafeUninitializedCapacity: count) { buffer, done in
+            done = 0
+            while done < count {
+                let got = pread(descriptor, buffer.baseAddress?.advanced(by: done), count - done, off_t(offset + done))
+                if got < 0, errno == EINTR { continue }
+                guard got > 0 else { return }
+                done += got
+            }
+        }
+        return result.count == count ? result : nil
+    }
+
+    /// The next bytes, at most `count`; none at the end.
+    package func next(_ count: Int) throws(InputFault) -> [UInt8] {
+        var fault: CInt = 0
+        let result = [UInt8](unsafeUninitializedCapacity: count) { buffer, done in
+            done = 0
+            while done < count {
+                let got = read(descriptor, buffer.baseAddress?.advanced(by: done), count - done)
+                if got > 0 {
+                    done += got
+                } else if got == 0 {
+                    return
+                } else if errno == EAGAIN {
+                    var wait = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                    _ = poll(&wait, 1, -1)
+                } else if errno != EINTR {
+                    fault = errno
+                    return
+                }
+            }
+        }
+        guard fault == 0 else { throw InputFault("cannot be read (\(String(cString: strerror(fault))))") }
+        return result
+    }
+
+    /// All bytes from here on, or one byte more than `limit` where there are more: a longer input is never held.
+    package func contents(limit: Int) throws(InputFault) -> [UInt8] {
+        // One byte more than the size tells, so that a file without a known size is read too.
+        let first = min(max(min(size, limit), 4095) + 1, limit + 1)
+        var result = try next(first)
+        var isEnd = result.count < first
+        while !isEnd, result.count <= limit {
+            let more = try next(min(1 << 16, limit + 1 - result.count))
+            isEnd = more.isEmpty
+            result += more
+        }
+        return result
+    }
+}

@@ -1,0 +1,143 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import AppleServices
+import Foundation
+
+/// No usable answer came from the service or from Apple's side.
+package struct FleetFault: Error, CustomStringConvertible {
+    package let description: String
+}
+
+/// An answer in JSON: the members that the fleet reads, of whichever call.
+package struct FleetReply: Sendable {
+    package let status: Int
+    package let body: Body
+
+    package struct Body: Decodable, Sendable {
+        package var challenge: String?
+        package var code: String?
+        package var retryAfterSeconds: Double?
+        package var keyId: String?
+        package var attestation: String?
+        package var assertion: String?
+        package var deviceToken: String?
+        package var tier: String?
+        package var token: String?
+        package var enforcement: Enforcement?
+        package var error: String?
+        package var alerts: [Alert]?
+        package var metrics: [Metric]?
+        package var granted: Bool?
+        package var firstClaim: Bool?
+    }
+
+    package struct Enforcement: Decodable, Sendable {
+        package var decision: String?
+        package var code: String?
+    }
+
+    /// A line of the risk's distribution: so many keys have this metric.
+    package struct Metric: Decodable, Sendable {
+        package var metric: Int
+        package var keys: Int
+    }
+
+    package struct Alert: Decodable, Sendable {
+        package var code: String?
+        package var message: String?
+    }
+
+    package var isSuccess: Bool { (200...299).contains(status) && enforcementCode == nil }
+
+    /// The code of a would-be refusal in monitor mode.
+    private var enforcementCode: String? { body.enforcement?.decision == "refuse" ? body.enforcement?.code ?? "" : nil }
+
+    /// The code of a refusal, or the bare status where there is none.
+    package var code: String { enforcementCode ?? body.code ?? body.error ?? "status \(status)" }
+}
+
+/// The HTTP calls of the fleet: to the service as an app, and to simulated Apple as a phone.
+package struct FleetCalls: Sendable {
+    package let transport: any AppleTransport
+    /// The address of the service without a slash at its end.
+    package let service: String
+    /// The address of simulated Apple without a slash at its end.
+    package let apple: String
+    /// The `id` of the app in the service's configuration.
+    package let app: String
+    package let serverToken: String?
+    package let adminToken: String?
+    package let tally: FleetTally
+
+    package init(
+        transport: any AppleTransport,
+        service: String,
+        apple: String,
+        app: String,
+        serverToken: String?,
+        adminToken: String?,
+        tally: FleetTally
+    ) {
+        self.transport = transport
+        self.service = service
+        self.apple = apple
+        self.app = app
+        self.serverToken = serverToken
+        self.adminToken = adminToken
+        self.tally = tally
+    }
+
+    /// A call to the service below the app's path; waits and repeats where the service asks for it with 429.
+    package func app(_ path: String, _ body: [String: String?], asServer: Bool = false) async throws -> FleetReply {
+        for _ in 0..<100 {
+            let start = ContinuousClock.now
+            let reply = try await send(
+                "POST",
+                "\(service)/v1/apps/\(app)/\(path)",
+                body,
+                token: asServer ? serverToken : nil
+            )
+            await tally.answered(path, in: ContinuousClock.now - start, throttled: reply.status == 429)
+            guard reply.status == 429 else { return reply }
+            let seconds = min(max(reply.body.retryAfterSeconds ?? 0.1, 0.02), 5)
+            try await Task.sleep(for: .seconds(seconds))
+        }
+        throw FleetFault(description: "the service answers 429 again and again")
+    }
+
+    /// What an operator sees of the app's risk, where the fleet has an operator's token.
+    package func risk() async throws -> FleetReply {
+        try await send("GET", "\(service)/v1/apps/\(app)/risk", nil, token: adminToken)
+    }
+
+    /// A call that a phone makes to its own hardware or to Apple.
+    package func phone(_ path: String, _ body: [String: String?]) async throws -> FleetReply {
+        try await send("POST", "\(apple)/device/v1/devices\(path)", body, token: nil)
+    }
+
+    /// What a gateway asks about a token.
+    package func authorize(_ token: String, simulatedAllowed: Bool) async throws -> Int {
+        let query = simulatedAllowed ? "?simulated=allow" : ""
+        return try await send("GET", "\(service)/v1/authorize\(query)", nil, token: token).status
+    }
+
+    private func send(
+        _ method: String,
+        _ url: String,
+        _ body: [String: String?]?,
+        token: String?
+    ) async throws -> FleetReply {
+        var headers = [AppleRequest.Header("Accept", "application/json")]
+        if let token { headers.append(.init("Authorization", "Bearer \(token)")) }
+        var bytes: [UInt8] = []
+        if let body {
+            headers.append(.init("Content-Type", "application/json"))
+            bytes = Array(try JSONEncoder().encode(body.compactMapValues { $0 }))
+        }
+        let answer = try await transport.send(AppleRequest(method: method, url: url, headers: headers, body: bytes))
+        // At most 64 KiB, which the transport sees to; what is no such object counts as an answer without members.
+        let reply = answer.body.isEmpty ? nil : try? JSONDecoder().decode(FleetReply.Body.self, from: Data(answer.body))
+        return FleetReply(status: answer.status, body: reply ?? FleetReply.Body())
+    }
+}

@@ -1,0 +1,108 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// An IPv4 or IPv6 address: 4 or 16 bytes.
+public struct IPAddress: Hashable, Sendable {
+    /// Network byte order; the count is 4 or 16.
+    public let bytes: [UInt8]
+
+    /// Reads a literal as it stands in a URL: dotted quad, or IPv6 without brackets and without a scope.
+    public init?(_ text: some StringProtocol) {
+        guard text.utf8.count <= 45 else { return nil }
+        let isV6 = text.utf8.contains(0x3A)
+        // Most texts are names, and one letter tells.
+        guard isV6 || text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2E }),
+            let bytes = isV6 ? IPAddress.v6(text) : IPAddress.v4(text, fields: 4...4)
+        else { return nil }
+        self.bytes = bytes
+    }
+
+    /// Makes an address of 4 or 16 bytes; nil for any other count.
+    public init?(bytes: [UInt8]) {
+        guard bytes.count == 4 || bytes.count == 16 else { return nil }
+        self.bytes = bytes
+    }
+
+    /// Whether the address has four bytes.
+    public var isIPv4: Bool { bytes.count == 4 }
+
+    /// Reads one to four decimal fields; missing ones are zero, as in `10/8`.
+    static func v4(_ text: some StringProtocol, fields allowed: ClosedRange<Int>) -> [UInt8]? {
+        guard text.utf8.count <= 15 else { return nil }
+        let fields = text.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
+        guard allowed.contains(fields.count) else { return nil }
+        var bytes: [UInt8] = []
+        for field in fields {
+            let isCanonical = field.count == 1 || field.first != 0x30
+            guard (1...3).contains(field.count), isCanonical,
+                field.allSatisfy({ (0x30...0x39).contains($0) }),
+                let number = UInt8(exactly: field.reduce(0) { $0 * 10 + Int($1 - 0x30) })
+            else { return nil }
+            bytes.append(number)
+        }
+        return bytes + [UInt8](repeating: 0, count: 4 - bytes.count)
+    }
+
+    /// RFC 4291 section 2.2, all three forms.
+    static func v6(_ text: some StringProtocol) -> [UInt8]? {
+        guard text.utf8.count <= 45 else { return nil }
+        let characters = Array(text.utf8)
+        let gap = characters.indices.dropLast().first { characters[$0] == 0x3A && characters[$0 + 1] == 0x3A }
+        guard let gap else {
+            guard let whole = groups(characters[...], mayEndInV4: true), whole.count == 16 else { return nil }
+            return whole
+        }
+        guard let head = groups(characters[..<gap], mayEndInV4: false),
+            let tail = groups(characters[(gap + 2)...], mayEndInV4: true), head.count + tail.count <= 14
+        else { return nil }
+        return head + [UInt8](repeating: 0, count: 16 - head.count - tail.count) + tail
+    }
+
+    private static func groups(_ text: ArraySlice<UInt8>, mayEndInV4: Bool) -> [UInt8]? {
+        if text.isEmpty { return [] }
+        var bytes: [UInt8] = []
+        let fields = text.split(separator: 0x3A, omittingEmptySubsequences: false)
+        for (index, field) in fields.enumerated() {
+            if index == fields.count - 1, mayEndInV4, field.contains(0x2E) {
+                guard let tail = v4(String(decoding: field, as: UTF8.self), fields: 4...4) else { return nil }
+                bytes += tail
+            } else {
+                guard (1...4).contains(field.count) else { return nil }
+                var group: UInt16 = 0
+                for character in field {
+                    guard let digit = character.hexadecimalValue else { return nil }
+                    group = group << 4 | UInt16(digit)
+                }
+                bytes += [UInt8(group >> 8), UInt8(group & 0xFF)]
+            }
+        }
+        return bytes.count <= 16 ? bytes : nil
+    }
+
+    /// Dotted quad, or eight groups without leading zeros and without `::`.
+    package var description: String {
+        if isIPv4 { return bytes.map(String.init).joined(separator: ".") }
+        return stride(from: 0, to: bytes.count, by: 2).map { index in
+            String(UInt16(bytes[index]) << 8 | UInt16(bytes[index + 1]), radix: 16)
+        }.joined(separator: ":")
+    }
+
+    /// The IPv4 address inside an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2), else the address itself.
+    package var unmapped: IPAddress {
+        guard bytes.count == 16, bytes.prefix(10).allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF,
+            let inner = IPAddress(bytes: Array(bytes[12...]))
+        else { return self }
+        return inner
+    }
+}
+
+extension UInt8 {
+    fileprivate var hexadecimalValue: UInt8? {
+        switch self {
+        case 0x30...0x39: self - 0x30
+        case 0x41...0x46: self - 0x37
+        case 0x61...0x66: self - 0x57
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,158 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// A minimal reading of an HTTP/1.1 answer as it comes in: status 200, a body by length, by chunks, or up to the end.
+///
+/// Every byte is looked at once, however small the pieces are. Text of the other side is never a `String`.
+struct HTTPAnswer {
+    /// How the end of the body is known.
+    private enum Framing {
+        case length(Int)
+        case chunked
+        case untilClose
+    }
+
+    private struct Head {
+        let isSuccess: Bool
+        let framing: Framing
+        /// Where the body begins.
+        let end: Int
+    }
+
+    private var bytes: [UInt8] = []
+    private var head: Head?
+    private var isRefused = false
+    /// How far the end of the head was looked for.
+    private var scanned = 0
+
+    /// Takes the next bytes, unless the answer is complete or can become nothing.
+    mutating func append(_ more: some Collection<UInt8>) {
+        guard !isComplete else { return }
+        bytes.append(contentsOf: more)
+        if bytes.count > HTTPAnswer.maximumSize { return refuse() }
+        guard head == nil else { return }
+        let found = endOfHead()
+        if let found {
+            head = HTTPAnswer.head(bytes[..<found], end: found)
+            if head == nil { refuse() }
+        } else if bytes.count > HTTPAnswer.maximumHead {
+            refuse()
+        }
+    }
+
+    /// Whether no more bytes are wanted: the body has arrived, or nothing can come of the answer.
+    var isComplete: Bool {
+        if isRefused { return true }
+        guard let head else { return false }
+        switch head.framing {
+        case .length(let length): return !head.isSuccess || bytes.count - head.end >= length
+        case .chunked: return !head.isSuccess || bytes.suffix(7).elementsEqual("\r\n0\r\n\r\n".utf8)
+        case .untilClose: return !head.isSuccess
+        }
+    }
+
+    /// The body, once the connection has ended or the answer is complete; nil for any status but 200, and for what is no answer, cut
+    /// short or too large.
+    var body: [UInt8]? {
+        guard !isRefused, let head, head.isSuccess else { return nil }
+        let rest = bytes[head.end...]
+        switch head.framing {
+        case .length(let length): return rest.count >= length ? Array(rest.prefix(length)) : nil
+        case .chunked: return HTTPAnswer.dechunked(rest)
+        case .untilClose: return Array(rest)
+        }
+    }
+
+    private mutating func refuse() {
+        isRefused = true
+        bytes = []
+    }
+
+    /// Behind the empty line; nil while it has not come.
+    private mutating func endOfHead() -> Int? {
+        while scanned + 4 <= bytes.count {
+            if bytes[scanned] == 13, bytes[scanned + 1] == 10, bytes[scanned + 2] == 13, bytes[scanned + 3] == 10 {
+                return scanned + 4
+            }
+            scanned += 1
+        }
+        return nil
+    }
+
+    /// Nil if it is no head of HTTP/1, or names a length that is none.
+    private static func head(_ bytes: ArraySlice<UInt8>, end: Int) -> Head? {
+        let lines = bytes.split(separator: 10).map { $0.last == 13 ? $0.dropLast() : $0 }
+        guard let status = lines.first, status.starts(with: "HTTP/1.".utf8) else { return nil }
+        let code = status.drop { $0 != 0x20 }.drop { $0 == 0x20 }.prefix { $0 != 0x20 }
+        let isSuccess = code.elementsEqual("200".utf8)
+        if let coding = value("transfer-encoding", lines), matches(coding, "chunked") {
+            return Head(isSuccess: isSuccess, framing: .chunked, end: end)
+        }
+        guard let text = value("content-length", lines) else {
+            return Head(isSuccess: isSuccess, framing: .untilClose, end: end)
+        }
+        guard let length = number(text, radix: 10) else { return nil }
+        return Head(isSuccess: isSuccess, framing: .length(length), end: end)
+    }
+
+    /// The value of the first field of that name, without the white space around it.
+    private static func value(_ name: String, _ lines: [ArraySlice<UInt8>]) -> ArraySlice<UInt8>? {
+        for line in lines.dropFirst() {
+            guard let colon = line.firstIndex(of: 0x3A), matches(line[..<colon], name) else { continue }
+            return trimmed(line[line.index(after: colon)...])
+        }
+        return nil
+    }
+
+    /// Whether the bytes are this lower-case word, in capitals or not.
+    private static func matches(_ bytes: ArraySlice<UInt8>, _ word: String) -> Bool {
+        bytes.count == word.utf8.count
+            && zip(bytes, word.utf8).allSatisfy { (0x41...0x5A).contains($0) ? $0 | 0x20 == $1 : $0 == $1 }
+    }
+
+    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var bytes = bytes.drop { $0 == 0x20 || $0 == 0x09 }
+        while bytes.last == 0x20 || bytes.last == 0x09 { bytes.removeLast() }
+        return bytes
+    }
+
+    /// Digits alone, of a number that fits into the answer; nil for everything else.
+    private static func number(_ bytes: ArraySlice<UInt8>, radix: Int) -> Int? {
+        guard (1...16).contains(bytes.count) else { return nil }
+        var number = 0
+        for byte in bytes {
+            let digit: Int
+            switch byte {
+            case 0x30...0x39: digit = Int(byte) - 0x30
+            case 0x41...0x46: digit = Int(byte) - 0x37
+            case 0x61...0x66: digit = Int(byte) - 0x57
+            default: return nil
+            }
+            guard digit < radix else { return nil }
+            number = number * radix + digit
+            guard number <= maximumSize else { return nil }
+        }
+        return number
+    }
+
+    private static func dechunked(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
+        var rest = bytes
+        var body: [UInt8] = []
+        while let end = rest.firstIndex(of: 13) {
+            guard let length = number(trimmed(rest[..<end].prefix { $0 != UInt8(ascii: ";") }), radix: 16) else {
+                return nil
+            }
+            rest = rest[end...].dropFirst(2)
+            if length == 0 { return body }
+            guard rest.count >= length else { return nil }
+            body += rest.prefix(length)
+            rest = rest.dropFirst(length).dropFirst(2)
+        }
+        return nil
+    }
+
+    /// All bytes of an answer.
+    static let maximumSize = 64 * 1024
+    /// Those of its head.
+    static let maximumHead = 16 * 1024
+}

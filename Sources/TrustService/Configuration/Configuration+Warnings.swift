@@ -1,0 +1,26 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+extension Configuration {
+    /// What is allowed and yet most likely not meant, one sentence each, for the log at the start.
+    package var warnings: [String] {
+        var warnings: [String] = []
+        if !listen.isLoopback, trustedProxies.isEmpty {
+            warnings.append(
+                """
+                The service listens beyond loopback without a trusted proxy: tokens travel in clear, and behind a proxy all callers would count \
+                as one address. Put a TLS proxy in front and name it in trustedProxies.
+                """
+            )
+        }
+        if listen.isLoopback, !trustedProxies.isEmpty, internalListen == nil {
+            warnings.append(
+                """
+                /metrics needs no token on a loopback listener, and a proxy stands in front of it: set internalListen, or keep the proxy from \
+                forwarding /metrics.
+                """
+            )
+        }
+        return warnings
+    }
+}

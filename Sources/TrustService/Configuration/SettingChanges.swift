@@ -1,0 +1,41 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Settings that mean something else than in the version that wrote a store: what an operator reads before an upgrade.
+package enum SettingChanges {
+    /// A change, by the first schema of the store under which it holds.
+    private struct Change {
+        let schema: Int
+        let sentence: String
+    }
+
+    private static let all: [Change] = [
+        Change(schema: 2, sentence: "serverTokenFile, adminTokenFile: tokens shorter than 32 characters are refused"),
+        Change(
+            schema: 2,
+            sentence:
+                "apps, trustSimulator: keys that were attested under an app, identity, environment or root that is not named any more are refused at every use"
+        ),
+        Change(
+            schema: 2,
+            sentence: "limits.connections, limits.connectionsPerAddress: connections have a cap by default"
+        ),
+        Change(schema: 2, sentence: "tokens.keyFiles: the first key signs only if tokens.signWith names no other"),
+        Change(
+            schema: 2,
+            sentence:
+                "deviceCheck.bits: a promotion is granted once for each key, user or keyId, and asks Apple four times"
+        ),
+        Change(schema: 2, sentence: "SEALWARD_...: a variable that names no setting is an error"),
+        Change(
+            schema: 2,
+            sentence:
+                "gateways: /v1/authorize lets production alone pass unless env= says otherwise, and refuses unknown parameters"
+        ),
+    ]
+
+    /// What changed since a schema, one sentence each without a full stop, the setting first.
+    package static func sentences(since schema: Int) -> [String] {
+        all.filter { $0.schema > schema }.map(\.sentence)
+    }
+}

@@ -1,0 +1,51 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+
+/// The parameters of a query that is refused as a whole if anything in it is not understood.
+///
+/// Read by bytes, after percent-decoding: `%61pp` is `app`. A parameter that is unknown, doubled, empty or not decodable is never ignored,
+/// because a restriction that is ignored lets everybody in.
+struct StrictQuery: Equatable {
+    private let values: [UTF8Key: String]
+
+    /// More bytes than this are no query of ours.
+    static let limit = 4096
+
+    /// Reads a query, without its question mark.
+    ///
+    /// - Throws: ``Problem`` `request.malformed`.
+    init(_ query: String, known: Set<UTF8Key>) throws(Problem) {
+        guard query.utf8.count <= StrictQuery.limit else {
+            throw Problem("request.malformed", evidence: "the query is longer than \(StrictQuery.limit) bytes")
+        }
+        var values: [UTF8Key: String] = [:]
+        if !query.utf8.isEmpty {
+            for pair in query.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false) {
+                guard let sign = pair.firstIndex(of: UInt8(ascii: "=")),
+                    let name = PercentEncoding.decode(pair[..<sign], plusIsSpace: true).map({ UTF8Key($0) }),
+                    let value = PercentEncoding.decode(pair[pair.index(after: sign)...], plusIsSpace: true)
+                else { throw Problem("request.malformed", evidence: "a parameter of the query is not decodable") }
+                guard known.contains(name) else {
+                    throw Problem("request.malformed", evidence: "the query has an unknown parameter")
+                }
+                guard !value.utf8.isEmpty, values.updateValue(value, forKey: name) == nil else {
+                    throw Problem("request.malformed", evidence: "a parameter of the query is empty or given twice")
+                }
+            }
+        }
+        self.values = values
+    }
+
+    subscript(name: UTF8Key) -> String? { values[name] }
+
+    /// A whole number in a range; the default where it is absent.
+    func number(_ name: UTF8Key, _ range: ClosedRange<Int>, default standard: Int) throws(Problem) -> Int {
+        guard let text = values[name] else { return standard }
+        guard text.utf8.count <= 10, let number = Int(text), range ~= number else {
+            throw Problem("request.malformed", evidence: "a number of the query is out of its range")
+        }
+        return number
+    }
+}

@@ -1,0 +1,59 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import AppAttest
+import Findings
+import Foundation
+import TrustStores
+
+extension Answer {
+    /// This answer, with what the call was about for the audit.
+    func about(_ target: AuditTarget) -> Answer {
+        var answer = self
+        answer.target = target
+        return answer
+    }
+}
+
+/// What an accepted call of a server or an operator was about.
+package struct AuditTarget: Sendable, Equatable {
+    /// The configured id of the app; nil if the call concerns all.
+    package let app: String?
+    /// A key id, a user, a promotion: what is meant within the app.
+    package let subject: String?
+
+    package static func app(_ id: String?) -> AuditTarget { AuditTarget(app: id, subject: nil) }
+
+    package static func key(_ id: KeyIdentifier, app: String) -> AuditTarget {
+        AuditTarget(app: app, subject: "key:\(id.base64)")
+    }
+
+    /// A user: that one was meant, not who it is. Names leave the store when they are deleted, and the audit does not forget.
+    package static func user(app: String?) -> AuditTarget { AuditTarget(app: app, subject: "user") }
+
+    package static func promotion(_ name: String, app: String) -> AuditTarget {
+        AuditTarget(app: app, subject: "promotion:\(name)")
+    }
+
+    static func revocation(_ rule: RevocationRule, app: String) -> AuditTarget {
+        let subject =
+            switch rule {
+            case .user: "user"
+            case .environment(let name): "environment:\(name)"
+            case .simulated: "simulated"
+            case .attestedBefore(let instant): "attestedBefore:\(Timestamps.text(instant))"
+            }
+        return AuditTarget(app: app, subject: subject)
+    }
+
+    /// One text: `app=ID` and what is meant within it, `*` for all apps.
+    var text: String {
+        ["app=\(app ?? "*")", subject].compactMap { $0 }.joined(separator: " ")
+    }
+
+    /// Whether a recorded target is of an app.
+    static func text(_ text: String, isOf app: String) -> Bool {
+        let start = "app=\(app)"
+        return text.hasSameBytes(as: start) || text.utf8.starts(with: "\(start) ".utf8)
+    }
+}

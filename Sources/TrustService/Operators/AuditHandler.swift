@@ -1,0 +1,70 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import Logging
+import TrustStores
+
+extension ServiceCore {
+    /// Records one accepted call of a server or an operator. The call has happened: a store that fails now makes it no failure, but the
+    /// log says what is missing from the audit.
+    func record(_ call: Call, _ answer: Answer) async {
+        guard answer.code == nil else { return }
+        let entry = AuditEntry(
+            at: call.now,
+            name: call.caller.name,
+            operation: call.operation,
+            target: (answer.target ?? .app(call.parameters["app"])).text,
+            outcome: "ok"
+        )
+        do {
+            try await store.append([entry])
+        } catch {
+            observer.count("audit.lost")
+            log.error(
+                "A call is missing from the audit: the store did not take it.",
+                metadata: [
+                    "name": "\(entry.name.terminalSafe(limit: 64))", "operation": "\(entry.operation)",
+                    "correlationId": "\(call.correlationId)",
+                ]
+            )
+        }
+    }
+
+    /// `GET /v1/audit?after=&limit=`: what servers and operators did, a JSON object a line, oldest first.
+    func readAudit(_ call: Call) async throws -> Answer {
+        let query = try StrictQuery(call.query, known: ["after", "limit"])
+        let limit = try query.number("limit", 1...1000, default: 100)
+        var after: Int64?
+        if let text = query["after"] {
+            guard text.utf8.count <= 19, let number = Int64(text), number >= 0 else {
+                throw Problem("request.malformed", evidence: "after is no number of an entry")
+            }
+            after = number
+        }
+        let entries = try await store.audit(after: after, limit: limit)
+        let all = call.caller.permits(.audit, app: nil)
+        var text = ""
+        for numbered in entries {
+            // A credential for some apps sees what was done to these.
+            guard all || apps.keys.contains(where: { ServiceCore.concerns(numbered.entry, $0, call) }) else { continue }
+            text += ServiceCore.line(numbered) + "\n"
+        }
+        return .text(text, contentType: "application/jsonl").about(.app(nil))
+    }
+
+    private static func concerns(_ entry: AuditEntry, _ app: String, _ call: Call) -> Bool {
+        call.caller.permits(.audit, app: app) && AuditTarget.text(entry.target, isOf: app)
+    }
+
+    private static func line(_ numbered: NumberedAuditEntry) -> String {
+        let entry = numbered.entry
+        let document: JSONValue = [
+            "number": .integer(Int(numbered.number)), "at": .string(Timestamps.text(entry.at)),
+            "name": .string(entry.name), "operation": .string(entry.operation), "target": .string(entry.target),
+            "outcome": .string(entry.outcome),
+        ]
+        return document.rendered(pretty: false)
+    }
+}

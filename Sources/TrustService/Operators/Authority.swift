@@ -1,0 +1,97 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+package import Foundation
+
+/// What a bearer token permits, and under which name its calls are recorded.
+package struct Authority: Sendable, Equatable {
+    /// What a credential may do. An operator's (`admin`) may do all.
+    package enum Role: String, Sendable, CaseIterable {
+        /// Routes of backends.
+        case server
+        /// Routes of operators, and all others.
+        case admin
+        /// Reads the audit.
+        case audit
+    }
+
+    /// For which apps a role is given.
+    enum Reach: Sendable, Equatable {
+        case every
+        case apps(Set<UTF8Key>)
+
+        func united(with other: Reach) -> Reach {
+            guard case .apps(let left) = self, case .apps(let right) = other else { return .every }
+            return .apps(left.union(right))
+        }
+
+        func contains(_ app: String?) -> Bool {
+            switch self {
+            case .every: true
+            case .apps(let ids): app.map { ids.contains(UTF8Key($0)) } ?? false
+            }
+        }
+    }
+
+    /// The name in the audit.
+    package let name: String
+    private let reaches: [Role: Reach]
+
+    init(name: String, _ reaches: [Role: Reach]) {
+        self.name = name
+        self.reaches = reaches
+    }
+
+    /// Nobody: no token, or one that is not known.
+    package static let anyone = Authority(name: "", [:])
+    /// A backend for every app, as the lines of `serverTokenFile` are.
+    package static let server = Authority(name: "serverTokenFile", [.server: .every])
+    /// An operator of everything, as the lines of `adminTokenFile` are.
+    package static let admin = Authority(name: "adminTokenFile", [.admin: .every])
+
+    /// Whether the role is given for some app at least.
+    package func has(_ role: Role) -> Bool { reaches[role] != nil || reaches[.admin] != nil }
+
+    /// Whether the role is given for an app; with nil for what concerns all apps.
+    package func permits(_ role: Role, app: String?) -> Bool {
+        reaches[role]?.contains(app) == true || reaches[.admin]?.contains(app) == true
+    }
+}
+
+/// One entry of `tokensFile`: a credential by name, known by the hash of its token.
+package struct NamedCredential: Sendable, Equatable {
+    /// The name under which its calls are recorded.
+    package let name: String
+    /// SHA-256 of the token, 32 bytes.
+    package let digest: [UInt8]
+    /// `server`, `admin` or `audit`, each for every app or with `:app` behind it.
+    package let scopes: [String]
+    /// From this instant on it is refused; nil for never.
+    package let expires: Date?
+    let authority: Authority
+
+    /// Whether a name may stand in the audit: 1 to 64 printable ASCII characters without spaces.
+    package static func isName(_ name: String) -> Bool {
+        (1...64).contains(name.utf8.count) && name.utf8.allSatisfy { 0x21...0x7E ~= $0 }
+    }
+
+    /// Nil where a scope is none, or there is none.
+    package init?(name: String, digest: [UInt8], scopes: [String], expires: Date?) {
+        var reaches: [Authority.Role: Authority.Reach] = [:]
+        for scope in scopes {
+            let parts = scope.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+            guard let first = parts.first, let role = Authority.Role(rawValue: String(Substring(first))),
+                parts.count == 1 || !parts[1].isEmpty
+            else { return nil }
+            let reach = parts.count == 1 ? Authority.Reach.every : .apps([UTF8Key(String(Substring(parts[1])))])
+            reaches[role] = reaches[role]?.united(with: reach) ?? reach
+        }
+        guard !reaches.isEmpty, digest.count == 32 else { return nil }
+        self.name = name
+        self.digest = digest
+        self.scopes = scopes
+        self.expires = expires
+        authority = Authority(name: name, reaches)
+    }
+}

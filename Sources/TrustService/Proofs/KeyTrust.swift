@@ -1,0 +1,116 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Findings
+import NIOConcurrencyHelpers
+import TrustStores
+
+/// Under what a key was attested: what the configuration must still name for the key to count.
+struct KeyOrigin: Sendable, Equatable {
+    /// The configured id of the app.
+    let app: String
+    /// The identity that attested: `prefix.bundleId`.
+    let identity: String
+    /// `production` or `development`.
+    let environment: String
+    /// Whether a simulated root attested the key.
+    let simulated: Bool
+
+    init(_ key: StoredKey) {
+        (app, identity) = (key.app, key.identity)
+        (environment, simulated) = (key.environment, key.simulated)
+    }
+
+    init(_ lease: ReceiptLease) {
+        (app, identity) = (lease.app, lease.identity)
+        (environment, simulated) = (lease.environment, lease.simulated)
+    }
+}
+
+/// What the configuration of now says about a key that was accepted under an earlier one.
+enum KeyTrust: String, Sendable, CaseIterable {
+    /// It would be accepted now as it was then.
+    case trusted
+    /// Its app is not configured any more.
+    case app
+    /// Its environment is not among the app's `environments` any more.
+    case environment
+    /// A simulated root attested it, and the configuration names none, or another one.
+    case simulator
+    /// Its bundle identifier or prefix is not the app's any more.
+    case identity
+}
+
+/// Which keys of simulated devices the configured simulated roots vouch for, so that each key is looked at once.
+///
+/// A store keeps whether a simulated root attested a key, not which; the key's receipt says it.
+final class SimulatedVouchers: Sendable {
+    private let box = NIOLockedValueBox<[KeyIdentifier: Bool]>([:])
+    /// More keys than this are not remembered at once: then all are looked at again.
+    static let limit = 65_536
+
+    subscript(id: KeyIdentifier) -> Bool? {
+        get { box.withLockedValue { $0[id] } }
+        set {
+            box.withLockedValue { known in
+                if known.count >= SimulatedVouchers.limit { known.removeAll() }
+                known[id] = newValue
+            }
+        }
+    }
+
+    /// Forgets everything: the configured roots are others now.
+    func forget() { box.withLockedValue { $0.removeAll() } }
+}
+
+extension ServiceCore {
+    /// Judges a stored key by the configuration of now: trust that was taken out of the configuration ends with the next request.
+    ///
+    /// The one place that decides this. Every use of a key asks here: assertions, tokens, gateways, promotions, receipts, operators.
+    func trust(in key: StoredKey) async throws -> KeyTrust {
+        try await trust(in: KeyOrigin(key), key.id) { try await store.receipts(of: key.id, limit: 1).first?.receipt }
+    }
+
+    /// Judges the key of a receipt that is due.
+    func trust(in lease: ReceiptLease) async throws -> KeyTrust {
+        try await trust(in: KeyOrigin(lease), lease.keyId) { lease.receipt }
+    }
+
+    private func trust(
+        in origin: KeyOrigin,
+        _ id: KeyIdentifier,
+        receipt: () async throws -> ReceiptRecord?
+    ) async throws -> KeyTrust {
+        guard let app = apps[origin.app] else { return .app }
+        let trust = app.verifiers.trust(in: origin)
+        guard trust == .trusted, origin.simulated else { return trust }
+        if let known = vouchers[id] { return known ? .trusted : .simulator }
+        var vouched = false
+        if let receipt = try await receipt() {
+            vouched = await app.verifiers.simulatorSigned(receipt, for: origin)
+        }
+        vouchers[id] = vouched
+        return vouched ? .trusted : .simulator
+    }
+
+    /// The key, if an app may use it now.
+    ///
+    /// - Throws: ``Problem`` `key.unknown` where its root or environment is not configured any more, `assert.app-id.mismatch` where its
+    ///   identity is not; `StoreFault`.
+    func trusted(_ key: StoredKey) async throws -> StoredKey {
+        let trust = try await trust(in: key)
+        switch trust {
+        case .trusted: return key
+        case .identity:
+            countDistrust(trust)
+            throw Problem("assert.app-id.mismatch", evidence: "the key's identity is not configured any more")
+        case .app, .environment, .simulator:
+            countDistrust(trust)
+            throw Problem("key.unknown", evidence: "the key's \(trust.rawValue) is not configured any more")
+        }
+    }
+
+    /// Counts one use of a key that the configuration does not trust any more.
+    func countDistrust(_ trust: KeyTrust) { observer.count("keys.untrusted.used", [("reason", trust.rawValue)]) }
+}

@@ -1,0 +1,58 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import TrustPolicy
+
+/// What a gateway asks of a token: the query of `GET /v1/authorize`.
+///
+/// A parameter that is unknown, given twice or without a value that it knows is refused, never ignored (``StrictQuery``).
+struct AuthorizationQuery: Equatable {
+    /// The configured ids of the apps whose tokens pass; nil for every configured app.
+    private(set) var apps: Set<UTF8Key>?
+    /// The environment whose tokens pass; nil for any. Production unless the query says otherwise.
+    private(set) var environment: Configuration.Environment? = .production
+    /// The lowest tier that passes; nil for any.
+    private(set) var tier: TrustTier?
+    /// Whether tokens of simulated devices pass.
+    private(set) var allowsSimulated = false
+
+    /// Reads a query, without its question mark.
+    ///
+    /// - Throws: ``Problem`` `request.malformed`.
+    init(_ query: String) throws(Problem) {
+        let query = try StrictQuery(query, known: ["app", "env", "tier", "simulated"])
+        for name in ["app", "env", "tier", "simulated"] as [UTF8Key] {
+            if let value = query[name] { try take(name, value) }
+        }
+    }
+
+    private mutating func take(_ name: UTF8Key, _ value: String) throws(Problem) {
+        switch name {
+        case "app":
+            let ids = value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+            guard ids.allSatisfy({ !$0.isEmpty }) else { break }
+            apps = Set(ids.map { UTF8Key(String(Substring($0))) })
+            return
+        case "env":
+            if value.hasSameBytes(as: "any") {
+                environment = nil
+                return
+            }
+            guard let known = Configuration.Environment.allCases.first(where: { value.hasSameBytes(as: $0.rawValue) })
+            else { break }
+            environment = known
+            return
+        case "tier":
+            guard let known = TrustTier.allCases.first(where: { value.hasSameBytes(as: $0.rawValue) }) else { break }
+            tier = known
+            return
+        case "simulated":
+            guard value.hasSameBytes(as: "allow") else { break }
+            allowsSimulated = true
+            return
+        default: break
+        }
+        throw Problem("request.malformed", evidence: "a parameter of the query has an unknown value")
+    }
+}

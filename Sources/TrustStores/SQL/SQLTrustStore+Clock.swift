@@ -1,0 +1,211 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+extension SQLTrustStore {
+    public func sweep(at instant: Date, keeping retention: Retention) async throws -> SweepReport {
+        var report = SweepReport()
+        let now: Int64
+        let horizon: Int64
+        // Committed before anything goes, so that no node spends again what is about to be forgotten.
+        let (standing, limit) = try await raiseHorizon(at: instant)
+        switch limit {
+        case .nothingStored: return report
+        case .refused(let fault):
+            report.clockFault = fault
+            return report
+        case .upTo(let edge, let names): (now, horizon) = (edge, names)
+        }
+        report.clockFault = standing.horizonFault(at: now)
+        let rows = max(1, retention.rowsAtOnce)
+        func delete(_ text: SQLText, upTo edge: Int64) async throws -> Int {
+            let count = try await engine.transact { session in
+                .commit(try session.run(text, .integer(edge), .integer(Int64(rows))).changes)
+            }
+            if count == rows { report.more = true }
+            return count
+        }
+        func edge(_ duration: Duration) -> Int64 { max(0, now - StoreTime.milliseconds(duration)) }
+        report.spent = try await delete(Text.sweepSpent, upTo: horizon)
+        report.events = try await delete(Text.sweepEvents, upTo: edge(retention.events))
+        report.tallies = try await delete(Text.sweepTallies, upTo: edge(retention.tallies))
+        report.receipts = try await delete(Text.sweepReceipts, upTo: edge(retention.receipts))
+        report.promotionAnswers = try await delete(Text.sweepPromotions, upTo: edge(retention.promotionAnswers))
+        report.openClaims = try await delete(Text.sweepOpenClaims, upTo: edge(retention.openClaims))
+        report.openClaims += try await delete(Text.sweepHolders, upTo: edge(retention.openClaims))
+        report.audit = try await delete(Text.sweepAudit, upTo: edge(retention.audit))
+        return report
+    }
+
+    @discardableResult
+    public func check() async throws -> StoreReading {
+        try await engine.transact { session in
+            let results = try session.run([
+                SQLStatement("UPDATE store_checks SET count = count + 1 WHERE one = 1", arguments: []),
+                SQLStatement(Text.schema, arguments: []), SQLStatement(Text.clock, arguments: []),
+            ])
+            try require(schema: results[1].rows.first?.integer(0) ?? 0)
+            guard results[0].changes == 1 else { throw StoreFault.damaged("the row that checks change is not there") }
+            return .commit(try reading(results[2].rows.first))
+        }
+    }
+
+    public func settleClock(at instant: Date) async throws -> StoreReading {
+        let claimed = StoreTime.milliseconds(instant)
+        return try await engine.transact { session in
+            let before = try reading(session.row(Text.lockedClock))
+            let now = before.time.map(StoreTime.milliseconds) ?? claimed
+            let stored = StoreTime.milliseconds(before.sweptUntil)
+            let horizon = min(max(stored, now - SpentName.slack), now)
+            try session.run(Text.setHorizon, .integer(max(0, horizon)))
+            return .commit(StoreReading(time: before.time, sweptUntil: StoreTime.date(horizon)))
+        }
+    }
+
+    public func inspect(at instant: Date) async throws -> StoreInspection {
+        let claimed = StoreTime.milliseconds(instant)
+        return try await engine.read { session in
+            let version = Int(try session.row(Text.schema)?.integer(0) ?? 0)
+            try require(schema: Int64(version))
+            let reading = try reading(session.row(Text.clock))
+            var fault = reading.horizonFault(at: claimed)
+            // A copy, so that looking changes nothing.
+            var witness = witness.withWitness { $0 }
+            let limit = witness.limit(
+                claimed: claimed,
+                sweptUntil: StoreTime.milliseconds(reading.sweptUntil),
+                server: reading.time.map(StoreTime.milliseconds),
+                oldest: try oldest(in: session),
+                uptime: clock.uptime()
+            )
+            if fault == nil, case .refused(let refusal) = limit { fault = refusal }
+            var problems = try session.run(Text.integrity).rows.compactMap { row in
+                let text = try row.text(0)
+                return text == "ok" ? nil : text
+            }
+            let orphans = try session.run(Text.keysWithoutReceipt).rows
+            problems += try orphans.map {
+                "key \(Data(try $0.bytes(0).prefix(6)).base64EncodedString()) has no receipt"
+            }
+            return StoreInspection(
+                schema: version,
+                expectedSchema: schema,
+                reading: reading,
+                clockFault: fault,
+                newestExpiry: try session.row(Text.newestExpiry)?.optionalInteger(0).map(StoreTime.date),
+                keys: Int(try session.row("SELECT count(*) FROM attested_keys")?.integer(0) ?? 0),
+                problems: Array(problems.prefix(20))
+            )
+        }
+    }
+
+    /// Raises the horizon as far as the clock can be believed, in one transaction with the look at the store's own clock.
+    private func raiseHorizon(at instant: Date) async throws -> (StoreReading, SweepLimit) {
+        let claimed = StoreTime.milliseconds(instant)
+        return try await engine.transact { session in
+            let reading = try reading(session.row(Text.lockedClock))
+            let stored = StoreTime.milliseconds(reading.sweptUntil)
+            let oldest = stored == 0 && reading.time == nil ? try oldest(in: session) : nil
+            let uptime = clock.uptime()
+            let limit = witness.withWitness {
+                $0.limit(
+                    claimed: claimed,
+                    sweptUntil: stored,
+                    server: reading.time.map(StoreTime.milliseconds),
+                    oldest: oldest,
+                    uptime: uptime
+                )
+            }
+            if case .upTo(_, let horizon) = limit, horizon > stored {
+                try session.run(Text.setHorizon, .integer(horizon))
+                return .commit((reading, limit))
+            }
+            return .rollback((reading, limit))
+        }
+    }
+
+    private func reading(_ row: SQLRow?) throws -> StoreReading {
+        guard let row else { throw StoreFault.damaged("the row of the clock is not there") }
+        let own = try row.optionalInteger(1)
+        return StoreReading(
+            time: clock.server.map { $0() } ?? own.map(StoreTime.date),
+            sweptUntil: StoreTime.date(try row.integer(0))
+        )
+    }
+
+    private func require(schema found: Int64) throws {
+        guard found == Int64(schema) else {
+            throw StoreFault(
+                code: "store.newer",
+                reason: "the store has schema \(found), this program writes \(schema); use the program that fits"
+            )
+        }
+    }
+
+    /// The oldest instant that anything in the store names: where time was when the store was begun.
+    private func oldest(in session: any SQLSession) throws -> Int64? {
+        try session.run(Text.oldest.map { SQLStatement($0, arguments: []) })
+            .compactMap { try $0.rows.first?.optionalInteger(0) }.min()
+    }
+
+    /// Statements of this file. Those that sweep delete what lies before `$1`, at most `$2` rows.
+    private enum Text {
+        static let schema: SQLText = "SELECT max(version) FROM schema_versions"
+        static let clock: SQLText = "SELECT swept_until, {now} FROM store_clock WHERE one = 1"
+        static let lockedClock: SQLText = "SELECT swept_until, {now} FROM store_clock WHERE one = 1 {lock}"
+        static let setHorizon: SQLText = "UPDATE store_clock SET swept_until = $1 WHERE one = 1"
+        static let oldest: [SQLText] = [
+            "SELECT min(expires_at) FROM spent_names", "SELECT min(at) FROM key_events",
+            "SELECT min(hour) FROM hourly_tallies",
+        ]
+        static let newestExpiry: SQLText = "SELECT max(expires_at) FROM spent_names"
+        static let integrity = SQLText(sqlite: "PRAGMA quick_check(20)", postgres: "SELECT 'ok'")
+        static let keysWithoutReceipt: SQLText = """
+            SELECT id FROM attested_keys WHERE NOT EXISTS (SELECT 1 FROM key_receipts WHERE key_id = attested_keys.id)
+            LIMIT 20
+            """
+        static let sweepSpent: SQLText = """
+            DELETE FROM spent_names WHERE (expires_at, name) IN
+            (SELECT expires_at, name FROM spent_names WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)
+            """
+        static let sweepEvents: SQLText = """
+            DELETE FROM key_events WHERE id IN (SELECT id FROM key_events WHERE at < $1 ORDER BY at LIMIT $2)
+            """
+        static let sweepTallies: SQLText = """
+            DELETE FROM hourly_tallies WHERE (app, hour, kind, code) IN
+            (SELECT app, hour, kind, code FROM hourly_tallies WHERE hour < $1 LIMIT $2)
+            """
+        static let sweepReceipts: SQLText = """
+            DELETE FROM key_receipts WHERE (key_id, created_at) IN
+            (SELECT key_id, created_at FROM key_receipts WHERE superseded_at IS NOT NULL AND stored_at < $1
+            ORDER BY stored_at LIMIT $2)
+            """
+        static let sweepPromotions: SQLText = """
+            DELETE FROM promotion_claims WHERE (promotion, app, subject, transaction_id) IN
+            (SELECT promotion, app, subject, transaction_id FROM promotion_claims WHERE answered_at < $1
+            ORDER BY answered_at LIMIT $2)
+            """
+        static let sweepOpenClaims: SQLText = """
+            DELETE FROM promotion_claims WHERE (promotion, app, subject, transaction_id) IN
+            (SELECT promotion, app, subject, transaction_id FROM promotion_claims
+            WHERE answered_at IS NULL AND leased_until < $1 ORDER BY leased_until LIMIT $2)
+            """
+        static let sweepHolders: SQLText = """
+            DELETE FROM promotion_holders WHERE (promotion, app, subject) IN
+            (SELECT promotion, app, subject FROM promotion_holders
+            WHERE granted_at IS NULL AND leased_until < $1 ORDER BY leased_until LIMIT $2)
+            """
+        static let sweepAudit: SQLText = """
+            DELETE FROM audit_entries WHERE id IN (SELECT id FROM audit_entries WHERE at < $1 ORDER BY at LIMIT $2)
+            """
+    }
+}
+
+extension StoreReading {
+    /// A horizon that is ahead of now; whatever is wrong refuses everything that expires before it.
+    func horizonFault(at now: Int64) -> ClockFault? {
+        let lead = horizonLead(at: StoreTime.date(now))
+        return lead > .zero ? .horizonAhead(lead) : nil
+    }
+}

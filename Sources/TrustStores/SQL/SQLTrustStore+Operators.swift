@@ -1,0 +1,258 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import AppAttest
+import Findings
+public import Foundation
+
+extension SQLTrustStore {
+    public func keys(
+        matching filter: KeyFilter,
+        after cursor: KeyCursor?,
+        limit: Int
+    ) async throws -> KeyPage {
+        let limit = min(max(1, limit), KeyPage.largest)
+        guard filter.isStorable else { return KeyPage(keys: [], next: nil) }
+        return try await engine.read { session in
+            if filter.user != nil { return try session.keysOfUser(filter, after: cursor, limit: limit) }
+            var found: [StoredKey] = []
+            for page in KeyRange.ranges(of: filter, after: cursor) where found.count <= limit {
+                found += try session.keys(in: page, limit: limit + 1 - found.count)
+            }
+            return KeyPage(found, limit: limit)
+        }
+    }
+
+    public func keyCounts() async throws -> [KeyCount] {
+        try await engine.read { session in
+            try session.run(Text.counts).rows.map { row in
+                KeyCount(
+                    app: try row.text(0),
+                    environment: try row.text(1),
+                    simulated: try row.integer(2) != 0,
+                    keys: Int(try row.integer(3))
+                )
+            }
+        }
+    }
+
+    public func deleteKey(_ id: KeyIdentifier) async throws -> Bool { try await delete([id], ofUser: nil) == 1 }
+
+    public func deleteKeys(ofUser user: String, app: String?) async throws -> Int {
+        let filter = KeyFilter(app: app, user: user)
+        var deleted = 0
+        var cursor: KeyCursor?
+        repeat {
+            let page = try await keys(matching: filter, after: cursor, limit: Batch.rows)
+            deleted += try await delete(page.keys.map(\.id), ofUser: user)
+            cursor = page.next
+        } while cursor != nil
+        return deleted
+    }
+
+    public func revokeKeys(
+        of app: String,
+        matching rule: RevocationRule,
+        code: String?,
+        at instant: Date
+    ) async throws -> Int {
+        var revoked = 0
+        var cursor: KeyCursor?
+        repeat {
+            let page = try await keys(matching: rule.filter(app: app), after: cursor, limit: KeyPage.largest)
+            let ids = page.keys.filter { $0.revokedAt == nil && rule.includes($0) }.map(\.id)
+            for start in stride(from: 0, to: ids.count, by: Batch.rows) {
+                let batch = Array(ids[start..<min(start + Batch.rows, ids.count)])
+                revoked += try await revoke(batch, app: app, code: code, at: instant)
+            }
+            cursor = page.next
+        } while cursor != nil
+        return revoked
+    }
+
+    /// Revokes some keys in one transaction; ids ascend, so that two callers never wait for each other in a circle.
+    private func revoke(_ ids: [KeyIdentifier], app: String, code: String?, at instant: Date) async throws -> Int {
+        let now = SQLValue.integer(StoreTime.milliseconds(instant))
+        let ids = ids.ascending
+        return try await engine.transact { session in
+            let results = try session.run(ids.map { SQLStatement(Text.revoke, .bytes($0.bytes), now) })
+            let changed = zip(ids, results).filter { $0.1.changes == 1 }.map(\.0)
+            _ = try session.run(
+                changed.map { id in
+                    StoreEvent(at: instant, app: app, keyId: id, kind: EventKind.revoked, code: code).inserting
+                }
+            )
+            return changed.isEmpty ? .rollback(0) : .commit(changed.count)
+        }
+    }
+
+    /// Removes some keys in one transaction. The details of their events go first, in transactions of their own: if this program ends
+    /// in between, the keys are still there to be deleted again.
+    private func delete(_ ids: [KeyIdentifier], ofUser user: String?) async throws -> Int {
+        if ids.isEmpty { return 0 }
+        let ids = ids.ascending
+        try await clearDetails(of: ids)
+        let deleted = try await engine.transact { session -> SQLEnd<Int> in
+            let results = try session.run(
+                ids.map { id in
+                    user.map { SQLStatement(Text.deleteOfUser, .bytes(id.bytes), .text($0)) }
+                        ?? SQLStatement(Text.delete, .bytes(id.bytes))
+                }
+            )
+            let gone = zip(ids, results).filter { $0.1.changes == 1 }.map(\.0)
+            _ = try session.run(gone.map { SQLStatement(Text.deleteReceipts, .bytes($0.bytes)) })
+            return gone.isEmpty ? .rollback(0) : .commit(gone.count)
+        }
+        // What was written between the two.
+        try await clearDetails(of: ids)
+        return deleted
+    }
+
+    private func clearDetails(of ids: [KeyIdentifier]) async throws {
+        for id in ids {
+            var last: Int64 = 0
+            while true {
+                let after = last
+                let found = try await engine.read { session in
+                    try session.run(Text.details, .bytes(id.bytes), .integer(after), .integer(Int64(Batch.rows))).rows
+                        .map { try $0.integer(0) }
+                }
+                guard let first = found.first, let newest = found.last else { break }
+                last = newest
+                try await engine.transact { session in
+                    try session.run(Text.clear, .bytes(id.bytes), .integer(first), .integer(newest))
+                    return .commit(())
+                }
+            }
+        }
+    }
+
+    /// How much goes in one transaction, so that the writer is free for others after some milliseconds.
+    private enum Batch {
+        static let rows = 250
+    }
+
+    /// Statements of this file.
+    private enum Text {
+        static let counts: SQLText = """
+            SELECT app, environment, simulated, count(*) FROM attested_keys WHERE revoked_at IS NULL
+            GROUP BY environment, app, simulated ORDER BY environment, app, simulated
+            """
+        static let revoke: SQLText =
+            "UPDATE attested_keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1 AND revoked_at IS NULL"
+        static let delete: SQLText = "DELETE FROM attested_keys WHERE id = $1"
+        static let deleteOfUser: SQLText = "DELETE FROM attested_keys WHERE id = $1 AND user_name = $2"
+        static let deleteReceipts: SQLText = "DELETE FROM key_receipts WHERE key_id = $1"
+        static let details: SQLText =
+            "SELECT id FROM key_events WHERE key_id = $1 AND id > $2 AND detail IS NOT NULL ORDER BY id LIMIT $3"
+        static let clear: SQLText = "UPDATE key_events SET detail = NULL WHERE key_id = $1 AND id >= $2 AND id <= $3"
+    }
+}
+
+extension [KeyIdentifier] {
+    fileprivate var ascending: [KeyIdentifier] { sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) } }
+}
+
+extension RevocationRule {
+    /// What the list of keys can narrow down.
+    func filter(app: String) -> KeyFilter {
+        switch self {
+        case .user(let user): KeyFilter(app: app, user: user)
+        case .environment(let environment): KeyFilter(app: app, environment: environment)
+        case .simulated, .attestedBefore: KeyFilter(app: app)
+        }
+    }
+
+    /// The rest of the rule.
+    func includes(_ key: StoredKey) -> Bool {
+        switch self {
+        case .user, .environment: true
+        case .simulated: key.simulated
+        case .attestedBefore(let instant): key.attestedAt < instant
+        }
+    }
+}
+
+/// A part of the list of keys that one index gives in its order.
+struct KeyRange {
+    var environment: String?
+    var app: String?
+    /// The names after which it begins, and no bytes of an id for the very first.
+    var after: (environment: String, app: String, id: [UInt8])
+
+    /// The parts that a filter without a user asks for, in the order of the list.
+    static func ranges(of filter: KeyFilter, after cursor: KeyCursor?) -> [KeyRange] {
+        let after = cursor.map { ($0.environment, $0.app, $0.id.bytes) } ?? ("", "", [])
+        if filter.environment == nil, filter.app == nil { return [KeyRange(after: after)] }
+        let environments =
+            filter.environment.map { [$0] } ?? AttestationEnvironment.allCases.map(\.rawValue).sorted()
+        return environments.compactMap { environment in
+            if environment.hasSameBytes(as: after.0) {
+                return KeyRange(environment: environment, app: filter.app, after: after)
+            }
+            // Behind the cursor's environment everything is new; before it nothing is.
+            guard UTF8Key(after.0) < UTF8Key(environment) else { return nil }
+            return KeyRange(environment: environment, app: filter.app, after: (environment, "", []))
+        }
+    }
+}
+
+extension SQLSession {
+    fileprivate func keys(in range: KeyRange, limit: Int) throws -> [StoredKey] {
+        let rows = SQLValue.integer(Int64(limit))
+        let id = SQLValue.bytes(range.after.id)
+        let result: SQLResult
+        switch (range.environment, range.app) {
+        case (let environment?, let app?):
+            result = try run(ListText.ofApp, .text(environment), .text(app), id, rows)
+        case (let environment?, nil):
+            result = try run(ListText.ofEnvironment, .text(environment), .text(range.after.app), id, rows)
+        case (nil, _):
+            result = try run(ListText.all, .text(range.after.environment), .text(range.after.app), id, rows)
+        }
+        return try result.rows.map(StoredKey.init(row:))
+    }
+
+    /// The keys of one user by id alone: there are few.
+    fileprivate func keysOfUser(_ filter: KeyFilter, after cursor: KeyCursor?, limit: Int) throws -> KeyPage {
+        var arguments: [SQLValue] = [
+            .optional(filter.user), .bytes(cursor?.id.bytes ?? []), .integer(Int64(limit + 1)),
+        ]
+        var conditions = ""
+        for (column, value) in [("app", filter.app), ("environment", filter.environment)] {
+            guard let value else { continue }
+            arguments.append(.text(value))
+            conditions += " AND \(column) = $\(arguments.count)"
+        }
+        let text = SQLText(
+            """
+            SELECT \(StoredKey.columns) FROM attested_keys WHERE user_name = $1 AND id > $2\(conditions)
+            ORDER BY id LIMIT $3
+            """
+        )
+        let rows = try run([SQLStatement(text, arguments: arguments)]).first?.rows ?? []
+        return KeyPage(try rows.map(StoredKey.init(row:)), limit: limit)
+    }
+}
+
+/// Each is answered from the index `keys_by_kind` alone, in its order.
+private enum ListText {
+    static let ofApp = SQLText(
+        """
+        SELECT \(StoredKey.columns) FROM attested_keys WHERE environment = $1 AND app = $2 AND id > $3
+        ORDER BY environment, app, id LIMIT $4
+        """
+    )
+    static let ofEnvironment = SQLText(
+        """
+        SELECT \(StoredKey.columns) FROM attested_keys WHERE environment = $1 AND (app, id) > ($2, $3)
+        ORDER BY environment, app, id LIMIT $4
+        """
+    )
+    static let all = SQLText(
+        """
+        SELECT \(StoredKey.columns) FROM attested_keys WHERE (environment, app, id) > ($1, $2, $3)
+        ORDER BY environment, app, id LIMIT $4
+        """
+    )
+}

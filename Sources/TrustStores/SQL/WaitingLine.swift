@@ -1,0 +1,30 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// First in, first out, both in constant time however long the line is. The caller bounds it.
+package struct WaitingLine<Element> {
+    private var elements: [Element?] = []
+    private var head = 0
+
+    package init() {}
+
+    package var count: Int { elements.count - head }
+    package var isEmpty: Bool { count == 0 }
+    package var first: Element? { isEmpty ? nil : elements[head] }
+
+    package mutating func append(_ element: Element) { elements.append(element) }
+
+    /// Takes up to `limit` elements from the front.
+    package mutating func take(upTo limit: Int) -> [Element] {
+        let end = head + min(max(0, limit), count)
+        let taken = elements[head..<end].compactMap { $0 }
+        for index in head..<end { elements[index] = nil }
+        head = end
+        // Moving what is left costs no more than what was taken since the last time.
+        if head * 2 >= elements.count {
+            elements.removeFirst(head)
+            head = 0
+        }
+        return taken
+    }
+}

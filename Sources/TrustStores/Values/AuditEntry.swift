@@ -1,0 +1,41 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// One call of an operator or a backend that was accepted.
+public struct AuditEntry: Sendable, Equatable {
+    /// When it was made.
+    public let at: Date
+    /// The name of the credential.
+    public let name: String
+    /// What was done, for example `keys.revoke`.
+    public let operation: String
+    /// To what it was done. Never a token or secret.
+    public let target: String
+    /// What came of it: `ok` or a code.
+    public let outcome: String
+
+    /// Makes one from its parts, which the properties describe. Of each text 1024 bytes are kept, and the instant to the millisecond.
+    public init(at: Date, name: String, operation: String, target: String, outcome: String) {
+        self.at = StoreTime.date(StoreTime.milliseconds(at))
+        self.name = StoreText.stored(name)
+        self.operation = StoreText.stored(operation)
+        self.target = StoreText.stored(target)
+        self.outcome = StoreText.stored(outcome)
+    }
+}
+
+/// One entry with its place in the record.
+public struct NumberedAuditEntry: Sendable, Equatable {
+    /// Grows by one with each entry; what follows is read by `after: number`.
+    public let number: Int64
+    /// The entry.
+    public let entry: AuditEntry
+
+    /// Makes one from its parts, which the properties describe.
+    public init(number: Int64, entry: AuditEntry) {
+        self.number = number
+        self.entry = entry
+    }
+}

@@ -1,0 +1,52 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// One key under which challenges are made.
+public struct ChallengeKey: Sendable, Equatable {
+    /// Counts from 1.
+    public let generation: Int
+    /// 32 random bytes.
+    public let secret: [UInt8]
+    /// From this instant on it signs, unless a newer one does.
+    public let signsFrom: Date
+    /// Until this instant its challenges are accepted; nil while it has no successor.
+    public let acceptedUntil: Date?
+
+    /// Makes one from its parts, which the properties describe.
+    public init(generation: Int, secret: [UInt8], signsFrom: Date, acceptedUntil: Date?) {
+        self.generation = generation
+        self.secret = secret
+        self.signsFrom = signsFrom
+        self.acceptedUntil = acceptedUntil
+    }
+
+    /// At most this many keys are kept: the newest, and those whose last challenge has not expired. One more rotation is refused.
+    public static let limit = 8
+}
+
+/// A wish to change the key of challenges.
+public struct ChallengeKeyRotation: Sendable, Equatable {
+    /// 32 random bytes, which become the newest key.
+    public var secret: [UInt8]
+    /// When the new key begins to sign: late enough that every node has read it by then.
+    public var signsFrom: Date
+    /// How long challenges of the older keys are accepted: until the last that they signed has expired.
+    public var acceptsOldUntil: Date
+
+    /// Makes one from its parts, which the properties describe.
+    public init(secret: [UInt8], signsFrom: Date, acceptsOldUntil: Date) {
+        self.secret = secret
+        self.signsFrom = signsFrom
+        self.acceptsOldUntil = acceptsOldUntil
+    }
+}
+
+/// What came of a rotation.
+public enum RotationOutcome: Sendable, Equatable {
+    /// The generation of the new key.
+    case rotated(generation: Int)
+    /// Another rotation has not come into force yet, or too many keys are still accepted. Nothing was changed; ask again from then on.
+    case tooSoon(until: Date)
+}

@@ -1,0 +1,129 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+public import Foundation
+
+/// One key and one challenge as they were at one and the same instant.
+public struct AttestationStanding: Sendable, Equatable {
+    /// The key, if it is stored.
+    public let key: StoredKey?
+    /// Whether the challenge is spent.
+    public let isSpent: Bool
+
+    /// Makes one from its parts, which the properties describe.
+    public init(key: StoredKey?, isSpent: Bool) {
+        self.key = key
+        self.isSpent = isSpent
+    }
+}
+
+/// Which keys are meant; a nil member allows any.
+public struct KeyFilter: Sendable, Equatable {
+    /// The configured id of the app.
+    public var app: String?
+    /// The user whom the app's server named.
+    public var user: String?
+    /// `production` or `development`.
+    public var environment: String?
+
+    /// Makes one from its parts, which the properties describe.
+    public init(app: String? = nil, user: String? = nil, environment: String? = nil) {
+        self.app = app
+        self.user = user
+        self.environment = environment
+    }
+
+    /// Whether a key could have these names at all: a text that no store takes names none.
+    var isStorable: Bool {
+        (user.map(StoreText.isUser) ?? true)
+            && [app, environment].allSatisfy { $0.map { StoreText.isStorable($0, limit: StoreText.nameLimit) } ?? true }
+    }
+}
+
+/// A place in the list of keys, behind which the next page begins. It stays good if the key that it names is deleted.
+public struct KeyCursor: Sendable, Equatable {
+    let environment: String
+    let app: String
+    let id: KeyIdentifier
+
+    init(_ key: StoredKey) {
+        environment = key.environment
+        app = key.app
+        id = key.id
+    }
+
+    /// Reads what ``text`` gave; nil for anything else.
+    public init?(_ text: String) {
+        guard text.utf8.count <= 2 * StoreText.nameLimit, let bytes = Data(base64Encoded: text), bytes.count > 33,
+            let id = KeyIdentifier(bytes: bytes.prefix(32))
+        else { return nil }
+        let names = bytes.dropFirst(32).split(separator: 0, omittingEmptySubsequences: false)
+        guard names.count == 2, let environment = String(validating: names[0], as: UTF8.self),
+            let app = String(validating: names[1], as: UTF8.self)
+        else { return nil }
+        self.environment = environment
+        self.app = app
+        self.id = id
+    }
+
+    /// The cursor as text for a client: base64, to be given back as it is.
+    public var text: String {
+        Data(id.bytes + Array(environment.utf8) + [0] + Array(app.utf8)).base64EncodedString()
+    }
+}
+
+/// Some keys of a list.
+public struct KeyPage: Sendable, Equatable {
+    /// The keys, by environment, app and id.
+    public let keys: [StoredKey]
+    /// Where the next page begins; nil at the end.
+    public let next: KeyCursor?
+
+    /// Makes one from its parts, which the properties describe.
+    public init(keys: [StoredKey], next: KeyCursor?) {
+        self.keys = keys
+        self.next = next
+    }
+
+    /// Makes a page of what was found, of which one more than `limit` was asked for.
+    init(_ found: [StoredKey], limit: Int) {
+        let keys = Array(found.prefix(limit))
+        self.init(keys: keys, next: found.count > limit ? keys.last.map(KeyCursor.init) : nil)
+    }
+
+    /// The most keys of one page.
+    public static let largest = 1000
+}
+
+/// How many unrevoked keys there are of one kind.
+public struct KeyCount: Sendable, Equatable {
+    /// The configured id of the app.
+    public let app: String
+    /// `production` or `development`.
+    public let environment: String
+    /// Whether a simulated root attested them.
+    public let simulated: Bool
+    /// How many.
+    public let keys: Int
+
+    /// Makes one from its parts, which the properties describe.
+    public init(app: String, environment: String, simulated: Bool, keys: Int) {
+        self.app = app
+        self.environment = environment
+        self.simulated = simulated
+        self.keys = keys
+    }
+}
+
+/// Which keys of an app are revoked together.
+public enum RevocationRule: Sendable, Equatable {
+    /// Those of one user.
+    case user(String)
+    /// Those of `production` or `development`.
+    case environment(String)
+    /// Those that a simulated root attested.
+    case simulated
+    /// Those that were attested before an instant.
+    case attestedBefore(Date)
+}

@@ -1,0 +1,84 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Something that an operator of a store should know and no caller is told: the source of a log line and of a metric.
+///
+/// A store reports each one to the closure that it was opened with, from any thread and as often as it happens; whoever logs samples.
+public struct StoreObservation: Sendable {
+    /// What happened.
+    public struct Kind: Sendable, Hashable {
+        /// Lower case with hyphens, for the label of a metric; never reused with another meaning.
+        public let name: String
+        /// One fixed sentence for a log.
+        public let sentence: String
+        /// Whether an operator may have to act.
+        public let isWarning: Bool
+
+        init(_ name: String, _ sentence: String, isWarning: Bool = true) {
+            self.name = name
+            self.sentence = sentence
+            self.isWarning = isWarning
+        }
+
+        /// Equality is on the name.
+        public static func == (left: Kind, right: Kind) -> Bool { left.name == right.name }
+        public func hash(into hasher: inout Hasher) { hasher.combine(name) }
+    }
+
+    /// What was observed.
+    public let kind: Kind
+    /// What is special about this one, in one line; may quote the server. Empty if the kind says everything.
+    public let detail: String
+    /// The value of a gauge; nil for what is only counted.
+    public let value: Int?
+
+    /// Makes one from its parts, which the properties describe.
+    public init(_ kind: Kind, detail: String = "", value: Int? = nil) {
+        self.kind = kind
+        self.detail = detail
+        self.value = value
+    }
+}
+
+extension StoreObservation.Kind {
+    /// A connection was opened.
+    public static let connected = Self("connected", "The store opened a connection.", isWarning: false)
+    /// No connection could be opened.
+    public static let unreachable = Self("unreachable", "The store's server cannot be reached.")
+    /// An open connection broke.
+    public static let connectionLost = Self("connection-lost", "A connection to the store's server broke.")
+    /// The server gave no answer within the limit; the connection is set aside until it does.
+    public static let overdue = Self("overdue", "The store gave no answer within its limit.")
+    /// How many connections are set aside now. A gauge.
+    public static let setAside = Self("set-aside", "Connections wait for an overdue answer.", isWarning: false)
+    /// How many callers wait for a connection now. A gauge.
+    public static let waiting = Self("waiting", "Callers wait for the store.", isWarning: false)
+    /// A caller was refused because the line of waiting callers is full.
+    public static let lineFull = Self("line-full", "Too many callers wait for the store; more are refused.")
+    /// A caller was refused because it had waited as long as it may.
+    public static let waitedTooLong = Self("waited-too-long", "A caller waited too long for the store.")
+    /// The server is a standby, or a primary that another one has replaced.
+    public static let otherServer = Self(
+        "other-server",
+        "A server was refused that is not the store's present primary."
+    )
+    /// What a server may not tell to this role, so that a check is left out.
+    public static let unchecked = Self("unchecked", "A check of the store's server is left out.")
+    /// The server sent a notice or a warning.
+    public static let notice = Self("notice", "The store's server sent a notice.")
+    /// A migration began.
+    public static let migrating = Self(
+        "migrating",
+        "The store's schema is brought to a newer version.",
+        isWarning: false
+    )
+    /// A migration ended.
+    public static let migrated = Self("migrated", "The store has its newest schema.", isWarning: false)
+    /// The store's files may be read or replaced by others, or could be until now.
+    public static let exposedFile = Self("exposed-file", "The store's file is open to other users.")
+
+    /// All kinds that an operator may have to act on.
+    package static let warnings: [Self] = [
+        unreachable, connectionLost, overdue, lineFull, waitedTooLong, otherServer, unchecked, notice, exposedFile,
+    ]
+}

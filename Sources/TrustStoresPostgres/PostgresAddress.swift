@@ -1,0 +1,168 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+#if Postgres
+    import CLibpq
+    import Findings
+    import Foundation
+    import TrustStores
+
+    /// A connection string, parsed once. It may contain a password, so nothing of it but hosts is ever shown.
+    struct PostgresAddress: Sendable {
+        /// One server of the string: what its lists of hosts, addresses and ports say at one place.
+        struct Host: Sendable {
+            let name: String?
+            let address: String?
+            let port: String?
+        }
+
+        /// Keyword and value, as libpq reads them, without the lists of hosts.
+        private let options: [(keyword: String, value: String)]
+        /// What must not occur in any message.
+        private let secrets: [String]
+        let hosts: [Host]
+        /// `connect_timeout` of the string or of the environment; nil if neither names one.
+        let connectTimeout: Duration?
+
+        /// - Throws: `store.configuration` with a sentence that quotes nothing of the string.
+        init(_ text: String, environment: [String: String] = ProcessInfo.processInfo.environment) throws {
+            guard !text.utf8.contains(0), !PostgresAddress.mixesUpParts(text), let parsed = PostgresAddress.parse(text)
+            else { throw PostgresAddress.malformed }
+            options = parsed.filter { !["host", "hostaddr", "port"].contains($0.keyword) }
+            secrets = parsed.filter { ["password", "sslpassword"].contains($0.keyword) }.map(\.value)
+            hosts = try PostgresAddress.hosts { keyword in parsed.first { $0.keyword == keyword }?.value }
+            let limit = parsed.first { $0.keyword == "connect_timeout" }?.value ?? environment["PGCONNECT_TIMEOUT"]
+            connectTimeout = try limit.flatMap { text in
+                guard let seconds = Int(text.trimmingCharacters(in: .whitespaces)) else {
+                    throw StoreFault.configuration("connect_timeout of the PostgreSQL URL must be a number of seconds")
+                }
+                return seconds > 0 ? .seconds(min(seconds, 600)) : nil
+            }
+        }
+
+        /// The parameters of a connection to one server, for PQconnectStartParams. `hostaddr` is a resolved address.
+        func parameters(_ host: Host, hostaddr: String?) -> [(String, String)] {
+            var parameters = [
+                ("keepalives_idle", "30"), ("keepalives_interval", "10"), ("keepalives_count", "3"),
+                ("tcp_user_timeout", "60000"),
+            ]
+            // What the string says wins over what stands before it.
+            parameters += options.map { ($0.keyword, $0.value) }
+            if let name = host.name { parameters.append(("host", name)) }
+            if let address = hostaddr ?? host.address { parameters.append(("hostaddr", address)) }
+            if let port = host.port { parameters.append(("port", port)) }
+            return parameters + [("fallback_application_name", "sealward"), ("client_encoding", "UTF8")]
+        }
+
+        /// A message of libpq or of the server in one line, without a password of the string.
+        func safe(_ message: String) -> String {
+            var text = message.split(whereSeparator: \.isNewline).joined(separator: "; ")
+            for secret in secrets where !secret.isEmpty { text = text.replacing(secret, with: "***") }
+            return text.terminalSafe(limit: 300)
+        }
+
+        private static let malformed = StoreFault.configuration(
+            "the PostgreSQL URL cannot be read; in user, password and database write each / : ? # [ ] @ % as % and two hex digits"
+        )
+
+        /// Whether an `@` stands where none can: then a password was not encoded, and parts of it would be taken for a host or a
+        /// database, and named in messages.
+        private static func mixesUpParts(_ text: String) -> Bool {
+            guard let scheme = text.range(of: "://") else { return false }
+            let rest = text[scheme.upperBound...].utf8
+            let authority = rest.prefix { $0 != UInt8(ascii: "/") }
+            let path = rest.dropFirst(authority.count).prefix { $0 != UInt8(ascii: "?") }
+            return authority.count { $0 == UInt8(ascii: "@") } > 1 || path.contains(UInt8(ascii: "@"))
+        }
+
+        private static func parse(_ text: String) -> [(keyword: String, value: String)]? {
+            guard let parsed = PQconninfoParse(text, nil) else { return nil }
+            defer { PQconninfoFree(parsed) }
+            var options: [(keyword: String, value: String)] = []
+            var next = parsed
+            while let keyword = next.pointee.keyword {
+                if let value = next.pointee.val {
+                    options.append((String(cString: keyword), String(cString: value)))
+                }
+                next += 1
+            }
+            return options
+        }
+
+        private static func hosts(_ value: (String) -> String?) throws -> [Host] {
+            func list(_ keyword: String) -> [String?] {
+                guard let text = value(keyword), !text.isEmpty else { return [] }
+                return text.split(separator: ",", omittingEmptySubsequences: false).map {
+                    $0.isEmpty ? nil : String($0)
+                }
+            }
+            let (names, addresses, ports) = (list("host"), list("hostaddr"), list("port"))
+            let count = max(1, names.count, addresses.count)
+            guard names.isEmpty || names.count == count, addresses.isEmpty || addresses.count == count,
+                ports.count <= 1 || ports.count == count
+            else {
+                throw StoreFault.configuration("the PostgreSQL URL must name one port, or as many ports as hosts")
+            }
+            for port in ports {
+                if let port, UInt16(port) == nil {
+                    throw StoreFault.configuration("a port of the PostgreSQL URL is no number from 1 to 65535")
+                }
+            }
+            return (0..<count).map { index in
+                Host(
+                    name: names.isEmpty ? nil : names[index],
+                    address: addresses.isEmpty ? nil : addresses[index],
+                    port: ports.count == 1 ? ports[0] : ports.isEmpty ? nil : ports[index]
+                )
+            }
+        }
+    }
+
+    extension PostgresAddress.Host {
+        /// The addresses to try, in the resolver's order; one nil where libpq needs none or finds it itself.
+        ///
+        /// Resolved here and not by libpq, so that each address has its own share of time.
+        func addresses() throws -> [String?] {
+            guard address == nil, let name, !name.hasPrefix("/"), !name.hasPrefix("@") else { return [nil] }
+            var hints = addrinfo()
+            hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+            var found: UnsafeMutablePointer<addrinfo>?
+            let status = getaddrinfo(name, nil, &hints, &found)
+            guard status == 0 else {
+                throw StoreFault.unavailable(
+                    "the name \(name.terminalSafe(limit: 100)) cannot be resolved: \(String(cString: gai_strerror(status)))"
+                )
+            }
+            defer { freeaddrinfo(found) }
+            var addresses: [String?] = []
+            var next = found
+            while let entry = next, addresses.count < PostgresAddress.mostAddresses {
+                var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+                let length = socklen_t(text.count)
+                if getnameinfo(
+                    entry.pointee.ai_addr,
+                    entry.pointee.ai_addrlen,
+                    &text,
+                    length,
+                    nil,
+                    0,
+                    NI_NUMERICHOST
+                ) == 0 {
+                    addresses.append(
+                        String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+                    )
+                }
+                next = entry.pointee.ai_next
+            }
+            return addresses.isEmpty ? [nil] : addresses
+        }
+
+        /// How a message names the server.
+        var title: String { "\(name ?? address ?? "the default host"):\(port ?? "5432")".terminalSafe(limit: 120) }
+    }
+
+    extension PostgresAddress {
+        /// A name with more addresses is cut; nobody runs as many servers of one database.
+        static let mostAddresses = 16
+    }
+#endif

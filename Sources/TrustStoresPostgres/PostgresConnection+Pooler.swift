@@ -1,0 +1,64 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+#if Postgres
+    import CLibpq
+    import TrustStores
+
+    /// A pooler between the store and its server may keep one session of the server for each connection, as the store needs it: prepared
+    /// statements and settings belong to a session. A pooler that gives each transaction any session would run other statements than those
+    /// that were meant, and commit with other settings. So the start looks for it, and no transaction begins in a strange session.
+    extension PostgresConnection {
+        /// What is said about a pooler that does not keep sessions apart.
+        static let sharedSessions =
+            "the pooler gives each transaction another session of PostgreSQL; let it pool sessions (PgBouncer: pool_mode = session), or leave it out"
+
+        /// Refuses a pooler that lets connections share sessions, as far as a second connection shows it.
+        ///
+        /// - Throws: `store.configuration` for such a pooler.
+        func refuseSharedSessions() throws {
+            guard let pooledProcess else { return }
+            for _ in 0..<PostgresConnection.looks {
+                let other: PostgresConnection
+                do {
+                    other = try PostgresConnection(host, hostaddr: hostaddr, facts: facts)
+                } catch is BrokenConnection {
+                    // A pool that has no room for a second connection does not show how it pools.
+                    return
+                }
+                if other.pooledProcess == pooledProcess { throw StoreFault.configuration(Self.sharedSessions) }
+                // While the other one is in a transaction, a shared session of this one may be taken.
+                try other.withoutPipeline { try other.execute("BEGIN; SELECT 1") }
+                do {
+                    _ = try flight([[]], isFirst: true)
+                } catch let broken as BrokenConnection where broken.reason == Self.sharedSessions {
+                    throw StoreFault.configuration(Self.sharedSessions)
+                }
+            }
+        }
+
+        /// How often the start looks. One look shows it where the pool is quiet.
+        private static let looks = 3
+
+        /// Buffers a statement that fails in another process of the server; what follows it up to the synchronisation point is then not run.
+        ///
+        /// It has no name, so it needs no session itself.
+        func sendSessionCheck(of process: Int32) throws {
+            let text = "SELECT 1 / (pg_backend_pid() = \(process))::int"
+            guard PQsendQueryParams(handle, text, 0, nil, nil, nil, nil, 0) == 1 else { throw broken() }
+        }
+
+        /// Reads the answer to ``sendSessionCheck(of:)``.
+        func expectSameSession() throws {
+            guard let result = try nextResult() else { throw broken() }
+            defer { PQclear(result) }
+            guard PQresultStatus(result) == PGRES_TUPLES_OK else {
+                let error = ServerError(result)
+                // Division by zero.
+                let reason = error.state == "22012" ? Self.sharedSessions : facts.address.safe(error.message)
+                throw BrokenConnection(reason: reason)
+            }
+            if try nextResult() != nil { throw broken() }
+        }
+    }
+#endif

@@ -1,0 +1,45 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+#if Postgres
+    import Synchronization
+
+    /// Which cluster a server belongs to, and on which of its histories it writes.
+    struct PostgresIdentity: Sendable, Equatable {
+        /// The number that `initdb` gave the cluster; nil if the role may not read it.
+        let system: String?
+        /// Counts promotions: a standby that becomes primary takes the next one.
+        let timeline: UInt32
+    }
+
+    /// The newest primary that this process has seen. An older one that comes back after a failover is refused, and so is another cluster.
+    ///
+    /// Kept in memory: a process that starts knows nothing, and believes the first primary that it reaches.
+    final class PostgresLineage: Sendable {
+        private let newest = Mutex<PostgresIdentity?>(nil)
+
+        /// Remembers the server, or gives the reason to refuse it.
+        func admit(_ identity: PostgresIdentity) -> String? {
+            newest.withLock { newest in
+                guard let known = newest else {
+                    newest = identity
+                    return nil
+                }
+                if let old = known.system, let new = identity.system, old != new {
+                    return "is another cluster (\(new)) than the store's (\(old))"
+                }
+                if identity.timeline < known.timeline {
+                    return "is on timeline \(identity.timeline), and timeline \(known.timeline) has been seen: "
+                        + "an old primary that a newer one replaced; stop it"
+                }
+                newest = PostgresIdentity(system: known.system ?? identity.system, timeline: identity.timeline)
+                return nil
+            }
+        }
+
+        /// Whether no newer primary has been seen since.
+        func isNewest(_ identity: PostgresIdentity) -> Bool {
+            newest.withLock { $0.map { identity.timeline >= $0.timeline } ?? true }
+        }
+    }
+#endif

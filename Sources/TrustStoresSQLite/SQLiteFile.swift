@@ -1,0 +1,81 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import TrustStores
+
+/// The file of a store, before SQLite opens it: that it is one, and that nobody else may read or replace it. It contains keys.
+enum SQLiteFile {
+    /// Makes the file with mode 0600, whatever the process's umask, if there is none; SQLite gives its neighbors the same mode.
+    ///
+    /// A file that everybody may read is closed to them. One that only its group may read stays so, because backups are made that way.
+    ///
+    /// - Throws: `store.configuration` for a path that is no file, or in a folder in which everybody may replace it; `store.unavailable`
+    ///   if the file cannot be made.
+    static func prepare(_ path: String, observe: (StoreObservation) -> Void) throws {
+        let real = try resolved(path)
+        try checkFolder(of: path, observe: observe)
+        if real != path { try checkFolder(of: real, observe: observe) }
+        try createIfAbsent(real)
+        for suffix in ["", "-wal", "-shm", "-journal"] { try close(real + suffix, observe: observe) }
+    }
+
+    /// Where a symbolic link leads to; any other path as it is.
+    private static func resolved(_ path: String) throws -> String {
+        guard let status = status(path, following: false), status.st_mode & S_IFMT == S_IFLNK else { return path }
+        guard let real = realpath(path, nil) else {
+            throw StoreFault.configuration("\(path): is a link to nothing; name the file itself")
+        }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
+    private static func checkFolder(of path: String, observe: (StoreObservation) -> Void) throws {
+        let folder = path.contains("/") ? path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex) : "."
+        let name = folder.isEmpty ? "/" : String(folder)
+        // One that is not there is told when the file is made.
+        guard let status = status(name, following: true), status.st_mode & S_IWOTH != 0 else { return }
+        if status.st_mode & S_ISVTX == 0 {
+            throw StoreFault.configuration(
+                "\(path): everybody may replace files in \(name); keep the store in a folder that only the service writes to"
+            )
+        }
+        observe(StoreObservation(.exposedFile, detail: "everybody may add files to \(name)"))
+    }
+
+    /// Never opens a file that is there: to close it again would end the locks that this process has on it.
+    private static func createIfAbsent(_ path: String) throws {
+        if status(path, following: false) != nil { return }
+        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        if descriptor >= 0 {
+            fchmod(descriptor, 0o600)
+            Glibc.close(descriptor)
+        } else if errno != EEXIST {
+            throw StoreFault.unavailable("\(path): cannot be made: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// Closes one file to everybody but its owner and its group.
+    private static func close(_ path: String, observe: (StoreObservation) -> Void) throws {
+        guard let status = status(path, following: false) else { return }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: break
+        case S_IFDIR: throw StoreFault.configuration("\(path): is a folder; name a file")
+        default: throw StoreFault.configuration("\(path): is no regular file; name one")
+        }
+        if status.st_mode & S_IRWXO != 0 {
+            let isClosed = chmod(path, 0o600) == 0
+            let detail =
+                isClosed ? "everybody could read \(path); it has the mode 0600 now" : "everybody may read \(path)"
+            observe(StoreObservation(.exposedFile, detail: detail))
+        } else if status.st_mode & S_IRWXG != 0 {
+            observe(StoreObservation(.exposedFile, detail: "its group may read \(path)"))
+        }
+    }
+
+    private static func status(_ path: String, following: Bool) -> stat? {
+        var status = stat()
+        return (following ? stat(path, &status) : lstat(path, &status)) == 0 ? status : nil
+    }
+}

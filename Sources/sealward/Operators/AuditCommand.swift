@@ -1,0 +1,60 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Findings
+import Foundation
+
+struct AuditCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "audit",
+        abstract: "What backends and operators did: each accepted call that changed or read something, oldest first.",
+        discussion: """
+            A page at a time: go on with --after and the number of the last entry.
+
+            Example: sealward audit --url https://trust.example.com --token-file audit.token --after 1200
+            """
+    )
+
+    @OptionGroup var target: OperatorTarget
+
+    @Option(help: ArgumentHelp("Entries behind this number.", valueName: "N"))
+    var after: Int?
+
+    @Option(help: "At most so many entries, up to 1000.")
+    var limit = 100
+
+    @Option(help: "text or json.")
+    var format: OperatorFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func run() async throws {
+        try await CommandIO.run {
+            let query = [("limit", String(limit))] + (after.map { [("after", String($0))] } ?? [])
+            guard let bytes = try await target.call("GET", "/v1/audit", query: query) else { return .findings }
+            let entries = try bytes.split(separator: UInt8(ascii: "\n")).map { line throws(CommandFault) in
+                guard let entry = try? JSONReader.read(Array(line)) else {
+                    throw CommandFault("The answer is no JSON.")
+                }
+                return entry
+            }
+            let text =
+                switch format {
+                case .json:
+                    JSONValue.object([.init("schema", "sealward.audit/1"), .init("entries", .array(entries))])
+                        .rendered()
+                        + "\n"
+                case .text: entries.map { AuditCommand.line($0) + "\n" }.joined()
+                }
+            try CommandIO.write(text, to: shared.output)
+            return .clean
+        }
+    }
+
+    private static func line(_ entry: JSONValue) -> String {
+        let number = entry.member("number")?.rendered(pretty: false) ?? "-"
+        let words = ["at", "name", "operation", "target", "outcome"].map { entry.member($0)?.text?.terminalSafe ?? "-" }
+        return ([number] + words).joined(separator: " ")
+    }
+}

@@ -1,0 +1,259 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Findings
+import Foundation
+
+struct KeysCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "keys",
+        abstract: "The attested keys of a service or a store: list, revoke, delete.",
+        discussion: """
+            Ask a running service with --url and --token-file, or a store with --store.
+
+            Example: sealward keys list --store sqlite:sealward.sqlite --app shop
+            """,
+        subcommands: [ListKeysCommand.self, RevokeKeysCommand.self, DeleteKeysCommand.self]
+    )
+}
+
+/// The form of an operator's answer.
+enum OperatorFormat: String, ExpressibleByArgument, CaseIterable { case text, json }
+
+struct ListKeysCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List keys by app, user and environment.",
+        discussion: """
+            A page at a time: JSON has the cursor of the next page in next, for --after; null at the end. Whether a key is trusted is known \
+            to a service, which has a configuration, and not to a store.
+
+            Example: sealward keys list --url https://trust.example.com --token-file admin.token --app shop --user anna
+            """
+    )
+
+    @OptionGroup var target: OperatorTarget
+
+    @Option(help: ArgumentHelp("Keys of this app.", valueName: "ID"))
+    var app: String?
+
+    @Option(help: ArgumentHelp("Keys of this user.", valueName: "NAME"))
+    var user: String?
+
+    @Option(help: "production or development.")
+    var environment: String?
+
+    @Option(help: ArgumentHelp("The cursor of the page before.", valueName: "CURSOR"))
+    var after: String?
+
+    @Option(help: "At most so many keys, up to 1000.")
+    var limit = 30
+
+    @Option(help: "text or json.")
+    var format: OperatorFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func run() async throws {
+        try await CommandIO.run {
+            var query = [("limit", String(limit))]
+            for (name, value) in [("app", app), ("user", user), ("environment", environment), ("after", after)] {
+                if let value { query.append((name, value)) }
+            }
+            guard let answer = try await target.document("GET", "/v1/keys", query: query),
+                case .array(let keys)? = answer.member("keys")
+            else { return .findings }
+            // A store knows no configuration, so nothing is said about trust.
+            let shown = target.store == nil ? keys : keys.map { $0.without("trusted") }
+            let next = answer.member("next") ?? .null
+            let text =
+                switch format {
+                case .json:
+                    JSONValue.object([
+                        .init("schema", "sealward.keys/1"), .init("keys", .array(shown)), .init("next", next),
+                    ]).rendered() + "\n"
+                case .text:
+                    shown.map { ListKeysCommand.line($0) + "\n" }.joined()
+                        + (next.text.map { "more: --after \($0.terminalSafe)\n" } ?? "")
+                }
+            try CommandIO.write(text, to: shared.output)
+            return .clean
+        }
+    }
+
+    private static func line(_ key: JSONValue) -> String {
+        func text(_ name: String) -> String { key.member(name)?.text?.terminalSafe ?? "-" }
+        func flag(_ name: String, _ word: String) -> String { key.member(name) == .bool(true) ? " \(word)" : "" }
+        let counter = key.member("counter")?.rendered(pretty: false) ?? "-"
+        let distrust = key.member("trusted") == .bool(false) ? " not-trusted" : ""
+        return "\(text("keyId")) \(text("app")) \(text("environment")) user=\(text("user")) counter=\(counter) "
+            + "attested=\(text("attestedAt"))" + flag("revoked", "revoked") + flag("simulated", "simulated") + distrust
+    }
+}
+
+struct RevokeKeysCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revoke",
+        abstract: "Revoke one key, or all keys of an app that match one rule. For good.",
+        discussion: """
+            Example: sealward keys revoke --store sqlite:sealward.sqlite --app shop --attested-before 2026-01-01
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The key, base64; without it --app and a rule are needed.", valueName: "KEY"))
+    var key: String?
+
+    @OptionGroup var target: OperatorTarget
+
+    @Option(help: ArgumentHelp("The app whose keys are meant.", valueName: "ID"))
+    var app: String?
+
+    @Option(help: ArgumentHelp("All keys of this user.", valueName: "NAME"))
+    var user: String?
+
+    @Option(help: "All keys of production or development.")
+    var environment: String?
+
+    @Flag(help: "All keys that a simulated root attested.")
+    var simulated = false
+
+    @Option(help: ArgumentHelp("All keys that were attested before.", valueName: "T"))
+    var attestedBefore: String?
+
+    @Option(help: "Why, one word, for the history; default operator.")
+    var code: String?
+
+    @Option(help: "text or json.")
+    var format: OperatorFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    private var rules: [JSONValue.Member] {
+        var rules: [JSONValue.Member] = []
+        if let user { rules.append(.init("user", .string(user))) }
+        if let environment { rules.append(.init("environment", .string(environment))) }
+        if simulated { rules.append(.init("simulated", true)) }
+        if let attestedBefore { rules.append(.init("attestedBefore", .string(attestedBefore))) }
+        return rules
+    }
+
+    func validate() throws {
+        if key != nil {
+            guard app == nil, rules.isEmpty else { throw ValidationError("Give a key, or --app with one rule.") }
+        } else {
+            guard app != nil, rules.count == 1 else {
+                throw ValidationError(
+                    "Give a key, or --app with one of --user, --environment, --simulated, --attested-before."
+                )
+            }
+        }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            let reason = code.map { [JSONValue.Member("code", .string($0))] } ?? []
+            if let key {
+                let path = OperatorTarget.path(ofKey: key) + "/revoke"
+                guard try await target.document("POST", path, body: .object(reason)) != nil else { return .findings }
+                try OperatorChange("revoke", 1).write(format, shared)
+                return .clean
+            }
+            let path = "/v1/apps/\(OperatorTarget.encoded(app ?? ""))/revocations"
+            guard let answer = try await target.document("POST", path, body: .object(rules + reason)) else {
+                return .findings
+            }
+            try OperatorChange("revoke", counted: "revoked", in: answer).write(format, shared)
+            return .clean
+        }
+    }
+}
+
+struct DeleteKeysCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete",
+        abstract: "Delete one key, or all keys of a user, with receipts and names.",
+        discussion: """
+            What is deleted cannot be brought back: its device attests a new key when it is asked to.
+
+            Example: sealward keys delete --store sqlite:sealward.sqlite --user anna
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The key, base64; without it --user is needed.", valueName: "KEY"))
+    var key: String?
+
+    @OptionGroup var target: OperatorTarget
+
+    @Option(help: ArgumentHelp("All keys of this user.", valueName: "NAME"))
+    var user: String?
+
+    @Option(help: ArgumentHelp("Of this app alone, with --user.", valueName: "ID"))
+    var app: String?
+
+    @Option(help: "text or json.")
+    var format: OperatorFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func validate() throws {
+        guard (key == nil) != (user == nil), app == nil || user != nil else {
+            throw ValidationError("Give a key, or --user and if you like --app.")
+        }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            if let key {
+                guard try await target.document("DELETE", OperatorTarget.path(ofKey: key)) != nil else {
+                    return .findings
+                }
+                try OperatorChange("delete", 1).write(format, shared)
+                return .clean
+            }
+            let path = "/v1/users/\(OperatorTarget.encoded(user ?? ""))"
+            guard let answer = try await target.document("DELETE", path, query: app.map { [("app", $0)] } ?? []) else {
+                return .findings
+            }
+            try OperatorChange("delete", counted: "deleted", in: answer).write(format, shared)
+            return .clean
+        }
+    }
+}
+
+/// What a verb changed.
+private struct OperatorChange {
+    let operation: String
+    let count: Int
+
+    init(_ operation: String, _ count: Int) {
+        self.operation = operation
+        self.count = count
+    }
+
+    /// Reads the count from the answer to a verb that may change many keys.
+    init(_ operation: String, counted member: String, in answer: JSONValue) throws {
+        guard case .integer(let count)? = answer.member(member) else {
+            throw CommandFault("The answer does not say how many keys changed: `\(member)` is missing.")
+        }
+        self.init(operation, count)
+    }
+
+    func write(_ format: OperatorFormat, _ shared: SharedOptions) throws {
+        let text =
+            switch format {
+            case .text: "\(operation): \(count) \(count == 1 ? "key" : "keys")\n"
+            case .json:
+                JSONValue.object([
+                    .init("schema", "sealward.keys-change/1"), .init("operation", .string(operation)),
+                    .init("keys", .integer(count)),
+                ]).rendered() + "\n"
+            }
+        try CommandIO.write(text, to: shared.output)
+    }
+}
+
+extension JSONValue {
+    /// The object without one of its members.
+    fileprivate func without(_ name: String) -> JSONValue { .object((members ?? []).filter { $0.name != name }) }
+}

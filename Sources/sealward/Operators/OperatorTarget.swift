@@ -1,0 +1,141 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppleServices
+import ArgumentParser
+import Findings
+import Foundation
+import Logging
+import TrustService
+import TrustStores
+
+/// Where an operator's verb is carried out: at a running service, or in a store.
+struct OperatorTarget: ParsableArguments {
+    @Option(help: "The service, for example https://trust.example.com; needs --token-file.")
+    var url: String?
+
+    @Option(help: ArgumentHelp("The operator's token for --url; - is standard input.", valueName: "FILE"))
+    var tokenFile: String?
+
+    @Option(help: "The store instead of a service: sqlite:PATH or a PostgreSQL URL.")
+    var store: String?
+
+    func validate() throws {
+        guard (url == nil) != (store == nil) else {
+            throw ValidationError("Give --url with --token-file, or --store.")
+        }
+        guard (url == nil) == (tokenFile == nil) else {
+            throw ValidationError("--url and --token-file belong together.")
+        }
+    }
+
+    /// Asks one route of operators.
+    ///
+    /// - Returns: the body, or nil after the refusal has been said on standard error.
+    func call(_ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil) async throws
+        -> [UInt8]?
+    {
+        let text = query.map { "\($0.0)=\(OperatorTarget.encoded($0.1))" }.joined(separator: "&")
+        let bytes = body.map { Array($0.rendered(pretty: false).utf8) } ?? []
+        let reply = try await (url == nil ? inStore(method, path, text, bytes) : overHTTP(method, path, text, bytes))
+        guard !(200...299).contains(reply.status) else { return reply.body }
+        let document = try? JSONReader.read(reply.body)
+        let code = document?.member("code")?.text ?? "status \(reply.status)"
+        let title = document?.member("title")?.text ?? "The service refused."
+        guard reply.status < 500 else { throw CommandFault("\(title.terminalSafe) (\(code.terminalSafe))") }
+        CommandIO.say("sealward: \(title.terminalSafe) (\(code.terminalSafe))")
+        return nil
+    }
+
+    /// The same, read as JSON.
+    func document(_ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil) async throws
+        -> JSONValue?
+    {
+        guard let bytes = try await call(method, path, query: query, body: body) else { return nil }
+        if bytes.isEmpty { return .object([]) }
+        guard let document = try? JSONReader.read(bytes) else { throw CommandFault("The answer is no JSON.") }
+        return document
+    }
+
+    private func overHTTP(_ method: String, _ path: String, _ query: String, _ body: [UInt8]) async throws -> (
+        status: Int, body: [UInt8]
+    ) {
+        guard let url, let tokenFile else { throw CommandFault("--url: is missing.") }
+        guard let endpoint = AppleEndpoint(url) else {
+            throw CommandFault("\(url.terminalSafe): must be https, or http on this machine's loopback address.")
+        }
+        let token = try CommandIO.token(tokenFile, kind: "operator's token")
+        var headers = [
+            AppleRequest.Header("Accept", "application/json"), .init("Authorization", "Bearer \(token)"),
+        ]
+        if !body.isEmpty { headers.append(.init("Content-Type", "application/json")) }
+        let request = AppleRequest(
+            method: method,
+            url: endpoint.url(path + (query.isEmpty ? "" : "?" + query)),
+            headers: headers,
+            body: body
+        )
+        do {
+            let answer = try await LiveAppleTransport().send(request)
+            return (answer.status, answer.body)
+        } catch {
+            throw CommandFault("\(url.terminalSafe): no answer (\("\(error)".terminalSafe(limit: 200))).")
+        }
+    }
+
+    private func inStore(_ method: String, _ path: String, _ query: String, _ body: [UInt8]) async throws -> (
+        status: Int, body: [UInt8]
+    ) {
+        let answer = try await withStore { opened in
+            let desk = try await OperatorDesk(opened, log: Logger(label: "sealward") { _ in SwiftLogNoOpLogHandler() })
+            return await desk.call(method, path, query: query, body: body)
+        }
+        return (answer.status, answer.body)
+    }
+
+    /// Opens the store, which must be there already, and closes it.
+    func withStore<Result: Sendable>(_ body: (any TrustStore) async throws -> Result) async throws -> Result {
+        guard let store else { throw CommandFault("--store: is missing.") }
+        guard let location = StoreLocation(store) else {
+            throw CommandFault("--store: must be sqlite:PATH or postgres://USER@HOST/DATABASE.")
+        }
+        if case .sqlite(let path) = location, !FileManager.default.fileExists(atPath: path) {
+            throw CommandFault("\(path.terminalSafe): there is no such store.")
+        }
+        let opened: any TrustStore
+        do {
+            opened = try await StoreOpening.openAtOnce(location)
+        } catch let fault as StoreFault {
+            throw CommandFault("the store: \(fault.reason).")
+        }
+        let result: Swift.Result<Result, any Error>
+        do { result = .success(try await body(opened)) } catch { result = .failure(error) }
+        await opened.close()
+        do {
+            return try result.get()
+        } catch let fault as StoreFault {
+            throw CommandFault("the store: \(fault.reason).")
+        }
+    }
+
+    /// Text as a value of a query or a segment of a path: all but RFC 3986's unreserved characters are encoded.
+    static func encoded(_ text: String) -> String {
+        var result = ""
+        for byte in text.utf8 {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E:
+                result.unicodeScalars.append(UnicodeScalar(byte))
+            default: result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return result
+    }
+
+    /// The id of a key as paths spell it: standard base64 or base64url, with padding or without.
+    static func path(ofKey text: String) -> String {
+        let plain = text.utf8.prefix { $0 != UInt8(ascii: "=") }.map { byte in
+            byte == UInt8(ascii: "+") ? UInt8(ascii: "-") : byte == UInt8(ascii: "/") ? UInt8(ascii: "_") : byte
+        }
+        return "/v1/keys/" + encoded(String(decoding: plain, as: UTF8.self))
+    }
+}

@@ -1,0 +1,137 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Findings
+import Foundation
+import TrustService
+import TrustStores
+
+struct StoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "store",
+        abstract: "The store of a service.",
+        subcommands: [CheckStoreCommand.self]
+    )
+}
+
+struct CheckStoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Look at a store: schema, damage, horizon and clock; with --confirm-clock repair the horizon.",
+        discussion: """
+            The horizon is the instant before which spent challenges may have been forgotten, so whatever expired before it is refused. A clock \
+            that was ahead moves it ahead in stores of version 1; then everything is refused until the clocks get there. --confirm-clock says \
+            that the clock is right now: the horizon goes to where it belongs. First put the clock right, then wait as long as a challenge \
+            lives. With --url the service says whether it is ready.
+
+            Example: sealward store check --store sqlite:sealward.sqlite
+            """
+    )
+
+    @OptionGroup var target: OperatorTarget
+
+    @Flag(help: "The clock is right: move the horizon to where it belongs.")
+    var confirmClock = false
+
+    @Option(help: "text or json.")
+    var format: OperatorFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func validate() throws {
+        if confirmClock, target.store == nil { throw ValidationError("--confirm-clock needs --store.") }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            if target.store == nil { return try await ask() }
+            let (before, after) = try await target.withStore { store in
+                let now = Surroundings.live.now()
+                let before = try await store.inspect(at: now)
+                guard confirmClock else { return (before, before) }
+                _ = try await store.settleClock(at: now)
+                return (before, try await store.inspect(at: now))
+            }
+            let report = StoreReport(
+                after,
+                repaired: confirmClock && before.clockFault != nil && after.clockFault == nil
+            )
+            try CommandIO.write(format == .json ? report.json.rendered() + "\n" : report.text, to: shared.output)
+            return report.isHealthy ? .clean : .findings
+        }
+    }
+
+    private func ask() async throws -> Outcome {
+        guard try await target.document("GET", "/readyz") != nil else { return .findings }
+        let document = JSONValue.object([.init("schema", "sealward.store-check/1"), .init("ready", true)])
+        try CommandIO.write(format == .json ? document.rendered() + "\n" : "ready\n", to: shared.output)
+        return .clean
+    }
+}
+
+/// What a look at a store found, for people and programs.
+private struct StoreReport {
+    let inspection: StoreInspection
+    let repaired: Bool
+
+    init(_ inspection: StoreInspection, repaired: Bool) {
+        self.inspection = inspection
+        self.repaired = repaired
+    }
+
+    var isHealthy: Bool {
+        inspection.problems.isEmpty && inspection.clockFault == nil && inspection.schema == inspection.expectedSchema
+    }
+
+    private var fault: (code: String, seconds: Int)? {
+        switch inspection.clockFault {
+        case .offset(let offset): ("offset", Int(offset.components.seconds))
+        case .jump(let jump): ("jump", Int(jump.components.seconds))
+        case .horizonAhead(let lead): ("horizon-ahead", Int(lead.components.seconds))
+        case nil: nil
+        }
+    }
+
+    var json: JSONValue {
+        .object([
+            .init("schema", "sealward.store-check/1"), .init("healthy", .bool(isHealthy)),
+            .init("storeSchema", .integer(inspection.schema)),
+            .init("expectedSchema", .integer(inspection.expectedSchema)), .init("keys", .integer(inspection.keys)),
+            .init("storeTime", .optional(inspection.reading.time.map(Timestamps.text))),
+            .init("sweptUntil", .string(Timestamps.text(inspection.reading.sweptUntil))),
+            .init("newestExpiry", .optional(inspection.newestExpiry.map(Timestamps.text))),
+            .init(
+                "clockFault",
+                fault.map { .object([.init("code", .string($0.code)), .init("seconds", .integer($0.seconds))]) }
+                    ?? .null
+            ),
+            .init("repaired", .bool(repaired)),
+            .init("problems", .array(inspection.problems.map { .string($0) })),
+        ])
+    }
+
+    var text: String {
+        var lines = [
+            "schema: \(inspection.schema)"
+                + (inspection.schema == inspection.expectedSchema
+                    ? "" : ", this program's is \(inspection.expectedSchema)"),
+            "keys: \(inspection.keys)", "horizon: \(Timestamps.text(inspection.reading.sweptUntil))",
+        ]
+        if let time = inspection.reading.time { lines.append("store's clock: \(Timestamps.text(time))") }
+        if let expiry = inspection.newestExpiry { lines.append("newest expiry: \(Timestamps.text(expiry))") }
+        if repaired { lines.append("the horizon was repaired") }
+        switch fault?.code {
+        case "offset":
+            lines.append("clock: \(fault?.seconds ?? 0) s ahead of the store's; set this machine's clock")
+        case "jump":
+            lines.append("clock: \(fault?.seconds ?? 0) s ahead of what the store saw; if it is right, --confirm-clock")
+        case "horizon-ahead":
+            lines.append("horizon: \(fault?.seconds ?? 0) s ahead of the clock; if the clock is right, --confirm-clock")
+        default: lines.append("clock: right")
+        }
+        lines += inspection.problems.map { "damaged: \($0.terminalSafe)" }
+        lines.append(isHealthy ? "healthy" : "not healthy")
+        return lines.joined(separator: "\n") + "\n"
+    }
+}

@@ -1,0 +1,77 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Findings
+import Foundation
+import TrustService
+
+struct TokensCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tokens",
+        abstract: "Credentials of backends and operators.",
+        subcommands: [NewTokenCommand.self]
+    )
+}
+
+struct NewTokenCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "new",
+        abstract: "Make a token, print it once, and print the entry of tokensFile by which the service knows it.",
+        discussion: """
+            The token is kept nowhere: give it to its owner and put the entry into the JSON array that the setting tokensFile names. \
+            Then send SIGHUP to the service.
+
+            Example: sealward tokens new --name ci --scope server:shop --expires 2027-06-30
+            """
+    )
+
+    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
+
+    @Option(help: "Whose it is; the audit names it.")
+    var name: String
+
+    @Option(
+        name: .customLong("scope"),
+        help: "server, admin or audit, for every app or with :APP behind it; may be given more than once."
+    )
+    var scopes: [String]
+
+    @Option(help: ArgumentHelp("Until when it is good, as a date or an RFC 3339 instant.", valueName: "T"))
+    var expires: String?
+
+    @Option(help: "text or json.")
+    var format: Format = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func run() async throws {
+        try await CommandIO.run {
+            var end: Date?
+            if let expires {
+                guard let date = Timestamps.date(expires) else {
+                    throw CommandFault("--expires: must be a date or an RFC 3339 instant, for example 2027-06-30.")
+                }
+                end = date
+            }
+            guard
+                let made = NewToken(name: name, scopes: scopes, expires: end, random: Surroundings.live.random(32))
+            else {
+                throw CommandFault(
+                    "--name must be 1 to 64 printable characters without spaces; --scope must be server, admin or audit, alone or with :APP."
+                )
+            }
+            let text =
+                switch format {
+                case .text: "token: \(made.token)\nentry: \(made.entry.rendered(pretty: false))\n"
+                case .json:
+                    JSONValue.object([
+                        .init("schema", "sealward.token/1"), .init("token", .string(made.token)),
+                        .init("entry", made.entry),
+                    ]).rendered() + "\n"
+                }
+            try CommandIO.write(text, to: shared.output)
+            return .clean
+        }
+    }
+}

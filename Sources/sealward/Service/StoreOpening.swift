@@ -1,0 +1,90 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import TrustService
+import TrustStores
+import TrustStoresSQLite
+
+#if Postgres
+    import TrustStoresPostgres
+#endif
+
+/// Opens the store of a configuration; waits for a PostgreSQL that is not there yet.
+struct StoreOpening {
+    let location: StoreLocation
+    /// How long to wait for a server in all.
+    let patience: Duration
+    let observer: StoreObserver
+    let log: Logger
+
+    /// Whether the store is a server that may come back by itself.
+    var isServer: Bool {
+        if case .postgres = location { return true }
+        return false
+    }
+
+    /// What is wrong with the name of a store, without the name: a password may be in it.
+    static func problem(with location: StoreLocation) -> String? {
+        guard case .postgres(let url) = location else { return nil }
+        #if Postgres
+            do { try PostgresURL.check(url) } catch { return (error as? StoreFault)?.reason ?? "cannot be read" }
+            return nil
+        #else
+            return "this build has no PostgreSQL; build it with the trait Postgres"
+        #endif
+    }
+
+    /// The status of a service whose store did not answer: EX_TEMPFAIL of sysexits.h. A wrong configuration has another.
+    static let unavailableStatus: Int32 = 75
+    /// Between two tries.
+    private static let pause = Duration.seconds(1)
+    /// Between two lines of the log.
+    private static let lineInterval = Duration.seconds(5)
+
+    /// - Throws: ``StoreFault``; `store.unavailable` only after the wait.
+    func open() async throws -> any TrustStore {
+        switch location {
+        case .sqlite(let path): return try SQLTrustStore.sqlite(at: path, observe: observer.observe)
+        case .postgres(let url):
+            #if Postgres
+                var configuration = PostgresConfiguration()
+                configuration.observe = observer.observe
+                return try await waiting { try await SQLTrustStore.postgres(url, configuration: configuration) }
+            #else
+                throw StoreFault.configuration("this build has no PostgreSQL")
+            #endif
+        }
+    }
+
+    /// Opens a store for a command of an operator, who sees at once if it does not answer.
+    static func openAtOnce(_ location: StoreLocation) async throws -> any TrustStore {
+        switch location {
+        case .sqlite(let path): return try SQLTrustStore.sqlite(at: path)
+        case .postgres(let url):
+            #if Postgres
+                return try await SQLTrustStore.postgres(url)
+            #else
+                throw StoreFault.configuration("this build has no PostgreSQL")
+            #endif
+        }
+    }
+
+    #if Postgres
+        private func waiting(_ open: () async throws -> any TrustStore) async throws -> any TrustStore {
+            let start = ContinuousClock.now
+            var nextLine = start
+            while true {
+                do { return try await open() } catch let fault as StoreFault where fault.code == "store.unavailable" {
+                    let now = ContinuousClock.now
+                    if now - start >= patience { throw fault }
+                    if now >= nextLine {
+                        nextLine = now + StoreOpening.lineInterval
+                        log.warning("The store does not answer yet.", metadata: ["reason": "\(fault.reason)"])
+                    }
+                    try await Task.sleep(for: min(StoreOpening.pause, patience - (now - start)))
+                }
+            }
+        }
+    #endif
+}

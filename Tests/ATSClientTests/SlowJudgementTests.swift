@@ -1,0 +1,76 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSClient
+import Foundation
+import NIOConcurrencyHelpers
+import NIOCore
+import TLSProbe
+import TestSupport
+import Testing
+
+/// Servers whose judgement costs seconds do not hold up other servers and clients.
+@Suite(.enabled(if: LoopbackServers.isAvailable))
+struct SlowJudgementTests {
+    /// Holds the thread that it is called on, as work on huge certificates does.
+    private struct HoldingFetcher: IntermediateFetcher {
+        let running: NIOLockedValueBox<Int>
+        let isReleased: NIOLockedValueBox<Bool>
+
+        func certificates(at address: String, allowingPrivateAddresses: Bool) async -> [[UInt8]] {
+            running.withLockedValue { $0 += 1 }
+            let end = NIODeadline.now() + .seconds(10)
+            while !isReleased.withLockedValue({ $0 }), .now() < end { usleep(1000) }
+            return []
+        }
+    }
+
+    @Test(
+        "While twelve judgements hold their threads, an honest tunnel is opened and a plain request is answered within a second"
+    )
+    func hostileServers() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let honest = try servers.server("modern")
+        let hostile = try servers.server("missing-intermediate-aia")
+        let fetcher = HoldingFetcher(running: NIOLockedValueBox(0), isReleased: NIOLockedValueBox(false))
+        let names = (0..<12).map { "h\($0).example.com" }
+        let overrides =
+            try [AddressOverride(honest.resolve)] + names.map { try AddressOverride("\($0):\(hostile.port):127.0.0.1") }
+        let log = CountingUpstream.Log([])
+        try await RawServer.with({ CountingUpstream(log) }) { plain in
+            try await PlainProxy.with(fetcher: fetcher, trust: try Fixture.trust(servers)) {
+                $0.addressOverrides = overrides
+            } body: { running in
+                let slow = names.map { name in
+                    Task {
+                        try await RawConnection.exchange(
+                            port: running.port,
+                            send: "CONNECT \(name):\(hostile.port) HTTP/1.1\r\n\r\n",
+                            limit: .seconds(20)
+                        )
+                    }
+                }
+                let deadline = ContinuousClock.now + .seconds(10)
+                while fetcher.running.withLockedValue({ $0 }) < 12, ContinuousClock.now < deadline {
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+                #expect(fetcher.running.withLockedValue { $0 } == 12)
+                let start = ContinuousClock.now
+                let tunnel = try await RawConnection.exchange(
+                    port: running.port,
+                    send: "CONNECT \(honest.host):\(honest.port) HTTP/1.1\r\n\r\n",
+                    after: ("established\r\n\r\n", "no TLS")
+                )
+                #expect(tunnel.hasPrefix("HTTP/1.1 200 "), "\(tunnel)")
+                let answer = try await RawConnection.exchange(
+                    port: running.port,
+                    send: "GET http://127.0.0.1:\(plain.port)/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+                )
+                #expect(answer.hasSuffix("answer to GET /"), "\(answer)")
+                #expect(ContinuousClock.now - start < .seconds(1))
+                fetcher.isReleased.withLockedValue { $0 = true }
+                for task in slow { #expect(try await task.value.hasPrefix("HTTP/1.1 403 ")) }
+            }
+        }
+    }
+}

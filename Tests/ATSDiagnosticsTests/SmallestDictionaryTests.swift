@@ -1,0 +1,70 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Foundation
+import NIOCore
+import NIOPosix
+import TLSFacts
+import TLSProbe
+import TestSupport
+import Testing
+
+@testable import ATSClient
+@testable import ATSDiagnostics
+
+/// `check`, `minimize` and `proxy` say "the smallest dictionary": it must be the same one.
+@Suite(.enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"), .serialized)
+struct SmallestDictionaryTests {
+    /// What the proxy finds for one server, or nil if no exception lets it load.
+    private static func ofProxy(_ servers: LoopbackServers, _ url: LoadURL) async throws -> ATSDictionary? {
+        var anchors = try TrustAnchors.system()
+        try anchors.add(file: servers.authority, kind: .installed)
+        var configuration = ATSProxy.Configuration()
+        configuration.addressOverrides = try servers.resolveEntries.map { try AddressOverride($0) }
+        configuration.connectTimeout = .seconds(3)
+        let judge = ProxyJudge(
+            policy: ATSPolicy(dictionary: ATSDictionary(), profile: .standard),
+            chains: ChainBuilder(
+                anchors: anchors,
+                fetcher: HTTPIntermediateFetcher(group: MultiThreadedEventLoopGroup.singleton)
+            ),
+            configuration: configuration,
+            guardian: AddressGuardian()
+        )
+        let place = ProxyRecord.Place(host: url.host, port: url.effectivePort, isSecure: true)
+        let entry = ProxyRecord.Entry(requests: 1)
+        let summary = await ProxySummary.make(of: [(place, entry)], judge: judge, within: .seconds(60))
+        return summary.impossible.isEmpty ? summary.dictionary : nil
+    }
+
+    @Test func checkMinimizeAndProxyAgree() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        var configuration = CheckSession.Configuration()
+        configuration.installedRoots = [servers.authority]
+        configuration.overrides = try servers.resolveEntries.map { try AddressOverride($0) }
+        configuration.connectTimeout = .seconds(3)
+        configuration.loadsHTTP = false
+        let session = try CheckSession(configuration)
+        // A server that says nothing is waited for, once by each of the three.
+        let kinds = ServerExpectations.all.map(\.kind).filter { !["silent", "half-record"].contains($0) }
+        var found: [String: ATSDictionary?] = [:]
+        let targets = try kinds.map { try CheckTarget(servers.server($0).url) }
+        try await session.run(targets, concurrency: 16) { found[kinds[$0]] = $1.smallestException.dictionary }
+        var distinct: Set<String> = []
+        for (kind, target) in zip(kinds, targets) {
+            let minimal = await session.minimize([target], concurrency: 1)
+            let checked = try #require(found[kind])
+            #expect(minimal.dictionary == checked ?? ATSDictionary(), "\(kind)")
+            #expect(minimal.impossible.isEmpty == (checked != nil), "\(kind)")
+            let proxied = try await Self.ofProxy(servers, target.url)
+            #expect(
+                proxied == checked,
+                "\(kind): \(String(describing: proxied?.propertyListValue)) \(String(describing: checked?.propertyListValue))"
+            )
+            if let checked { distinct.insert(checked.propertyListValue.oldStyleDescription) }
+        }
+        // The test would be empty if every server needed the same.
+        #expect(distinct.count >= 5, "\(distinct)")
+    }
+}

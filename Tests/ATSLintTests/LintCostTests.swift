@@ -1,0 +1,130 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppBundles
+import AppTransportSecurity
+import Findings
+import TestSupport
+import Testing
+
+@testable import ATSLint
+
+/// Large lists cost what their size says, and a report stays within its bounds.
+@Suite struct LintCostTests {
+    private static func hosts(_ count: Int, _ entry: (Int) -> String) throws -> LintSubject {
+        let entries = (0..<count).map(entry).joined()
+        return try LintFixtures.subject(
+            "<plist><dict><key>NSAppTransportSecurity</key><dict><key>NSExceptionDomains</key><dict>\(entries)</dict></dict></dict></plist>"
+        )
+    }
+
+    private static func cost(_ subject: LintSubject) -> Double { CPUTime.measure { _ = Linter.lint(subject) } }
+
+    /// Four times the hosts take about four times the time: a rule that looks at every host for every host takes sixteen times.
+    @Test(arguments: [
+        "<dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>",
+        "<dict><key>NSIncludesSubdomains</key><true/></dict>",
+        "<dict/>", "<true/>",
+    ]) func hostsAreLinear(_ value: String) throws {
+        let few = try Self.hosts(1_500) { "<key>h\($0).x</key>\(value)" }
+        let many = try Self.hosts(6_000) { "<key>h\($0).x</key>\(value)" }
+        #expect(Self.cost(many) < 10 * Self.cost(few) + 0.2)
+    }
+
+    @Test func equalKeysAreLinear() throws {
+        let few = try Self.hosts(1_000) { _ in "<key>a.b</key><dict/>" }
+        let many = try Self.hosts(4_000) { _ in "<key>a.b</key><dict/>" }
+        #expect(Self.cost(many) < 10 * Self.cost(few) + 0.2)
+    }
+
+    /// Keys of up to 30 marks behind each letter, the most that is read, against keys of letters of the same length.
+    @Test func keysOfMarksCostLikeLetters() throws {
+        let marks = String(repeating: "\u{301}\u{316}", count: 15)
+        let letters = String(repeating: "abcd", count: 15)
+        let value = "<dict><key>NSIncludesSubdomains</key><true/></dict>"
+        let hostile = Self.cost(try Self.hosts(1_000) { "<key>a\($0)\(marks).b\(marks)</key>\(value)" })
+        let ordinary = Self.cost(try Self.hosts(1_000) { "<key>a\($0)\(letters).b\(letters)</key>\(value)" })
+        #expect(hostile < 5 * ordinary + 0.2)
+    }
+
+    @Test func namesOfManyLabelsAreBounded() throws {
+        let value = "<dict><key>NSIncludesSubdomains</key><true/></dict>"
+        let dots = String(repeating: ".", count: 1_000)
+        let hostile = Self.cost(try Self.hosts(500) { "<key>\(dots)x\($0)</key>\(value)" })
+        let letters = String(repeating: "a", count: 1_000)
+        let ordinary = Self.cost(try Self.hosts(500) { "<key>\(letters).x\($0)</key>\(value)" })
+        #expect(hostile < 5 * ordinary + 0.5)
+    }
+
+    @Test func findingsHaveALimitThatIsTold() throws {
+        let result = Linter.lint(try Self.hosts(12_000) { "<key>h\($0)</key><true/>" })
+        #expect(result.findings.count == FindingAllowance.findings)
+        #expect(result.omitted >= 2_000)
+        let few = Linter.lint(try Self.hosts(3) { "<key>h\($0)</key><true/>" })
+        #expect(few.omitted == 0)
+    }
+
+    @Test func aRunHasALimitToo() throws {
+        let key = String(repeating: "k", count: 900)
+        let list = try Self.hosts(3_000) { "<key>\($0)\(key)</key><true/>" }
+        let results = Linter.lint([list, list, list, list, list, list])
+        #expect(results.last.map { $0.findings.count < 10 && $0.omitted > 2_900 } == true)
+        #expect(results.flatMap(\.findings).count > 5_000)
+    }
+
+    /// The member that a duplicate hides is found whatever the size and the depth of what is around.
+    @Test func theEarlierOfTwoKeysIsFound() throws {
+        let text =
+            "<plist><dict><key>x</key><dict><key>a</key><true/><key>b</key><dict><key>c</key><true/><key>c</key><false/></dict>"
+            + "<key>a</key><false/><key>a</key><true/></dict></dict></plist>"
+        let subject = try LintFixtures.subject(text)
+        let result = Linter.lint(subject)
+        let fixes = result.findings.filter { $0.finding.rule == "ATS035" }.compactMap(\.edits.first)
+        let removed = fixes.map { String(decoding: subject.document.source[$0.range], as: UTF8.self) }
+        #expect(removed == ["<key>c</key><true/>", "<key>a</key><true/>", "<key>a</key><false/>"])
+    }
+
+    @Test func baselinesAreReadByBytesWithinLimits() throws {
+        func baseline(_ path: (Int) -> String) -> [UInt8] {
+            let lines = (0..<500).map { #"{"path":"\#(path($0))","rule":"ATS001","keyPath":"a","count":1}"# }
+            return Array(#"{"schema":"sealward.ats-baseline/1","findings":[\#(lines.joined(separator: ","))]}"#.utf8)
+        }
+        let marks = baseline { "a" + String(repeating: "\u{301}\u{316}", count: 500) + "\($0)" }
+        let letters = baseline { "a" + String(repeating: "abcd", count: 500) + "\($0)" }
+        let ordinary = try CPUTime.measure { _ = try Baseline(json: letters) }
+        let hostile = try CPUTime.measure { _ = try Baseline(json: marks) }
+        #expect(hostile < 5 * ordinary + 0.05)
+        let wide = Array(
+            #"{"schema":"sealward.ats-baseline/1","findings":[\#(String(repeating: "0,", count: 1_000_001))0]}"#.utf8
+        )
+        #expect(throws: MalformedInput(code: "malformed.baseline", reason: "")) { try Baseline(json: wide) }
+        for text in ["", "[]", "{}", #"{"schema":1}"#, #"{"schema":"sealward.ats-baseline/1","findings":[{}]}"#] {
+            #expect(throws: MalformedInput(code: "malformed.baseline", reason: "")) {
+                try Baseline(json: Array(text.utf8))
+            }
+        }
+        let negative =
+            #"{"schema":"sealward.ats-baseline/1","findings":[{"path":"a","rule":"b","keyPath":"c","count":-9223372036854775808}]}"#
+        #expect(throws: Never.self) { try Baseline(json: Array(negative.utf8)) }
+    }
+
+    @Test func numbersOfVersionsDoNotTrap() throws {
+        for text in [
+            "99999999999999999999", "9223372036854775807", "-1", String(repeating: "0", count: 100) + "9", "15.-3",
+        ] {
+            let root =
+                "<key>MinimumOSVersion</key><string>\(text)</string><key>DTPlatformName</key><string>xros</string>"
+            _ = try LintFixtures.lint(ats: "", root: root)
+        }
+    }
+
+    @Test func weakeningsOfManyHostsAreLinear() throws {
+        let strict = try Self.hosts(1) { _ in "" }
+        let value = "<dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>"
+        let few = try Self.hosts(200) { "<key>h\($0).x</key>\(value)" }
+        let many = try Self.hosts(800) { "<key>h\($0).x</key>\(value)" }
+        let small = CPUTime.measure { _ = Linter.weakenings(from: strict, to: few) }
+        let large = CPUTime.measure { _ = Linter.weakenings(from: strict, to: many) }
+        #expect(large < 10 * small + 0.2)
+    }
+}

@@ -1,0 +1,112 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOEmbedded
+import TLSFacts
+import Testing
+
+@testable import ConnectionAdmission
+
+struct AdmissionTests {
+    private func admission(_ total: Int, _ perAddress: Int, exempt: [AddressRange] = []) -> Admission {
+        Admission(limits: Admission.Limits(total: total, perAddress: perAddress, exempt: exempt)) { _ in }
+    }
+
+    @Test("The cap on all connections counts every address, and room comes back with each connection that ends")
+    func total() throws {
+        let admission = admission(3, 3)
+        let addresses = ["192.0.2.1", "192.0.2.2", "2001:db8::1"].map { IPAddress($0) }
+        for address in addresses { #expect(admission.admit(address) == .admitted) }
+        #expect(admission.admit(IPAddress("192.0.2.9")) == .full)
+        #expect(admission.admit(nil) == .full)
+        admission.release(addresses[0])
+        #expect(admission.admit(nil) == .admitted)
+        #expect(admission.open == 3)
+    }
+
+    @Test(
+        "An address is an IPv4 address, mapped or not, or an IPv6 network of 64 bits",
+        arguments: [
+            ("192.0.2.1", "192.0.2.1", true), ("192.0.2.1", "192.0.2.2", false),
+            ("192.0.2.1", "::ffff:192.0.2.1", true), ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", true),
+            ("2001:db8:1:2::1", "2001:db8:1:3::1", false),
+        ]
+    )
+    func sameAddress(first: String, second: String, isOne: Bool) throws {
+        let admission = admission(10, 1)
+        let (one, other) = (try #require(IPAddress(first)), try #require(IPAddress(second)))
+        #expect(admission.admit(one) == .admitted)
+        #expect(admission.admit(other) == (isOne ? .addressFull : .admitted))
+        admission.release(one)
+        if isOne { #expect(admission.admit(other) == .admitted) }
+    }
+
+    @Test("Exempt addresses have no cap of their own and take no place in the table, but count in the total")
+    func exempt() throws {
+        let admission = admission(4, 1, exempt: [try #require(AddressRange("10.0.0.0/8"))])
+        let proxy = IPAddress("10.1.2.3")
+        for _ in 0..<4 { #expect(admission.admit(proxy) == .admitted) }
+        #expect(admission.addresses == 0)
+        #expect(admission.admit(proxy) == .full)
+    }
+
+    @Test("The table is empty when every connection has ended")
+    func table() throws {
+        let admission = admission(1000, 2)
+        let addresses = (0..<200).map { IPAddress("192.0.2.\($0)") }
+        for address in addresses + addresses { #expect(admission.admit(address) == .admitted) }
+        #expect(admission.addresses == 200)
+        for address in addresses + addresses { admission.release(address) }
+        #expect(admission.addresses == 0)
+        #expect(admission.open == 0)
+    }
+
+    @Test("Refusals are reported at once after a quiet second, then once a second, and none is lost")
+    func reports() throws {
+        let loop = EmbeddedEventLoop()
+        let reports = NIOLockedValueBox<[Admission.Refusals]>([])
+        let admission = Admission(limits: Admission.Limits(total: 1, perAddress: 1)) { refusals in
+            reports.withLockedValue { $0.append(refusals) }
+        }
+        for _ in 0..<100 { admission.refuse(.full, on: loop) }
+        #expect(reports.withLockedValue { $0.map(\.full) } == [1])
+        for _ in 0..<50 { admission.refuse(.addressFull, on: loop) }
+        loop.advanceTime(by: .seconds(1))
+        #expect(reports.withLockedValue { $0.map(\.full) } == [1, 99])
+        #expect(reports.withLockedValue { $0.map(\.addressFull) } == [0, 50])
+        loop.advanceTime(by: .seconds(5))
+        admission.noteExhausted(on: loop)
+        #expect(reports.withLockedValue { $0.map(\.exhausted) } == [0, 0, 1])
+        #expect(admission.refused.full == 100)
+        #expect(admission.refused.addressFull == 50)
+    }
+}
+
+struct DescriptorLimitTests {
+    @Test(
+        "Connections get what the descriptors leave after the reserve",
+        arguments: [
+            (256, 2, 1, 186, 93), (256, 2, 2, 93, 46), (1024, 2, 1, 890, 445), (1024, 2, 2, 445, 256),
+            (65_536, 8, 1, 64_488, 32_244), (64, 2, 1, 8, 4), (0, 1, 1, 8, 4), (-1, 0, 0, 8, 4),
+            (Int.max, Int.max, 1, 1_035_264, 517_632),
+        ]
+    )
+    func limits(descriptors: Int, processors: Int, each: Int, total: Int, perAddress: Int) {
+        let limit = DescriptorLimit(descriptors: descriptors, processors: processors)
+        #expect(limit.limits(taking: each) == Admission.Limits(total: total, perAddress: perAddress))
+    }
+
+    @Test("A configured total counts up to what the system allows")
+    func configured() {
+        let limit = DescriptorLimit(descriptors: 1024, processors: 2)
+        #expect(limit.limits(total: 100) == Admission.Limits(total: 100, perAddress: 100))
+        #expect(limit.limits(total: 5000) == Admission.Limits(total: 890, perAddress: 445))
+    }
+
+    @Test("The limit of this process can be read")
+    func current() {
+        #expect(DescriptorLimit.current().descriptors > 0)
+    }
+}

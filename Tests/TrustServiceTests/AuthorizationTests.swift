@@ -1,0 +1,99 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import DeviceSimulator
+import Findings
+import Foundation
+import Testing
+import TrustPolicy
+import TrustStores
+
+@testable import TrustService
+
+@Suite struct AuthorizationQueryTests {
+    @Test(arguments: [
+        "x=1", "app=shop&app=shop", "app=shop&%61pp=admin", "app", "app=", "app=a,,b", "app=,", "env=staging", "env=",
+        "tier=best", "simulated=yes", "simulated", "&", "app=shop&", "debug=allow", "quota=api", "App=shop", "%",
+        "app=%zz",
+        "app=%ff", "ap%70=shop&app=shop", String(repeating: "a", count: 5000),
+    ])
+    func whatIsNotUnderstoodIsRefused(_ query: String) {
+        #expect(throws: Problem("request.malformed")) { try AuthorizationQuery(query) }
+    }
+
+    @Test func theContractsParametersAreRead() throws {
+        let plain = try AuthorizationQuery("")
+        #expect(plain.apps == nil && plain.environment == .production && plain.tier == nil && !plain.allowsSimulated)
+        let full = try AuthorizationQuery("app=shop,b%2cank&env=any&tier=standard&simulated=allow")
+        #expect(full.apps == ["shop", "b", "ank"])
+        #expect(full.environment == nil && full.tier == .standard && full.allowsSimulated)
+        #expect(try AuthorizationQuery("env=development").environment == .development)
+    }
+
+    /// The same character in two spellings is two names: what is compared are bytes.
+    @Test func namesAreComparedByBytes() throws {
+        let query = try AuthorizationQuery("app=caf%C3%A9")
+        #expect(query.apps?.contains("cafe\u{301}") == false)
+        #expect(query.apps?.contains("caf\u{E9}") == true)
+    }
+}
+
+/// Which tokens pass a gateway.
+@Suite struct AuthorizationTests {
+    static let bank = SimulatedApp("TEAM123456.com.example.bank")
+
+    static func configuration() -> Configuration {
+        RunningService.configuration {
+            var bank = Configuration.App(
+                id: "bank",
+                teamId: "TEAM123456",
+                appIdPrefix: "TEAM123456",
+                bundleIds: ["com.example.bank"]
+            )
+            bank.environments = [.production, .development]
+            $0.apps.append(bank)
+        }
+    }
+
+    /// A token of an app's key.
+    static func token(_ service: RunningService, _ name: String, _ app: SimulatedApp) async throws -> String {
+        let phone = await Phone(service, app: app)
+        let challenge = try await phone.challenge("attest", app: name)
+        let (keyId, body) = try await phone.attestation(challenge: challenge)
+        let attested = try await service.post("/v1/apps/\(name)/attestations", body)
+        guard attested.status == 201 else { throw Failure("not attested: \(attested.verdict)") }
+        let asked = try await phone.assertion(keyId, challenge: try await phone.challenge("assert", app: name))
+        let reply = try await service.post("/v1/apps/\(name)/tokens", asked)
+        guard let token = reply["token"]?.text else { throw Failure("no token: \(reply.verdict)") }
+        return token
+    }
+
+    @Test func appsAndEnvironmentsAreKeptApart() async throws {
+        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+            let shop = try await Self.token(service, "shop", RunningService.app)
+            let bank = try await Self.token(service, "bank", Self.bank)
+            func ask(_ query: String, _ token: String) async throws -> Reply {
+                try await service.get("/v1/authorize?simulated=allow\(query)", token: token)
+            }
+            for (query, ofShop, ofBank) in [
+                ("", "204", "204"), ("&app=shop", "204", "403 policy.app"), ("&app=bank", "403 policy.app", "204"),
+                ("&app=shop,bank", "204", "204"), ("&app=none", "403 policy.app", "403 policy.app"),
+                ("&env=any", "204", "204"), ("&env=production", "204", "204"),
+                ("&env=development", "403 policy.environment", "403 policy.environment"),
+                ("&app=shop&app=bank", "400 request.malformed", "400 request.malformed"),
+                ("&%61pp=shop&app=bank", "400 request.malformed", "400 request.malformed"),
+                ("&unknown=1", "400 request.malformed", "400 request.malformed"),
+            ] {
+                #expect(try await ask(query, shop).verdict == ofShop, "shop \(query)")
+                #expect(try await ask(query, bank).verdict == ofBank, "bank \(query)")
+            }
+            let passed = try await ask("&app=shop", shop)
+            #expect(passed.headers["x-sealward-app"] == "TEAM123456.com.example.shop")
+            #expect(passed.headers["x-sealward-environment"] == "production")
+            #expect(passed.headers["x-sealward-key"]?.isEmpty == false)
+            #expect(passed.headers["x-sealward-tier"]?.isEmpty == false)
+            // A gateway that is set up wrongly hears of it without a token as well.
+            #expect(try await service.get("/v1/authorize?ap=shop").verdict == "400 request.malformed")
+        }
+    }
+}

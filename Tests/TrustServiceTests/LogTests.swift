@@ -1,0 +1,147 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import DeviceSimulator
+import Findings
+import Foundation
+import Logging
+import NIOConcurrencyHelpers
+import StrictCBOR
+import Testing
+import TrustStores
+
+@testable import TrustService
+
+/// Lines as the standard handler would write them.
+final class LogLines: Sendable {
+    private let box = NIOLockedValueBox<[(message: String, metadata: [String: String])]>([])
+    var all: [(message: String, metadata: [String: String])] { box.withLockedValue { $0 } }
+
+    var logger: Logger { Logger(label: "test") { _ in Handler(lines: self) } }
+
+    private struct Handler: LogHandler {
+        let lines: LogLines
+        var metadata = Logger.Metadata()
+        var logLevel = Logger.Level.info
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let metadata = (event.metadata ?? [:]).mapValues { "\($0)" }
+            lines.box.withLockedValue { $0.append(("\(event.message)", metadata)) }
+        }
+    }
+}
+
+@Suite struct LogTests {
+    /// The bytes of a line: the sentence and its metadata.
+    private func size(_ line: (message: String, metadata: [String: String])) -> Int {
+        line.message.utf8.count + line.metadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 2 }
+    }
+
+    @Test func whatACallerSentCannotSteerTheLog() async throws {
+        let lines = LogLines()
+        try await RunningService.with(log: lines.logger) { (service: RunningService) async throws -> Void in
+            let key = Base64.encode([UInt8](repeating: 1, count: 32))
+            let forged = "x\n2026-11-22T00:00:00+0000 info sealward: all is well\u{1B}[31m\u{202E}"
+            let long = "a" + String(repeating: "\u{301}", count: 10_000)
+            for text in [forged, long, String(repeating: "\u{1B}", count: 20_000)] {
+                for object in [
+                    CBORItem.map([CBOREntry(.text("fmt"), .text(text))]),
+                    .map([CBOREntry(.text(String(decoding: text.utf8.prefix(200), as: UTF8.self)), .unsigned(1))]),
+                ] {
+                    let body: JSONValue = [
+                        "keyId": .string(key), "attestation": .string(Base64.encode(object.encoded)),
+                        "challenge": "AAAA",
+                    ]
+                    _ = try await service.post("/v1/apps/shop/attestations", body)
+                }
+            }
+        }
+        let all = lines.all
+        #expect(all.count >= 6)
+        for line in all {
+            #expect(size(line) < 1024)
+            let text = line.message + line.metadata.values.joined()
+            #expect(text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F })
+            #expect(!text.unicodeScalars.contains("\u{202E}"))
+        }
+    }
+
+    @Test func aFloodOfRefusalsGivesFewLinesThatAddUp() async throws {
+        let lines = LogLines()
+        let flood = 5000
+        let start = ContinuousClock.now
+        try await RunningService.with(log: lines.logger) { (service: RunningService) async throws -> Void in
+            let port = try #require(URL(string: service.base)?.port)
+            for _ in 0..<flood / 100 {
+                let connection = try RawConnection(port: port)
+                let request = "GET /nothing HTTP/1.1\r\nHost: x\r\n"
+                connection.send(String(repeating: request + "\r\n", count: 99) + request + "Connection: close\r\n\r\n")
+                _ = await connection.everything()
+            }
+        }
+        let elapsed = (ContinuousClock.now - start).inSeconds
+        let refusals = lines.all.filter { $0.metadata["code"] == "path.unknown" }
+        let single = refusals.filter { $0.metadata["count"] == nil }
+        let sums = refusals.compactMap { $0.metadata["count"].flatMap { Int($0) } }
+        #expect(single.count + sums.reduce(0, +) == flood)
+        let seconds = Int(elapsed.rounded(.up)) + 1
+        #expect(single.count <= RequestObserver.linesPerSecond * seconds)
+        #expect(sums.count <= seconds)
+    }
+
+    @Test func samplesAddUp() {
+        let sampler = LineSampler(perSecond: 2)
+        let verdicts = (0..<5).map { _ in sampler.note("a", at: 0.5) }
+        #expect(verdicts.map(\.passes) == [true, true, false, false, false])
+        #expect(sampler.note("b", at: 0.9) == LineSampler.Verdict(passes: true, sum: nil))
+        #expect(sampler.sums(before: 0.9).isEmpty)
+        #expect(sampler.note("a", at: 1.1) == LineSampler.Verdict(passes: true, sum: .init(kind: "a", count: 3)))
+        for _ in 0..<4 { _ = sampler.note("a", at: 1.2) }
+        #expect(sampler.sums(before: 2) == [.init(kind: "a", count: 3)])
+        #expect(sampler.sums(before: nil).isEmpty)
+        // The table is bounded: kinds beyond it are summed up as one.
+        for index in 0..<1000 { for _ in 0..<3 { _ = sampler.note("kind \(index)", at: 5) } }
+        #expect(sampler.sums(before: nil).count <= LineSampler.kindLimit + 1)
+    }
+
+    @Test func unknownPathsCountAgainstTheLimit() async throws {
+        let configuration = RunningService.configuration { $0.limits.requestsPerSecondPerAddress = 2 }
+        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+            var codes: Set<String> = []
+            for _ in 0..<20 {
+                codes.insert(try await service.get("/nothing").verdict)
+                codes.insert(try await service.get("/v1/apps/shop/challenges").verdict)
+                codes.insert(try await service.get("/v1/authorize", token: "x").verdict)
+            }
+            #expect(codes.contains("429 limit.address"))
+            #expect(!codes.contains("200"))
+            #expect(try await service.get("/v1/authorize", token: "x").verdict == "429 limit.address")
+            #expect(try await service.get("/livez").status == 200)
+        }
+    }
+
+    /// The gateway asks for everybody from one address: a flood of wrong tokens does not stop the right ones.
+    @Test func validTokensAreNotLimited() async throws {
+        let configuration = RunningService.configuration { $0.limits.requestsPerSecondPerAddress = 10 }
+        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+            let phone = await Phone(service, system: .iOS("26.1"))
+            let keyId = try await phone.attested()
+            let reply = try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))
+            let token = try #require(reply["token"]?.text)
+            // At once, because one by one a busy machine does not reach the limit.
+            let limited = try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<300 {
+                    group.addTask { try await service.get("/v1/authorize", token: "x").verdict }
+                }
+                return try await group.reduce(0) { $0 + ($1 == "429 limit.address" ? 1 : 0) }
+            }
+            #expect(limited > 0)
+            #expect(try await service.get("/v1/authorize?simulated=allow", token: token).status == 204)
+        }
+    }
+}

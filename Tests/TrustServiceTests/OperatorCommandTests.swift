@@ -1,0 +1,103 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import DeviceSimulator
+import Findings
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import TrustService
+
+/// The operators' verbs of the command line, against a running service and against its store.
+@Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")) struct OperatorCommandTests {
+    private func run(_ arguments: [String]) throws -> ProgramRun { try ProgramRun(ServeProcess.program, arguments) }
+
+    @Test func keysAndAuditOverHTTPAndInTheStore() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let store = "sqlite:\(folder.path)/s.sqlite"
+        let process = try await ServeProcess(ServeProcess.write(folder, store: store))
+        let phone = await Phone(process.service)
+        var ids: [String] = []
+        for index in 0..<4 { ids.append(try await phone.attested(user: index < 2 ? "anna" : "bert")) }
+        for target in [["--url", process.base, "--token-file", folder.path + "/admin"], ["--store", store]] {
+            let overHTTP = target[0] == "--url"
+            let list = try run(["keys", "list", "--format", "json", "--user", overHTTP ? "anna" : "bert"] + target)
+            #expect(list.status == 0 && list.string("schema") == "sealward.keys/1", "\(list.errors)")
+            let keys = list.json["keys"] as? [[String: Any]] ?? []
+            #expect(keys.count == 2)
+            #expect(keys.allSatisfy { ($0["trusted"] as? Bool) == (overHTTP ? true : nil) })
+            let first = ids[overHTTP ? 0 : 2]
+            let revoked = try run(["keys", "revoke", first, "--format", "json"] + target)
+            #expect(revoked.status == 0 && revoked.json["keys"] as? Int == 1, "\(revoked.errors)")
+            let rule = ["--app", "shop", "--user", overHTTP ? "anna" : "bert"]
+            #expect(try run(["keys", "revoke", "--format", "json"] + rule + target).json["keys"] as? Int == 1)
+            #expect(try run(["keys", "delete", first] + target).output == "delete: 1 key\n")
+            let again = try run(["keys", "delete", first] + target)
+            #expect(again.status == 1 && again.errors.contains("key.unknown"))
+            let user = ["--user", overHTTP ? "anna" : "bert"]
+            #expect(try run(["keys", "delete", "--format", "json"] + user + target).json["keys"] as? Int == 1)
+            let audit = try run(["audit", "--format", "json"] + target)
+            #expect(audit.status == 0 && audit.string("schema") == "sealward.audit/1", "\(audit.errors)")
+            let entries = audit.json["entries"] as? [[String: Any]] ?? []
+            let names = Set(entries.compactMap { $0["name"] as? String })
+            #expect(names.contains(overHTTP ? "adminTokenFile" : "cli"))
+            #expect(entries.contains { $0["operation"] as? String == "revokeKeys" })
+        }
+        let wrong = try run(["keys", "list", "--url", process.base, "--token-file", folder.path + "/server"])
+        #expect(wrong.status == 1 && wrong.errors.contains("caller.unauthorized"))
+        #expect(try run(["store", "check", "--url", process.base, "--token-file", folder.path + "/admin"]).status == 0)
+        #expect(process.stop().status == 0)
+        let check = try run(["store", "check", "--store", store, "--format", "json"])
+        #expect(check.status == 0 && check.json["healthy"] as? Bool == true, "\(check.errors) \(check.output)")
+        #expect(try run(["store", "check", "--store", store]).output.hasSuffix("healthy\n"))
+        #expect(try run(["store", "check", "--store", "sqlite:\(folder.path)/none"]).status == 2)
+        #expect(
+            try run(["keys", "list", "--url", "http://127.0.0.1:1", "--token-file", folder.path + "/admin"]).status == 2
+        )
+    }
+
+    @Test(arguments: [
+        ["keys", "list"], ["keys", "list", "--url", "http://127.0.0.1:1"], ["keys", "revoke", "--store", "x"],
+        ["keys", "revoke", "--store", "x", "--app", "a", "--user", "u", "--simulated"],
+        ["keys", "delete", "--store", "x"],
+        ["store", "check", "--url", "http://127.0.0.1:1", "--token-file", "x", "--confirm-clock"], ["tokens", "new"],
+    ])
+    func wrongUsageIsSaid(_ arguments: [String]) throws { #expect(try run(arguments).status == 64) }
+
+    @Test func aNewTokenIsTakenOverBySIGHUPAndAFaultKeepsIt() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let tokens = folder.appendingPathComponent("tokens.json")
+        try Data("[]".utf8).write(to: tokens)
+        let extra = #", "tokensFile": "\#(tokens.path)""#
+        let configuration = try ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite", extra: extra)
+        let process = try await ServeProcess(configuration)
+        let made = try run(["tokens", "new", "--name", "ops", "--scope", "admin:shop", "--format", "json"])
+        #expect(made.status == 0 && made.string("schema") == "sealward.token/1")
+        let token = try #require(made.string("token"))
+        let entry = try JSONSerialization.data(withJSONObject: [try #require(made.json["entry"])])
+        func status() async throws -> Int {
+            try await process.service.get("/v1/keys?app=shop", token: token).status
+        }
+        func wait(_ condition: () async throws -> Bool) async throws -> Bool {
+            let deadline = ContinuousClock.now + .seconds(10)
+            while ContinuousClock.now < deadline {
+                if try await condition() { return true }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            return false
+        }
+        #expect(try await status() == 401)
+        try entry.write(to: tokens)
+        process.signal(SIGHUP)
+        #expect(try await wait { try await status() == 200 })
+        try Data("[{".utf8).write(to: tokens)
+        process.signal(SIGHUP)
+        #expect(try await wait { process.standardError.contains("count as they were before") })
+        #expect(try await status() == 200)
+        #expect(process.stop().status == 0)
+    }
+}

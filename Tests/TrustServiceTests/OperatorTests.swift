@@ -1,0 +1,308 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import DeviceSimulator
+import Findings
+import Foundation
+import Logging
+import NIOConcurrencyHelpers
+import Testing
+import TrustStores
+
+@testable import TrustService
+
+@Suite struct CredentialsTests {
+    private func named(_ name: String, _ token: String, _ scopes: [String], expires: Date? = nil) throws
+        -> NamedCredential
+    {
+        let digest = Array(SHA256.hash(data: Data(token.utf8)))
+        return try #require(NamedCredential(name: name, digest: digest, scopes: scopes, expires: expires))
+    }
+
+    @Test func aScopePermitsItsRoleAndItsAppsAlone() throws {
+        let now = Date()
+        let credentials = Credentials(
+            server: CredentialSource(tokens: ["s"]),
+            admin: CredentialSource(tokens: ["a"]),
+            named: [
+                try named("ci", "1", ["server:shop", "server:bank"]), try named("ops", "2", ["admin:shop"]),
+                try named("audit", "3", ["audit"]), try named("old", "4", ["admin"], expires: now),
+            ]
+        )
+        func caller(_ token: String?) -> Authority { credentials.caller(bearer: token, at: now) }
+        #expect(caller(nil) == .anyone && caller("x") == .anyone && caller("4") == .anyone)
+        #expect(credentials.caller(bearer: "4", at: now.addingTimeInterval(-1)).permits(.admin, app: nil))
+        #expect(caller("s").permits(.server, app: nil) && !caller("s").has(.admin) && !caller("s").has(.audit))
+        for role in Authority.Role.allCases { #expect(caller("a").permits(role, app: nil)) }
+        #expect(caller("1").permits(.server, app: "shop") && caller("1").permits(.server, app: "bank"))
+        #expect(!caller("1").permits(.server, app: "other") && !caller("1").permits(.server, app: nil))
+        #expect(caller("2").permits(.server, app: "shop") && caller("2").permits(.audit, app: "shop"))
+        #expect(!caller("2").permits(.admin, app: "bank"))
+        #expect(caller("3").permits(.audit, app: nil) && !caller("3").has(.admin) && !caller("3").has(.server))
+    }
+
+    @Test(arguments: [[], ["root"], ["server:"], ["admin", ""], [":shop"], ["Server"]] as [[String]])
+    func wrongScopesAreNone(_ scopes: [String]) {
+        #expect(
+            NamedCredential(name: "n", digest: [UInt8](repeating: 0, count: 32), scopes: scopes, expires: nil) == nil
+        )
+    }
+
+    @Test func aNewTokenIsKnownByItsEntry() throws {
+        let made = try #require(
+            NewToken(name: "ci", scopes: ["server"], expires: nil, random: [UInt8](repeating: 5, count: 32))
+        )
+        #expect(made.token.utf8.count >= CredentialSource.minimumLength)
+        let file = "[" + made.entry.rendered(pretty: false) + "]"
+        let outcome = ConfigurationReader.read(file: Array(#"{"tokensFile": "t"}"#.utf8), environment: [:]) {
+            _ throws(UnreadableFile) in Array(file.utf8)
+        }
+        guard case .configuration(let settings) = outcome else { throw Failure("refused: \(outcome)") }
+        let caller = Credentials(settings).caller(bearer: made.token, at: Date())
+        #expect(caller.name == "ci" && caller.permits(.server, app: nil))
+        #expect(
+            NewToken(name: "a b", scopes: ["server"], expires: nil, random: [UInt8](repeating: 5, count: 32)) == nil
+        )
+        #expect(NewToken(name: "a", scopes: ["sever"], expires: nil, random: [UInt8](repeating: 5, count: 32)) == nil)
+    }
+
+    @Test func everyFaultOfATokensFileIsNamed() {
+        let hash = String(repeating: "ab", count: 32)
+        let file = """
+            [{"name": "a b", "sha256": "\(hash)", "scopes": ["server"]}, {"sha256": "00", "scopes": []},
+             {"name": "c", "sha256": "\(hash)", "scopes": ["root"], "expires": "soon", "color": 1},
+             {"name": "d", "sha256": "\(hash)", "scopes": ["audit"]}]
+            """
+        let outcome = ConfigurationReader.read(file: Array(#"{"tokensFile": "t"}"#.utf8), environment: [:]) {
+            _ throws(UnreadableFile) in Array(file.utf8)
+        }
+        guard case .issues(let issues) = outcome else { return #expect(Bool(false), "accepted") }
+        let paths = Set(issues.map(\.path))
+        let wanted: Set = [
+            "tokensFile[0].name", "tokensFile[1].name", "tokensFile[1].sha256", "tokensFile[2].scopes",
+            "tokensFile[2].expires", "tokensFile[2].color", "tokensFile[3].sha256",
+        ]
+        #expect(wanted.subtracting(paths).isEmpty, "\(paths)")
+    }
+}
+
+/// What operators may see and change, under whose name.
+@Suite(.serialized) struct OperatorTests {
+    private static func token(_ name: String) -> String { "token-of-\(name)-0123456789012345678901234567890123456789" }
+
+    private static func configuration() -> Configuration {
+        var configuration = AuthorizationTests.configuration()
+        configuration.namedCredentials = [
+            ("ci", ["server:shop"]), ("ops", ["admin:shop"]), ("audit", ["audit"]), ("shop-audit", ["audit:shop"]),
+        ].compactMap { name, scopes in
+            NamedCredential(
+                name: name,
+                digest: Array(SHA256.hash(data: Data(token(name).utf8))),
+                scopes: scopes,
+                expires: nil
+            )
+        }
+        return configuration
+    }
+
+    private func delete(_ service: RunningService, _ path: String, _ token: String) async throws -> Reply {
+        try await RunningService.call("DELETE", service.base + path, token: token)
+    }
+
+    private func path(_ keyId: String) -> String { "/v1/keys/" + Base64.encodeURL(Base64.decode(keyId) ?? []) }
+
+    private func keys(_ reply: Reply) -> [JSONValue] {
+        if case .array(let keys)? = reply["keys"] { return keys }
+        return []
+    }
+
+    @Test func keysAreListedRevokedAndDeleted() async throws {
+        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            var ids: [String] = []
+            for index in 0..<5 { ids.append(try await phone.attested(user: index < 3 ? "anna" : "bert")) }
+            let admin = RunningService.adminToken
+            let all = try await service.get("/v1/keys?app=shop", token: admin)
+            #expect(Set(keys(all).compactMap { $0.member("keyId")?.text }) == Set(ids))
+            #expect(all["next"] == .null)
+            // Pages join without gap or repeat.
+            var seen: [String] = []
+            var after = ""
+            for _ in 0..<10 {
+                let page = try await service.get("/v1/keys?limit=2\(after)", token: admin)
+                seen += keys(page).compactMap { $0.member("keyId")?.text }
+                guard let next = page["next"]?.text else { break }
+                after = "&after=" + Data(next.utf8).map { String(format: "%%%02X", $0) }.joined()
+            }
+            #expect(seen.count == 5 && Set(seen) == Set(ids))
+            #expect(keys(try await service.get("/v1/keys?user=anna", token: admin)).count == 3)
+            #expect(keys(try await service.get("/v1/keys?environment=development", token: admin)).isEmpty)
+            for query in ["limit=0", "limit=1001", "after=x", "environment=x", "usr=anna", "app=shop&app=bank"] {
+                #expect(try await service.get("/v1/keys?\(query)", token: admin).verdict == "400 request.malformed")
+            }
+            // A credential for one app names it, and sees no other's keys.
+            let ops = Self.token("ops")
+            #expect(try await service.get("/v1/keys", token: ops).verdict == "401 caller.unauthorized")
+            #expect(try await service.get("/v1/keys?app=bank", token: ops).verdict == "401 caller.unauthorized")
+            #expect(try await service.get("/v1/keys?app=shop", token: ops).status == 200)
+            #expect(try await service.get("/v1/apps/bank/risk", token: ops).verdict == "401 caller.unauthorized")
+
+            let rules: [(JSONValue, Int)] = [
+                (["user": "bert"], 2), (["user": "bert"], 0), (["environment": "development"], 0),
+                (["attestedBefore": "2020-01-01"], 0), (["simulated": true], 3), (["attestedBefore": "2099-01-01"], 0),
+            ]
+            for (rule, count) in rules {
+                let reply = try await service.post("/v1/apps/shop/revocations", rule, token: admin)
+                #expect(reply["revoked"] == .integer(count), "\(rule)")
+            }
+            for body in [[:], ["user": "a", "simulated": true], ["simulated": false], ["environment": "x"]]
+                as [JSONValue]
+            {
+                let reply = try await service.post("/v1/apps/shop/revocations", body, token: admin)
+                #expect(reply.verdict == "400 request.malformed")
+            }
+            let revoked = try await phone.assert(try await phone.assertion(ids[0]))
+            #expect(revoked.verdict == "403 key.revoked")
+
+            #expect(try await delete(service, path(ids[4]), admin).status == 204)
+            #expect(try await delete(service, path(ids[4]), admin).verdict == "404 key.unknown")
+            #expect(try await delete(service, "/v1/users/anna", ops).verdict == "401 caller.unauthorized")
+            #expect(try await delete(service, "/v1/users/anna?app=shop", ops)["deleted"] == .integer(3))
+            #expect(try await delete(service, "/v1/users/anna", admin)["deleted"] == .integer(0))
+            #expect(keys(try await service.get("/v1/keys", token: admin)).count == 1)
+            // Who was deleted is an unknown key to apps.
+            let gone = try await phone.assert(try await phone.assertion(ids[0]))
+            #expect(gone.verdict == "404 key.unknown")
+        }
+    }
+
+    @Test func everyAcceptedCallIsInTheAuditUnderItsName() async throws {
+        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            let keyId = try await phone.attested(user: "anna")
+            let (ops, ci) = (Self.token("ops"), Self.token("ci"))
+            _ = try await service.get(path(keyId), token: ops)
+            _ = try await service.post(path(keyId) + "/revoke", [:], token: RunningService.adminToken)
+            // What was refused is not there.
+            _ = try await service.get(path(keyId), token: ci)
+            _ = try await service.post("/v1/tokens/consume", ["token": "x"], token: ci)
+            _ = try await delete(service, "/v1/users/anna", RunningService.adminToken)
+            let reply = try await service.get("/v1/audit", token: Self.token("audit"))
+            #expect(reply.headers["content-type"]?.hasPrefix("application/jsonl") == true)
+            let lines = reply.body.split(separator: 10).compactMap { try? JSONReader.read(Array($0)) }
+            let words = lines.map { line in
+                ["name", "operation", "target", "outcome"].map { line.member($0)?.text ?? "" }.joined(separator: " ")
+            }
+            #expect(
+                words == [
+                    "ops showKey app=shop key:\(keyId) ok", "adminTokenFile revokeKey app=shop key:\(keyId) ok",
+                    "adminTokenFile deleteUser app=* user ok",
+                ]
+            )
+            #expect(!String(decoding: reply.body, as: UTF8.self).contains("anna"))
+            // Reading is recorded too; a page goes on behind a number.
+            guard case .integer(let last)? = lines.last?.member("number") else { throw Failure("no number") }
+            let more = try await service.get("/v1/audit?after=\(last)", token: RunningService.adminToken)
+            #expect(String(decoding: more.body, as: UTF8.self).contains("\"readAudit\""))
+            let ofShop = try await service.get("/v1/audit?limit=3", token: Self.token("shop-audit"))
+            #expect(ofShop.body.split(separator: 10).count == 2)
+            for token in [ci, RunningService.serverToken] {
+                #expect(try await service.get("/v1/audit", token: token).verdict == "401 caller.unauthorized")
+            }
+            #expect(
+                try await service.get("/v1/audit?after=-1", token: RunningService.adminToken).verdict
+                    == "400 request.malformed"
+            )
+        }
+    }
+
+    @Test func aServerCredentialForOneAppServesNoOther() async throws {
+        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+            let ci = Self.token("ci")
+            func challenge(_ app: String) async throws -> String {
+                try await service.post("/v1/apps/\(app)/challenges", ["purpose": "attest", "user": "anna"], token: ci)
+                    .verdict
+            }
+            #expect(try await challenge("shop") == "201")
+            #expect(try await challenge("bank") == "401 caller.unauthorized")
+            let body: JSONValue = ["app": "bank", "deviceToken": "AAAA", "transactionId": "t"]
+            for name in ["query", "validate"] {
+                let reply = try await service.post("/v1/devicecheck/\(name)", body, token: ci)
+                #expect(reply.verdict == "401 caller.unauthorized")
+            }
+            let token = try await AuthorizationTests.token(service, "bank", AuthorizationTests.bank)
+            #expect(try await service.get("/v1/authorize?simulated=allow", token: token).status == 204)
+        }
+    }
+
+    @Test func theChallengeKeyRotatesWithoutARefusal() async throws {
+        try await RunningService.with { (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            let keyId = try await phone.attested()
+            let old = try await phone.challenge("assert")
+            let admin = RunningService.adminToken
+            let rotated = try await service.post("/v1/challenge-keys/rotate", [:], token: admin)
+            #expect(rotated.status == 200)
+            let again = try await service.post("/v1/challenge-keys/rotate", [:], token: admin)
+            #expect(again.verdict == "409 challenge.rotation-pending")
+            #expect(try await phone.assert(try await phone.assertion(keyId, challenge: old)).status == 200)
+            let between = try await phone.challenge("assert")
+            service.clock.advance(60)
+            let new = try await phone.challenge("assert")
+            #expect(try await phone.assert(try await phone.assertion(keyId, challenge: between)).status == 200)
+            #expect(try await phone.assert(try await phone.assertion(keyId, challenge: new)).status == 200)
+        }
+    }
+
+    @Test func filesAreReadAgainAndAFaultKeepsTheOldOnes() async throws {
+        let configuration = RunningService.configuration()
+        let server = try await TrustServer(
+            configuration: configuration,
+            store: InMemoryTrustStore(),
+            transport: nil,
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            announce: { _ in }
+        )
+        func isAdmin(_ token: String) -> Bool {
+            server.core.live.current.credentials.caller(bearer: token, at: Date()).has(.admin)
+        }
+        let kids = server.core.keySet(simulated: false).body
+        #expect(
+            await server.core.reload { .issues([ConfigurationIssue(path: "adminTokenFile", reason: "gone")]) } == false
+        )
+        #expect(isAdmin(RunningService.adminToken))
+        var other = configuration
+        other.adminTokens = CredentialSource(tokens: ["another"])
+        other.tokens.keyPEMs = [P256.Signing.PrivateKey().pemRepresentation]
+        other.trustSimulator = nil
+        other.apps = []
+        #expect(await server.core.reload { .configuration(other) })
+        #expect(!isAdmin(RunningService.adminToken) && isAdmin("another"))
+        #expect(server.core.keySet(simulated: false).body != kids)
+        // Settings that are no files stay.
+        #expect(server.core.apps["shop"]?.verifiers.trustsSimulator == false)
+        other.tokens.keyPEMs = ["no key"]
+        #expect(await server.core.reload { .configuration(other) } == false)
+        #expect(isAdmin("another"))
+    }
+
+    /// Two safe steps: publish a key on every node, then sign with it.
+    @Test func tokenKeysRotateInTwoSteps() throws {
+        let pems = (0..<2).map { _ in P256.Signing.PrivateKey().pemRepresentation }
+        func keys(_ text: String) -> [String]? {
+            let outcome = ConfigurationReader.read(file: Array(text.utf8), environment: [:]) {
+                path throws(UnreadableFile) in
+                Array((path == "old" ? pems[0] : pems[1]).utf8)
+            }
+            if case .configuration(let settings) = outcome { return settings.tokens.keyPEMs }
+            return nil
+        }
+        #expect(keys(#"{"tokens": {"keyFiles": ["old", "new"]}}"#) == pems)
+        #expect(keys(#"{"tokens": {"keyFiles": ["old", "new"], "signWith": "old"}}"#) == pems)
+        #expect(keys(#"{"tokens": {"keyFiles": ["old", "new"], "signWith": "new"}}"#) == [pems[1], pems[0]])
+        let kid = try #require(TokenKeySet.identifier(ofPEM: pems[1]))
+        #expect(keys(#"{"tokens": {"keyFiles": ["old", "new"], "signWith": "\#(kid)"}}"#) == [pems[1], pems[0]])
+        #expect(keys(#"{"tokens": {"keyFiles": ["old"], "signWith": "new"}}"#) == nil)
+    }
+}

@@ -1,0 +1,196 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Findings
+import Foundation
+import NIOConcurrencyHelpers
+import NIOCore
+import Testing
+import TrustStores
+
+@testable import TrustService
+
+/// What callers and operators see while the store fails or its clock is another one.
+@Suite struct StoreFaultTests {
+    private func metrics(_ service: RunningService) async throws -> String {
+        String(decoding: try await service.get("/metrics").body, as: UTF8.self)
+    }
+
+    /// A store in memory whose own clock stays where the test's clock was.
+    private func store(clockOf clock: TestClock) -> InMemoryTrustStore {
+        let start = clock.now
+        return InMemoryTrustStore(clock: StoreClock(uptime: { .zero }, server: { start }))
+    }
+
+    /// Waits for a condition.
+    private func wait(_ what: String, _ isMet: () async throws -> Bool) async throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try await !isMet() { try #require(ContinuousClock.now < deadline, "waited too long for \(what)") }
+    }
+
+    @Test(arguments: [1.0, -1.0])
+    func aNodeWhoseClockIsOffIsNotReady(_ direction: Double) async throws {
+        let clock = TestClock()
+        try await RunningService.with(store: store(clockOf: clock), clock: clock) {
+            (service: RunningService) async throws -> Void in
+            #expect(try await service.get("/readyz").status == 200)
+            clock.advance(59 * direction)
+            #expect(try await service.get("/readyz").status == 200)
+            clock.advance(2 * direction)
+            let refused = try await service.get("/readyz")
+            #expect(refused.verdict == "503 store.clock-off")
+            #expect(refused.headers["retry-after"] != nil)
+            let text = try await metrics(service)
+            #expect(text.contains("sealward_ready 0\n"))
+            #expect(text.contains("sealward_clock_offset_seconds \(Int(61 * direction))\n"))
+            #expect(try await service.get("/livez").status == 200)
+            clock.advance(-61 * direction)
+            #expect(try await service.get("/readyz").status == 200)
+            #expect(try await metrics(service).contains("sealward_ready 1\n"))
+        }
+    }
+
+    @Test func aNodeWhoseStoreCommitsNothingIsNotReady() async throws {
+        let isFull = NIOLockedValueBox(false)
+        let store = FaultyStore { verb in
+            if verb == "check", isFull.withLockedValue({ $0 }) { throw StoreFault.unavailable("no space") }
+        }
+        try await RunningService.with(store: store) { (service: RunningService) async throws -> Void in
+            #expect(try await service.get("/readyz").status == 200)
+            isFull.withLockedValue { $0 = true }
+            // The answer of the last second may stand.
+            try await wait("503") { try await service.get("/readyz").verdict == "503 store.unavailable" }
+            #expect(try await metrics(service).contains("sealward_ready 0\n"))
+            #expect(try await service.get("/livez").status == 200)
+            isFull.withLockedValue { $0 = false }
+            try await wait("200") { try await service.get("/readyz").status == 200 }
+            #expect(try await metrics(service).contains("sealward_ready 1\n"))
+        }
+    }
+
+    /// Whoever may ask for readiness cannot keep the writer busy.
+    @Test func readinessCommitsOneWriteASecond() async throws {
+        let checks = NIOLockedValueBox(0)
+        let store = FaultyStore { verb in if verb == "check" { checks.withLockedValue { $0 += 1 } } }
+        try await RunningService.with(store: store) { (service: RunningService) async throws -> Void in
+            let start = ContinuousClock.now
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<200 { group.addTask { try await service.get("/readyz").status } }
+                for try await status in group { #expect(status == 200) }
+            }
+            let seconds = Int((ContinuousClock.now - start).components.seconds)
+            #expect((1...(seconds + 1)).contains(checks.withLockedValue { $0 }))
+        }
+    }
+
+    private func server(
+        _ store: any TrustStore,
+        _ clock: TestClock,
+        _ registry: PrometheusRegistry,
+        _ lines: LogLines
+    )
+        async throws -> TrustServer
+    {
+        try await TrustServer(
+            configuration: RunningService.configuration(),
+            store: store,
+            transport: nil,
+            surroundings: clock.surroundings,
+            registry: registry,
+            log: lines.logger,
+            announce: { _ in }
+        )
+    }
+
+    @Test func aSweepThatDoesNotBelieveTheClockIsCountedAndLogged() async throws {
+        let (clock, registry, lines) = (TestClock(), PrometheusRegistry(), LogLines())
+        let store = store(clockOf: clock)
+        try await store.record(StoreEvent(at: clock.now, app: "shop", kind: "alert"))
+        let maintenance = Maintenance(core: try await server(store, clock, registry, lines).core)
+        await maintenance.sweep()
+        #expect(registry.render().contains("sealward_sweep_clock_faults_total{reason=\"offset\"} 0\n"))
+        #expect(lines.all.isEmpty)
+        clock.advance(120)
+        await maintenance.sweep()
+        #expect(registry.render().contains("sealward_sweep_clock_faults_total{reason=\"offset\"} 1\n"))
+        let line = try #require(lines.all.last)
+        #expect(line.message == "The clock cannot be believed: look at it, then run `sealward store check`.")
+        #expect(line.metadata == ["reason": "offset", "seconds": "120"])
+        #expect(lines.all.count == 1)
+    }
+
+    @Test func aSweepThatFailsIsCountedAndLogged() async throws {
+        let (registry, lines) = (PrometheusRegistry(), LogLines())
+        let store = FaultyStore { verb in if verb == "sweep" { throw StoreFault.unavailable("no space") } }
+        let core = try await server(store, TestClock(), registry, lines).core
+        #expect(registry.render().contains("sealward_sweep_failures_total 0\n"))
+        await Maintenance(core: core).sweep()
+        #expect(registry.render().contains("sealward_sweep_failures_total 1\n"))
+        #expect(lines.all.map(\.message) == ["The store could not be swept; the next try is in a minute."])
+    }
+
+    /// What was committed is answered, though the store fails from then on: a caller who gets a fault instead would lose the assertion.
+    @Test(arguments: ["assertions", "tokens", "attestations"])
+    func nothingFailsAfterTheCommit(_ path: String) async throws {
+        let commit = path == "attestations" ? "insert" : "advance"
+        let isArmed = NIOLockedValueBox(false)
+        let isCommitted = NIOLockedValueBox(false)
+        let memory = InMemoryTrustStore()
+        let store = FaultyStore(
+            memory,
+            after: { verb in
+                if verb == commit, isArmed.withLockedValue({ $0 }) { isCommitted.withLockedValue { $0 = true } }
+            },
+            before: { _ in if isCommitted.withLockedValue({ $0 }) { throw StoreFault.unavailable("gone") } }
+        )
+        try await RunningService.with(store: store) { (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            let body: JSONValue
+            let keyId: String
+            if path == "attestations" {
+                (keyId, body) = try await phone.attestation()
+            } else {
+                keyId = try await phone.attested()
+                body = try await phone.assertion(keyId)
+            }
+            isArmed.withLockedValue { $0 = true }
+            let reply = try await service.post("/v1/apps/shop/\(path)", body)
+            #expect(reply.status == (path == "attestations" ? 201 : 200), "\(reply.verdict)")
+            #expect(isCommitted.withLockedValue { $0 })
+            let id = try #require(Base64.decode(keyId).flatMap { KeyIdentifier(bytes: $0) })
+            let stored = try #require(try await memory.key(id))
+            #expect(stored.counter == (path == "attestations" ? 0 : 1))
+            // The store did fail: the next call says so.
+            #expect(try await service.post("/v1/apps/shop/\(path)", body).verdict == "503 store.unavailable")
+            isCommitted.withLockedValue { $0 = false }
+            isArmed.withLockedValue { $0 = false }
+        }
+    }
+
+    /// A handler that never ends costs its own connection, and no other.
+    @Test func aHandlerThatNeverEndsLosesItsConnection() async throws {
+        let isStuck = NIOLockedValueBox(true)
+        let store = FaultyStore { verb in
+            while verb == "check", isStuck.withLockedValue({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+        }
+        var limits = ConnectionLimits()
+        limits.answer = .seconds(1)
+        try await RunningService.with(store: store, connections: limits) {
+            (service: RunningService) async throws -> Void in
+            defer { isStuck.withLockedValue { $0 = false } }
+            let connection = try RawConnection(port: try #require(URL(string: service.base)?.port))
+            let start = ContinuousClock.now
+            connection.send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+            #expect(await connection.everything(seconds: 10).isEmpty)
+            #expect((Duration.milliseconds(900)..<Duration.seconds(9)).contains(ContinuousClock.now - start))
+            // On a busy machine an honest call can be as slow as that once.
+            try await wait("an answer") { (try? await service.get("/livez"))?.status == 200 }
+            let line = "\nsealward_http_connections_ended_total{state=\"answer\"} "
+            try await wait("the count") {
+                guard let text = try? await metrics(service) else { return false }
+                return text.contains(line) && !text.contains(line + "0\n")
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppleServices
+import Crypto
+import DeviceSimulator
+import Findings
+import Foundation
+import Logging
+import NIOConcurrencyHelpers
+import Testing
+import TrustStores
+import TrustStoresSQLite
+
+@testable import TrustService
+
+/// A store in a file of its own, to be opened again after a service has closed it. The file goes with the value.
+final class StoreFile: Sendable {
+    let folder: URL
+    var path: String { folder.appendingPathComponent("s.sqlite").path }
+
+    init() throws { folder = try ServeProcess.folder() }
+
+    func open() throws -> any TrustStore { try SQLTrustStore.sqlite(at: path) }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+}
+
+/// Trust that is taken out of the configuration ends with the next request, on every route.
+@Suite(.serialized) struct TrustRemovalTests {
+    /// What is taken away after a key was attested.
+    enum Removal: String, CaseIterable, Sendable {
+        case simulator, otherSimulator, environment, app
+
+        func change(_ configuration: inout Configuration) throws {
+            switch self {
+            case .simulator: configuration.trustSimulator = nil
+            case .otherSimulator:
+                var random = SimulatorRandom(seed: 77)
+                let other = try SimulatedAuthority(random: &random)
+                configuration.trustSimulator = SimulatorTrust(
+                    attestationRootPEM: other.attestationRootPEM,
+                    receiptRootPEM: other.receiptRootPEM
+                )
+            case .environment: configuration.apps[0].environments = [.development]
+            case .app:
+                configuration.apps[0].id = "other"
+                configuration.apps[0].bundleIds = ["com.example.other"]
+            }
+        }
+    }
+
+    /// A phone, its key and tokens, made while everything was trusted.
+    private struct Before: Sendable {
+        let phone: Phone
+        let keyId: String
+        let attestation: JSONValue
+        let token: String
+        let single: JSONValue
+    }
+
+    private func prepare(_ service: RunningService) async throws -> Before {
+        let phone = await Phone(service)
+        let (keyId, body) = try await phone.attestation(user: "anna")
+        #expect(try await service.post("/v1/apps/shop/attestations", body).status == 201)
+        let token = try #require(
+            try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text
+        )
+        let single = try #require(
+            try await service.post(
+                "/v1/apps/shop/tokens",
+                try await phone.assertion(keyId).adding([.init("singleUse", true)])
+            )["token"]
+        )
+        return Before(phone: phone, keyId: keyId, attestation: body, token: token, single: single)
+    }
+
+    /// The same phone, talking to another run of the service.
+    private func assertion(_ before: Before, _ service: RunningService, _ extra: [JSONValue.Member] = []) async throws
+        -> JSONValue
+    {
+        let issued = try await service.post("/v1/apps/shop/challenges", ["purpose": "assert"])
+        let challenge = try #require(issued["challenge"]?.text.flatMap(Base64.decode))
+        return try await before.phone.assertion(before.keyId, challenge: challenge, extra: extra)
+    }
+
+    @Test(arguments: Removal.allCases)
+    func everyUseIsRefusedAndOperatorsSeeAndRemoveTheKey(_ removal: Removal) async throws {
+        let (disk, clock) = (try StoreFile(), TestClock())
+        let apple = ManyPhones()
+        let before = try await RunningService.with(
+            PromotionTests.configuration(),
+            store: try disk.open(),
+            clock: clock,
+            transport: apple
+        ) { try await prepare($0) }
+        var configuration = PromotionTests.configuration()
+        try removal.change(&configuration)
+        try await RunningService.with(configuration, store: try disk.open(), clock: clock, transport: apple) {
+            (service: RunningService) async throws -> Void in
+            if removal != .app {
+                let reply = try await service.post("/v1/apps/shop/assertions", try await assertion(before, service))
+                #expect(reply.verdict == "404 key.unknown")
+                let token = try await service.post("/v1/apps/shop/tokens", try await assertion(before, service))
+                #expect(token.verdict == "404 key.unknown")
+                let claim = try await assertion(
+                    before,
+                    service,
+                    [
+                        .init("promotion", "welcome"), .init("transactionId", "t"),
+                        .init("deviceTokens", [.string(ManyPhones.token("a")), .string(ManyPhones.token("a"))]),
+                    ]
+                )
+                let promotion = try await service.post("/v1/apps/shop/promotions/welcome/claim", claim)
+                #expect(promotion.verdict == "404 key.unknown")
+                let again = try await service.post("/v1/apps/shop/attestations", before.attestation)
+                #expect(again.verdict == "404 key.unknown")
+            }
+            #expect(apple.calls.isEmpty)
+            let gateway = try await service.get("/v1/authorize?simulated=allow&env=any", token: before.token)
+            #expect(gateway.verdict == "401 token.invalid")
+            let consumed = try await service.post(
+                "/v1/tokens/consume",
+                ["token": before.single],
+                token: RunningService.serverToken
+            )
+            #expect(consumed.verdict == "401 token.invalid")
+            let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(before.keyId)))
+            let shown = try await service.get(path, token: RunningService.adminToken)
+            #expect(shown["trusted"] == .bool(false))
+            let metrics = try await service.get("/metrics")
+            let used = String(decoding: metrics.body, as: UTF8.self).split(separator: "\n")
+                .filter { $0.hasPrefix("sealward_keys_untrusted_used_total{") }
+            #expect(used.contains { !$0.hasSuffix(" 0") })
+            #expect(try await service.post(path + "/revoke", [:], token: RunningService.adminToken).status == 200)
+            let deleted = try await RunningService.call("DELETE", service.base + path, token: RunningService.adminToken)
+            #expect(deleted.status == 204)
+            #expect(try await service.get(path, token: RunningService.adminToken).verdict == "404 key.unknown")
+        }
+    }
+
+    /// Apple, or a simulator in its place, is not asked about a key that nobody trusts any more.
+    @Test(arguments: [Removal.simulator, .otherSimulator, .environment])
+    func receiptsOfDistrustedKeysAreNotRefreshed(_ removal: Removal) async throws {
+        let (disk, clock, apple) = (try StoreFile(), TestClock(), ScriptedApple())
+        _ = try await RunningService.with(
+            PromotionTests.configuration(),
+            store: try disk.open(),
+            clock: clock,
+            transport: apple
+        ) {
+            try await prepare($0)
+        }
+        var configuration = PromotionTests.configuration()
+        try removal.change(&configuration)
+        let server = try await TrustServer(
+            configuration: configuration,
+            store: try disk.open(),
+            transport: apple,
+            surroundings: clock.surroundings,
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            announce: { _ in }
+        )
+        clock.advance(86_400 * 1.2)
+        let worker = ReceiptWorker(core: server.core, apple: try #require(server.core.apple))
+        #expect(try await worker.round() == 1)
+        #expect(apple.state.withLockedValue { $0.requests.isEmpty })
+    }
+
+    @Test func whatIsTrustedStaysTrusted() async throws {
+        let (disk, clock) = (try StoreFile(), TestClock())
+        let before = try await RunningService.with(store: try disk.open(), clock: clock) { try await prepare($0) }
+        try await RunningService.with(store: try disk.open(), clock: clock) {
+            (service: RunningService) async throws -> Void in
+            #expect(try await service.get("/v1/authorize?simulated=allow", token: before.token).status == 204)
+            #expect(try await service.post("/v1/apps/shop/attestations", before.attestation).status == 200)
+            let reply = try await service.post("/v1/apps/shop/assertions", try await assertion(before, service))
+            #expect(reply.status == 200)
+            let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(before.keyId)))
+            #expect(try await service.get(path, token: RunningService.adminToken)["trusted"] == .bool(true))
+        }
+    }
+}

@@ -1,0 +1,216 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import TrustStores
+@testable import TrustStoresPostgres
+
+#if Postgres
+    /// Real servers that fall silent, lose answers, and take each other's place.
+    @Suite(.serialized, .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL")) struct PostgresFailoverTests {
+        private func write(_ store: SQLTrustStore) async throws -> String {
+            let name = UUID().uuidString
+            _ = try await store.secret(named: name, orElse: [1])
+            return name
+        }
+
+        private func works(_ store: SQLTrustStore) async -> Bool { (try? await write(store)) != nil }
+
+        @Test("a server that logs in and then is silent is given up, new requests too, and all is well once it speaks")
+        func silence() async throws {
+            let server = try await PostgresServer.shared.value
+            let relay = try PostgresRelay(to: server.port)
+            defer { relay.stop() }
+            let url = try await onThread { try server.emptyStore() }
+                .replacingOccurrences(of: ":\(server.port)/", with: ":\(relay.port)/")
+            let store = try await SQLTrustStore.postgres(url, configuration: PostgresDeadlineTests.hasty())
+            relay.set(.holdsStatements)
+            for _ in 0..<6 {
+                let start = ContinuousClock.now
+                await #expect(throws: StoreFault.unavailable("")) { _ = try await write(store) }
+                await #expect(throws: StoreFault.unavailable("")) { _ = try await store.key(Sample.keyId()) }
+                #expect(ContinuousClock.now - start < .seconds(20))
+            }
+            relay.set(.open)
+            relay.stopConnections()
+            try await eventually("writing works again") { await works(store) }
+            relay.set(.holdsStatements)
+            let stuck = Task { try? await write(store) }
+            let start = ContinuousClock.now
+            await store.close()
+            _ = await stuck.value
+            #expect(ContinuousClock.now - start < .seconds(20))
+        }
+
+        @Test("one lost answer of a COMMIT is one fault; the server is not called down")
+        func lostCommit() async throws {
+            let server = try await PostgresServer.shared.value
+            let relay = try PostgresRelay(to: server.port)
+            defer { relay.stop() }
+            let url = try await onThread { try server.emptyStore() }
+                .replacingOccurrences(of: ":\(server.port)/", with: ":\(relay.port)/")
+            let configuration = PostgresDeadlineTests.hasty { configuration in
+                configuration.answerTimeout = .seconds(5)
+                configuration.pauseAfterFailure = .seconds(60)
+            }
+            let store = try await SQLTrustStore.postgres(url, configuration: configuration)
+            relay.set(.losesOneCommit)
+            let fault = await #expect(throws: StoreFault.self) { _ = try await write(store) }
+            #expect(fault?.code == "store.unavailable")
+            for _ in 0..<20 { _ = try await write(store) }
+            _ = try await store.key(Sample.keyId())
+            await store.close()
+        }
+
+        @Test("what the server says besides goes to the observer in one safe line")
+        func notices() async throws {
+            let url = try await PostgresServer.shared.value.emptyStore()
+            let seen = Sightings()
+            let store = try await SQLTrustStore.postgres(
+                url,
+                configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } }
+            )
+            try await store.engine.transact { session in
+                try session.run(SQLText("DO 'BEGIN RAISE NOTICE ''one\u{1B}[31m\ntwo''; RAISE WARNING ''three''; END'"))
+                return .commit(())
+            }
+            #expect(seen.details("notice").contains("NOTICE: one\\u{1b}[31m; two (00000)"))
+            #expect(seen.details("notice").contains("WARNING: three (01000)"))
+            #expect(seen.count("migrating") >= 1)
+            await store.close()
+        }
+
+        @Test(
+            "a frozen synchronous standby: faults in time, a bounded number of connections, nothing lost, recovery by itself"
+        )
+        func frozenStandby() async throws {
+            let primary = try await onThread { try PostgresServer() }
+            let standby = try await onThread { try PostgresServer(standbyOf: primary) }
+            let url = try await onThread {
+                let url = try primary.emptyStore()
+                try primary.query("ALTER SYSTEM SET synchronous_standby_names = '*'")
+                try primary.query("SELECT pg_reload_conf()")
+                return url
+            }
+            let seen = Sightings()
+            let configuration = PostgresDeadlineTests.hasty { configuration in
+                configuration.writers = 3
+                configuration.answerTimeout = .milliseconds(900)
+                configuration.observe = { seen.add($0) }
+            }
+            let store = try await SQLTrustStore.postgres(url, configuration: configuration)
+            try await eventually("the standby is synchronous") {
+                try await onThread { try primary.query("SELECT sync_state FROM pg_stat_replication") } == "sync"
+            }
+            _ = try await write(store)
+            try standby.signal(SIGSTOP)
+            defer { try? standby.signal(SIGCONT) }
+            // Whoever cancels a commit that waits makes it visible; no caller is told that it is safe.
+            let canceled = Task { try await store.secret(named: "canceled", orElse: [1]) }
+            try await eventually("a commit waits for the standby and is canceled") {
+                try await onThread {
+                    try primary.query(
+                        "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+                    )
+                } == "1"
+            }
+            let fault = await #expect(throws: StoreFault.self) { _ = try await canceled.value }
+            #expect(fault?.reason == "PostgreSQL committed with a warning")
+            let rounds = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == nil ? 8 : 60
+            for _ in 0..<rounds {
+                let slowest = await withTaskGroup(of: Duration.self) { group in
+                    for _ in 0..<6 {
+                        group.addTask {
+                            let start = ContinuousClock.now
+                            await #expect(throws: StoreFault.unavailable("")) { _ = try await write(store) }
+                            return ContinuousClock.now - start
+                        }
+                    }
+                    return await group.reduce(Duration.zero) { max($0, $1) }
+                }
+                #expect(slowest < .seconds(20))
+                // What only reads goes on.
+                _ = try await store.key(Sample.keyId())
+            }
+            let count = try await onThread {
+                try primary.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sealward'")
+            }
+            // Three writers with two connections each, and the reader.
+            #expect(try #require(Int(count)) <= 7)
+            #expect(seen.count("overdue") <= 7 && seen.highest("set-aside") <= 6)
+            // Once all are set aside, nobody waits for another timeout.
+            let start = ContinuousClock.now
+            await #expect(throws: StoreFault.unavailable("")) { _ = try await write(store) }
+            #expect(ContinuousClock.now - start < .seconds(5))
+            try standby.signal(SIGCONT)
+            try await eventually("writing works again") { await works(store) }
+            for _ in 0..<20 { _ = try await write(store) }
+            await store.close()
+            try await onThread {
+                try standby.crash()
+                try primary.crash()
+            }
+        }
+
+        @Test("an old primary that comes back after a failover is refused, and so are the connections to it")
+        func oldPrimary() async throws {
+            let old = try await onThread { try PostgresServer() }
+            _ = try await onThread { try old.emptyStore() }
+            let schema = try await onThread {
+                try old.query("SELECT max(nspname) FROM pg_namespace WHERE nspname LIKE 'store%'")
+            }
+            let new = try await onThread { try PostgresServer(standbyOf: old) }
+            let seen = Sightings()
+            let store = try await SQLTrustStore.postgres(
+                PostgresServer.url(of: schema, at: [old.port, new.port]),
+                configuration: PostgresDeadlineTests.hasty { configuration in
+                    configuration.connectTimeout = .seconds(3)
+                    configuration.answerTimeout = .seconds(5)
+                    configuration.observe = { seen.add($0) }
+                }
+            )
+            _ = try await write(store)
+            try await eventually("the standby has everything") {
+                try await onThread {
+                    let sent = try old.query("SELECT pg_current_wal_lsn()")
+                    return try new.query("SELECT pg_last_wal_replay_lsn() >= '\(sent)'") == "t"
+                }
+            }
+            // A standby alone is no store: the program waits until it is promoted.
+            await #expect(throws: StoreFault.unavailable("")) {
+                let url = PostgresServer.url(of: schema, at: [new.port])
+                _ = try await SQLTrustStore.postgres(url, configuration: PostgresDeadlineTests.hasty())
+            }
+            try await onThread { try old.crash() }
+            try await onThread { try new.promote() }
+            try await eventually("the promoted standby is used") { await works(store) }
+            let name = try await write(store)
+            // Nobody fenced the old one; it is the first host of the list, and for some time the only one.
+            try await onThread { try old.start() }
+            try await onThread { try new.crash() }
+            for _ in 0..<10 {
+                await #expect(throws: StoreFault.unavailable("")) { _ = try await write(store) }
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            try await eventually("the refusal was reported") {
+                seen.details("other-server").contains { $0.contains("old primary") }
+            }
+            try await onThread { try new.start() }
+            try await eventually("the promoted one is used again") { await works(store) }
+            let kept = try await store.secret(named: name, orElse: [2])
+            #expect(kept == [1])
+            let inOld = try await onThread { try old.query("SELECT count(*) FROM \(schema).secrets") }
+            #expect(inOld == "1")
+            await store.close()
+            try await onThread {
+                try old.crash()
+                try new.crash()
+            }
+        }
+    }
+#endif

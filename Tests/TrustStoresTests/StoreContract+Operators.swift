@@ -1,0 +1,282 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Foundation
+import Testing
+
+@testable import TrustStores
+
+extension StoreContract {
+    /// Keys of two apps, two environments and three users; every fifth is simulated.
+    private func keys(_ count: Int, in store: any TrustStore) async throws -> [KeyRegistration] {
+        var stored: [KeyRegistration] = []
+        for index in 0..<count {
+            let registration = Sample.registration(
+                app: index % 2 == 0 ? "a" : "b",
+                user: index % 3 == 0 ? "ann" : index % 3 == 1 ? "bob" : nil,
+                environment: index % 4 == 0 ? "development" : "production",
+                simulated: index % 5 == 0
+            )
+            let instant = Sample.now + Double(index)
+            _ = try await store.insert(registration, spending: Sample.challenge(), at: instant)
+            stored.append(registration)
+        }
+        return stored
+    }
+
+    private func walk(_ filter: KeyFilter, _ store: any TrustStore) async throws -> [StoredKey] {
+        var found: [StoredKey] = []
+        var cursor: KeyCursor?
+        repeat {
+            let page = try await store.keys(matching: filter, after: cursor, limit: 7)
+            #expect(page.keys.count <= 7)
+            found += page.keys
+            // As a client gives it back.
+            cursor = try page.next.map { try #require(KeyCursor($0.text)) }
+        } while cursor != nil
+        return found
+    }
+
+    @Test("keys are listed page by page, each once, by any filter", arguments: StoreBackend.all)
+    func listing(_ backend: StoreBackend) async throws {
+        let store = try await backend.make().store
+        let stored = try await keys(60, in: store)
+        let all = try await walk(KeyFilter(), store)
+        #expect(all.count == 60 && Set(all.map(\.id)).count == 60)
+        #expect(all.map(\.environment) == all.map(\.environment).sorted())
+        for app in [nil, "a", "b", "c", "a\0"] {
+            for user in [nil, "ann", "bob", "eve", "ann\0"] {
+                for environment in [nil, "production", "development", "x"] {
+                    let filter = KeyFilter(app: app, user: user, environment: environment)
+                    let wanted = stored.filter { key in
+                        (app ?? key.app) == key.app && (user == nil || user == key.user)
+                            && (environment ?? key.environment) == key.environment
+                    }
+                    let found = try await walk(filter, store)
+                    #expect(found.count == wanted.count && Set(found.map(\.id)) == Set(wanted.map(\.id)), "\(filter)")
+                }
+            }
+        }
+        #expect(KeyCursor("") == nil && KeyCursor("AAAA") == nil && KeyCursor("not base64!") == nil)
+        // A key that is deleted between two pages does not end the walk.
+        let page = try await store.keys(matching: KeyFilter(), after: nil, limit: 7)
+        let next = try #require(page.next)
+        #expect(try await store.deleteKey(try #require(page.keys.last).id))
+        #expect(try await store.keys(matching: KeyFilter(), after: next, limit: 100).keys.count == 53)
+    }
+
+    @Test("unrevoked keys are counted by kind", arguments: StoreBackend.all)
+    func kinds(_ backend: StoreBackend) async throws {
+        let store = try await backend.make().store
+        let stored = try await keys(20, in: store)
+        let first = try #require(stored.first)
+        #expect(try await store.revoke(first.id, code: nil, at: Sample.now) == .revoked)
+        let counts = try await store.keyCounts()
+        #expect(counts.map(\.keys).reduce(0, +) == 19)
+        #expect(counts.first == KeyCount(app: "a", environment: "development", simulated: false, keys: 4))
+        #expect(counts.count { $0.simulated } == 2)
+    }
+
+    @Test("one of many deletes a key, with its receipts and the details of its events", arguments: StoreBackend.all)
+    func deletion(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let nodes = [fixture.store, try await fixture.another()]
+        let id = try await Sample.storeWithKey(in: fixture)
+        let other = try await Sample.storeWithKey(in: fixture)
+        for key in [id, other] {
+            try await nodes[0].record(
+                StoreEvent(at: Sample.now, app: "app", keyId: key, kind: "refused", detail: "ann")
+            )
+        }
+        let outcomes = try await race(20) { try await nodes[$0 % 2].deleteKey(id) }
+        #expect(outcomes.count { $0 } == 1)
+        #expect(try await nodes[1].key(id) == nil)
+        #expect(try await nodes[1].receipts(of: id, limit: 9).isEmpty)
+        #expect(try await nodes[1].history(of: id, limit: 9).map(\.detail) == [nil, nil])
+        #expect(try await nodes[1].history(of: other, limit: 9).map(\.detail) == [nil, "ann"])
+        #expect(try await nodes[1].receipts(of: other, limit: 9).count == 1)
+        let advance = CounterAdvance(keyId: id, counter: 1, mode: .strict, challenge: Sample.challenge())
+        #expect(try await nodes[0].advance(advance, at: Sample.now) == .refused(.keyUnknown))
+    }
+
+    @Test("all keys of a user go, of one app or of all; a grant stays without the name", arguments: StoreBackend.all)
+    func userDeletion(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let nodes = [fixture.store, try await fixture.another()]
+        _ = try await keys(60, in: nodes[0])
+        let subject = try #require(PromotionSubject(user: "ann"))
+        let reservation = try await nodes[0].reserved(try Sample.claim(of: subject))
+        _ = try await nodes[0].answer(reservation, with: Self.granted, at: Sample.now)
+        #expect(try await nodes[0].deleteKeys(ofUser: "ann", app: "a") == 10)
+        let rest = try await race(6) { try await nodes[$0 % 2].deleteKeys(ofUser: "ann", app: nil) }
+        #expect(rest.reduce(0, +) == 10)
+        #expect(try await nodes[1].keys(matching: KeyFilter(user: "ann"), after: nil, limit: 9).keys.isEmpty)
+        #expect(try await walk(KeyFilter(), nodes[1]).count == 40)
+        #expect(try await nodes[1].deleteKeys(ofUser: "ann\0", app: nil) == 0)
+        let again = try Sample.claim(transaction: "again", of: subject)
+        #expect(try await nodes[1].standing(again) == .alreadyGranted(Sample.now))
+    }
+
+    @Test(
+        "keys are revoked by user, environment, simulation and time, each once, within one app",
+        arguments: StoreBackend.all
+    )
+    func groupRevocation(_ backend: StoreBackend) async throws {
+        for rule in [
+            RevocationRule.user("ann"), .environment("development"), .simulated, .attestedBefore(Sample.now + 30),
+        ] {
+            let fixture = try await backend.make()
+            let nodes = [fixture.store, try await fixture.another()]
+            let stored = try await keys(60, in: nodes[0])
+            let wanted = stored.enumerated().filter { index, key in
+                guard key.app == "a" else { return false }
+                return switch rule {
+                case .user(let user): key.user == user
+                case .environment(let environment): key.environment == environment
+                case .simulated: key.simulated
+                case .attestedBefore: index < 30
+                }
+            }.map(\.element.id)
+            let counts = try await race(6) { index in
+                try await nodes[index % 2].revokeKeys(of: "a", matching: rule, code: "operator", at: Sample.now + 99)
+            }
+            #expect(counts.reduce(0, +) == wanted.count && !wanted.isEmpty)
+            let revoked = try await walk(KeyFilter(), nodes[1]).filter { $0.revokedAt == Sample.now + 99 }
+            #expect(Set(revoked.map(\.id)) == Set(wanted))
+            let history = try await nodes[1].history(of: try #require(wanted.first), limit: 9)
+            #expect(history.map(\.kind) == ["attested", "revoked"] && history.last?.code == "operator")
+        }
+    }
+
+    @Test("the audit is read on without a gap while two nodes write", arguments: StoreBackend.all)
+    func audit(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let nodes = [fixture.store, try await fixture.another()]
+        let reader = Task { () async throws -> [NumberedAuditEntry] in
+            var seen: [NumberedAuditEntry] = []
+            let end = ContinuousClock.now + .seconds(30)
+            while seen.count < 300, ContinuousClock.now < end {
+                seen += try await nodes[0].audit(after: seen.last?.number, limit: 50)
+                await Task.yield()
+            }
+            return seen
+        }
+        _ = try await race(100) { index in
+            try await nodes[index % 2].append((0..<3).map { Sample.auditEntry("target \(index)-\($0)") })
+        }
+        let seen = try await reader.value
+        #expect(seen.map(\.number) == Array(1...300))
+        #expect(Set(seen.map(\.entry.target)).count == 300)
+        try await nodes[0].append([])
+        let odd = AuditEntry(
+            at: Sample.now,
+            name: "a\0b",
+            operation: "o",
+            target: String(repeating: "é", count: 600),
+            outcome: "ok"
+        )
+        try await nodes[1].append([odd])
+        let last = try #require(try await nodes[0].audit(after: 300, limit: 9).first)
+        #expect(last.entry == odd && odd.name == "a\u{FFFD}b" && odd.target.utf8.count == 1024)
+        #expect(try await nodes[0].audit(after: 301, limit: 9).isEmpty)
+        #expect(try await nodes[0].audit(after: nil, limit: -1).isEmpty)
+    }
+
+    @Test(
+        "of many first callers one challenge key is kept, and of many rotations one happens",
+        arguments: StoreBackend.all
+    )
+    func challengeKeys(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let nodes = [fixture.store, try await fixture.another()]
+        let first = try await race(30) { index in
+            try await nodes[index % 2].challengeKeys(orElse: Sample.bytes(32), at: Sample.now)
+        }
+        #expect(first.allSatisfy { $0 == first[0] } && first[0].map(\.generation) == [1])
+        let outcomes = try await race(30) { index in
+            let rotation = ChallengeKeyRotation(
+                secret: Sample.bytes(32),
+                signsFrom: Sample.now + 30,
+                acceptsOldUntil: Sample.now + 400
+            )
+            return try await nodes[index % 2].rotateChallengeKey(rotation, at: Sample.now)
+        }
+        #expect(outcomes.count { $0 == .rotated(generation: 2) } == 1)
+        #expect(outcomes.count { $0 == .tooSoon(until: Sample.now + 30) } == 29)
+        let keys = try await nodes[1].challengeKeys(orElse: [], at: Sample.now)
+        #expect(keys.map(\.generation) == [2, 1] && keys[1].secret == first[0][0].secret)
+        #expect(keys.map(\.acceptedUntil) == [nil, Sample.now + 400] && keys[0].signsFrom == Sample.now + 30)
+        // As often as it is asked there are never more than the limit; what nobody accepts any more is forgotten.
+        for index in 1...20 {
+            let instant = Sample.now + Double(index * 31)
+            _ = try await nodes[0].rotateChallengeKey(
+                ChallengeKeyRotation(
+                    secret: Sample.bytes(32),
+                    signsFrom: instant + 30,
+                    acceptsOldUntil: instant + 1000
+                ),
+                at: instant
+            )
+        }
+        #expect(try await nodes[1].challengeKeys(orElse: [], at: Sample.now).count == ChallengeKey.limit)
+    }
+
+    @Test("whoever sees the challenge of an attestation spent sees its key as well", arguments: StoreBackend.all)
+    func attestationStanding(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let nodes = [fixture.store, try await fixture.another()]
+        for _ in 0..<20 {
+            let registration = Sample.registration()
+            let challenge = Sample.challenge()
+            let seen = try await race(20) { index -> Bool in
+                if index % 2 == 0 {
+                    let outcome = try await nodes[index / 2 % 2].insert(
+                        registration,
+                        spending: challenge,
+                        // Half of them come when the challenge is over.
+                        at: index % 4 == 0 ? Sample.now : Sample.now + 300
+                    )
+                    return outcome != .refused(.challengeUsed)
+                }
+                let node = nodes[index / 2 % 2]
+                let standing = try await node.attestationStanding(of: registration.id, challenge: challenge)
+                return standing.isSpent == (standing.key != nil)
+            }
+            #expect(seen.allSatisfy { $0 })
+        }
+    }
+
+    @Test("more keys than one transaction takes are revoked and deleted, all of them", arguments: StoreBackend.all)
+    func batches(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let store = fixture.store
+        _ = try await race(600) { index in
+            try await store.insert(Sample.registration(user: "ann"), spending: Sample.challenge(), at: Sample.now)
+        }
+        let rule = RevocationRule.environment("production")
+        #expect(try await store.revokeKeys(of: "app", matching: rule, code: nil, at: Sample.now) == 600)
+        #expect(try await store.revokeKeys(of: "app", matching: rule, code: nil, at: Sample.now) == 0)
+        #expect(try await store.deleteKeys(ofUser: "ann", app: nil) == 600)
+        #expect(try await store.keys(matching: KeyFilter(), after: nil, limit: 9).keys.isEmpty)
+    }
+
+    @Test("two users whose names only look alike are two users", arguments: StoreBackend.all)
+    func lookAlikes(_ backend: StoreBackend) async throws {
+        let store = try await backend.make().store
+        let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+        let first = Sample.registration(user: composed)
+        _ = try await store.insert(first, spending: Sample.challenge(), at: Sample.now)
+        let second = Sample.registration(id: first.id, user: decomposed, digest: first.attestationDigest)
+        let outcome = try await store.insert(second, spending: Sample.challenge(), at: Sample.now)
+        #expect(outcome == .refused(.otherUser))
+        #expect(try await store.keyCount(ofUser: decomposed, app: "app", since: Sample.now) == 0)
+        #expect(try await store.deleteKeys(ofUser: decomposed, app: nil) == 0)
+        #expect(try await store.deleteKeys(ofUser: composed, app: nil) == 1)
+        let hour = StoreTime.date(StoreTime.hour(Sample.now))
+        try await store.add([composed, decomposed].map { SignalTally(app: $0, hour: hour, kind: "attested") })
+        #expect(try await store.tallies(app: composed, from: hour, to: hour + 1).map(\.count) == [1])
+        #expect(try await store.secret(named: composed, orElse: [1]) == [1])
+        #expect(try await store.secret(named: decomposed, orElse: [2]) == [2])
+    }
+}

@@ -1,0 +1,163 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Foundation
+import Synchronization
+import Testing
+
+@testable import TrustStores
+
+extension StoreContract {
+    static let granted = PromotionAnswer(bytes: [1], isGranted: true)
+    static let refused = PromotionAnswer(bytes: [0], isGranted: false)
+
+    @Test("one caller decides a claim, and everybody gets that answer", arguments: StoreBackend.all)
+    func promotions(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let nodes = [fixture.store, try await fixture.another()]
+        for subject in [PromotionSubject.key(Sample.keyId()), .unnamed] {
+            let claim = try Sample.claim(transaction: "t-1", of: subject)
+            let standings = try await race(100) { try await nodes[$0 % 2].standing(claim) }
+            let reservations = standings.compactMap {
+                if case .reserved(let reservation) = $0 { reservation } else { nil }
+            }
+            #expect(reservations.count == 1)
+            #expect(standings.count { $0 == .pending(until: Sample.now + 30) } == 99)
+            let reservation = try #require(reservations.first)
+            #expect(try await nodes[0].note("about to set", on: reservation))
+            // The first holder vanishes; the next one learns what it was about to do.
+            let second = try await nodes[1].reserved(claim, at: Sample.now + 30)
+            #expect(second.note == "about to set")
+            #expect(try await !nodes[0].note("late", on: reservation))
+            let answers = try await race(50) { index in
+                let answer = PromotionAnswer(bytes: [UInt8(index)], isGranted: index % 2 == 0)
+                return try await nodes[index % 2].answer(second, with: answer, at: Sample.now + 31)
+            }
+            guard case .answered(let standing)? = answers.first else {
+                return #expect(Bool(false), "the answer of the only claim was not stored")
+            }
+            #expect(answers.allSatisfy { $0 == .answered(standing) })
+            #expect(try await nodes[0].standing(claim, at: Sample.now + 99) == .answered(standing))
+            #expect(try await !nodes[0].note("after", on: second))
+        }
+    }
+
+    @Test("of many transactions of one key or user one is granted, on two nodes", arguments: StoreBackend.all)
+    func oneGrant(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let nodes = [fixture.store, try await fixture.another()]
+        let subjects = try (0..<20).map { index in
+            index % 2 == 0
+                ? PromotionSubject.key(Sample.keyId()) : try #require(PromotionSubject(user: "user \(index)"))
+        }
+        let holders = Mutex<[Int: Int]>([:])
+        let grants = try await race(120) { index -> Int? in
+            let claim = try Sample.claim(transaction: "t-\(index)", of: subjects[index % 20])
+            while true {
+                switch try await nodes[index / 20 % 2].standing(claim) {
+                case .pending:
+                    try await Task.sleep(for: .milliseconds(1))
+                case .alreadyGranted, .answered: return nil
+                case .reserved(let reservation):
+                    let atOnce = holders.withLock { holders in
+                        holders[index % 20, default: 0] += 1
+                        return holders[index % 20]
+                    }
+                    #expect(atOnce == 1, "two hold one subject")
+                    await Task.yield()
+                    holders.withLock { $0[index % 20] = 0 }
+                    let answer = try await nodes[index % 2].answer(reservation, with: Self.granted, at: Sample.now)
+                    return answer == .answered([1]) ? index % 20 : nil
+                }
+            }
+        }
+        #expect(grants.compactMap { $0 }.sorted() == Array(0..<20))
+    }
+
+    @Test(
+        "a granted subject is told so for every later transaction, until the grant counts no longer",
+        arguments: StoreBackend.all
+    )
+    func remembered(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let nodes = [fixture.store, try await fixture.another()]
+        let subject = PromotionSubject.key(Sample.keyId())
+        let first = try Sample.claim(transaction: "first", of: subject)
+        let reservation = try await nodes[0].reserved(first)
+        #expect(try await nodes[0].answer(reservation, with: Self.granted, at: Sample.now + 1) == .answered([1]))
+        let second = try Sample.claim(transaction: "second", of: subject)
+        let later = Sample.now + 500 * 86_400
+        #expect(try await nodes[1].standing(second, at: later) == .alreadyGranted(Sample.now + 1))
+        #expect(try await nodes[1].standing(first, at: later) == .answered([1]))
+        // Nothing was left behind by the refused one.
+        #expect(try await nodes[0].standing(second, at: later) == .alreadyGranted(Sample.now + 1))
+        // Others are not touched: another app's subject, another promotion, a backend that names nobody.
+        _ = try await nodes[0].reserved(try Sample.claim(transaction: "second"))
+        _ = try await nodes[0].reserved(try Sample.claim(transaction: "second", of: .unnamed))
+        let renewed = try await nodes[1].standing(second, grantsFrom: Sample.now + 2, at: later)
+        guard case .reserved(let again) = renewed else { return #expect(Bool(false), "\(renewed)") }
+        #expect(try await nodes[1].answer(again, with: Self.granted, at: later) == .answered([1]))
+        let third = try Sample.claim(transaction: "third", of: subject)
+        #expect(try await nodes[0].standing(third, grantsFrom: Sample.now + 2, at: later) == .alreadyGranted(later))
+    }
+
+    @Test("who was too slow is told of the other grant, and cannot note or answer", arguments: StoreBackend.all)
+    func overtaken(_ backend: StoreBackend) async throws {
+        let store = try await backend.make().store
+        let subject = PromotionSubject.key(Sample.keyId())
+        let slow = try await store.reserved(try Sample.claim(transaction: "slow", of: subject))
+        #expect(try await store.note("writing", on: slow))
+        let quick = try await store.reserved(try Sample.claim(transaction: "quick", of: subject), at: Sample.now + 30)
+        #expect(quick.note == nil, "a note is its own transaction's")
+        #expect(try await !store.note("late", on: slow))
+        #expect(try await store.answer(quick, with: Self.granted, at: Sample.now + 31) == .answered([1]))
+        #expect(
+            try await store.answer(slow, with: Self.granted, at: Sample.now + 32) == .alreadyGranted(Sample.now + 31)
+        )
+        #expect(try await store.standing(slow.claim, at: Sample.now + 99) == .alreadyGranted(Sample.now + 31))
+        // A refusal may still be stored: it gives nothing away.
+        #expect(try await store.answer(slow, with: Self.refused, at: Sample.now + 33) == .answered([0]))
+    }
+
+    @Test("a note is for the same two tokens, and goes with a definite refusal", arguments: StoreBackend.all)
+    func notes(_ backend: StoreBackend) async throws {
+        let store = try await backend.make().store
+        let claim = try Sample.claim()
+        let other = PromotionTokens(reading: "second", writing: "first")
+        #expect(PromotionTokens(reading: "a1:b", writing: "") != PromotionTokens(reading: "a", writing: "1:b"))
+        #expect(try await store.note("writing", on: store.reserved(claim)))
+        #expect(try await store.reserved(claim, tokens: other, at: Sample.now + 30).note == nil)
+        let same = try await store.reserved(claim, at: Sample.now + 60)
+        #expect(same.note == "writing")
+        try await store.release(same, at: Sample.now + 61)
+        // Free at once, also for another transaction, and without the note.
+        let next = try await store.reserved(
+            try Sample.claim(transaction: "other", of: claim.subject),
+            at: Sample.now + 61
+        )
+        try await store.release(next, at: Sample.now + 61)
+        let last = try await store.reserved(claim, at: Sample.now + 61)
+        #expect(last.note == nil)
+        // Who lost the reservation releases nothing.
+        try await store.release(same, at: Sample.now + 61)
+        #expect(try await store.standing(claim, at: Sample.now + 62) == .pending(until: Sample.now + 91))
+    }
+
+    @Test("texts that a database cannot keep are refused before any backend sees them")
+    func texts() {
+        #expect(PromotionSubject(user: "bob\0") == nil)
+        #expect(PromotionSubject(user: String(repeating: "x", count: 1025)) == nil)
+        let subject = PromotionSubject.unnamed
+        for (promotion, app, transaction) in [("p\0", "a", "t"), ("p", "a\0", "t"), ("p", "a", "t\0")] {
+            #expect(
+                PromotionClaim(promotion: promotion, app: app, subject: subject, transactionId: transaction) == nil
+            )
+        }
+        let long = String(repeating: "x", count: 513)
+        #expect(PromotionClaim(promotion: "p", app: "a", subject: subject, transactionId: long) == nil)
+        #expect(!StoreText.isUser("a\0b") && StoreText.isUser("é"))
+        // Two names that look alike are two names.
+        #expect(PromotionSubject(user: "e\u{301}") != PromotionSubject(user: "\u{E9}"))
+    }
+}
