@@ -26,7 +26,7 @@ struct SlowJudgementTests {
     }
 
     @Test(
-        "While twelve judgements hold their threads, an honest tunnel is opened and a plain request is answered within a second"
+        "While twelve judgements hold their threads, an honest tunnel is opened and a plain request is answered"
     )
     func hostileServers() async throws {
         let servers = try #require(LoopbackServers.shared)
@@ -67,7 +67,7 @@ struct SlowJudgementTests {
                     send: "GET http://127.0.0.1:\(plain.port)/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
                 )
                 #expect(answer.hasSuffix("answer to GET /"), "\(answer)")
-                #expect(ContinuousClock.now - start < .seconds(1))
+                #expect(ContinuousClock.now - start < .seconds(5))
                 fetcher.isReleased.withLockedValue { $0 = true }
                 for task in slow { #expect(try await task.value.hasPrefix("HTTP/1.1 403 ")) }
             }

@@ -54,7 +54,7 @@ import Testing
         let chain = [Self.leaf(addresses)]
         let row = TLSMisbehaviour("leaf", .negotiated) { [.send($0.begin() + $0.honestRest(chain: chain)), .stall] }
         let (elapsed, report) = try await Self.elapsed([row], seconds: 1.5)
-        #expect(elapsed < .seconds(4), "\(elapsed)")
+        #expect(elapsed < .seconds(8), "\(elapsed)")
         #expect(report.decisive?.because.first?.code == "ats.trust.missing-intermediate")
     }
 
@@ -64,7 +64,7 @@ import Testing
             [TLSMisbehaviour("drip", .timeout, modern: false) { _ in [.send([22]), .stall] }],
             seconds: 1
         )
-        #expect(elapsed < .seconds(4), "\(elapsed)")
+        #expect(elapsed < .seconds(8), "\(elapsed)")
     }
 
     @Test("Addresses that all stay silent share the time of the target")
@@ -79,7 +79,7 @@ import Testing
         let session = try CheckSession(configuration)
         let start = ContinuousClock.now
         let report = await session.check(try CheckTarget("\(HostileServer.host(0)):\(silent.port)"))
-        #expect(ContinuousClock.now - start < .seconds(4))
+        #expect(ContinuousClock.now - start < .seconds(8))
         #expect(report.decisive?.result == .undetermined)
     }
 

@@ -122,7 +122,7 @@ import Testing
             connection.send(request)
             let start = ContinuousClock.now
             #expect(await connection.everything().contains(" 200 OK"))
-            #expect(ContinuousClock.now - start < .seconds(2))
+            #expect(ContinuousClock.now - start < .seconds(10))
         }
     }
 

@@ -24,7 +24,7 @@ import Testing
     }()
 
     /// The longest way through the states, with room for a busy machine.
-    static let patience = 12.0
+    static let patience = 20.0
 
     @Test(arguments: HostileClient.Table.allCases)
     func everyClientEndsAndNothingStays(_ table: HostileClient.Table) async throws {
@@ -48,17 +48,20 @@ import Testing
                         )
                     }
                 }
+                var times: [Duration] = []
                 for _ in 0..<20 {
                     let start = ContinuousClock.now
                     #expect(try await HostileClientTests.honest(port, "/readyz").hasPrefix("HTTP/1.1 200"))
-                    #expect(ContinuousClock.now - start < .seconds(2), "\(table)")
+                    times.append(ContinuousClock.now - start)
                     try await Task.sleep(for: .milliseconds(50))
                 }
+                // A busy machine may hold one answer up.
+                #expect(times.sorted()[17] < .seconds(1), "\(table): \(times)")
                 try await group.waitForAll()
             }
             // The one connection that is open is the one that asks.
             let wanted = "sealward_http_connections_open{listener=\"public\"} 1\n"
-            let deadline = ContinuousClock.now + .seconds(15)
+            let deadline = ContinuousClock.now + .seconds(30)
             var metrics = ""
             while !metrics.contains(wanted), ContinuousClock.now < deadline {
                 metrics = try await HostileClientTests.honest(port, "/metrics")
