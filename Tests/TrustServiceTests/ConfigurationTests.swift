@@ -158,6 +158,57 @@ import Testing
         #expect(settings.adminTokens?.tokens == ["one-._~+/=0123456789012345678901", "two" + rest])
     }
 
+    /// `docs/configuration.md` is written from the tables that read a configuration. `SEALWARD_REGENERATE=1` writes it again.
+    @Test func thePageIsCurrent() throws {
+        let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "docs/configuration.md")
+        let text = ConfigurationPage.markdown
+        if ProcessInfo.processInfo.environment["SEALWARD_REGENERATE"] == "1" { try Data(text.utf8).write(to: page) }
+        #expect(try String(contentsOf: page, encoding: .utf8) == text)
+    }
+
+    @Test func theExampleOfThePageIsAConfiguration() throws {
+        let token = String(repeating: "t", count: 32)
+        let outcome = read(ConfigurationPage.example, files: ["/etc/sealward/server.tokens": token])
+        guard case .configuration(let settings) = outcome else { throw Failure("refused: \(outcome)") }
+        #expect(settings.apps.first?.environments == [.production, .development])
+        #expect(settings.serverTokens?.tokens == [token])
+    }
+
+    /// Every variable of the page reaches its setting: a value of another kind is refused by the setting's path and the variable.
+    @Test func everyVariableOfThePageSetsItsKey() throws {
+        let keys = Configuration.table.entries.filter { $0.variable != nil }
+        #expect(keys.count >= 30)
+        let free: Set = ["tokens.issuer", "tokens.audience", "apple.teamId", "apple.keyId"]
+        for key in keys where !free.contains(key.path) {
+            let variable = try #require(key.variable)
+            guard case .issues(let issues) = read("{}", environment: [variable: "no:such value"]) else {
+                throw Failure("\(variable) sets nothing")
+            }
+            #expect(
+                issues.contains { $0.path.hasPrefix(key.path) && $0.variable == variable },
+                "\(variable): \(issues)"
+            )
+        }
+    }
+
+    @Test func whatIsUsedTwiceIsNamedWhereItStands() {
+        let app = #"{"id": "shop", "teamId": "TEAM123456", "bundleIds": ["a.b"]}"#
+        #expect(issues(#"{"apps": [{"id": "x"}, \#(app), \#(app)]}"#).suffix(1) == ["apps[2].id"])
+        let bits = #"{"deviceCheck": {"bits": [{"bit": 0, "name": "a"}, {"bit": 0, "name": "a"}]}}"#
+        #expect(issues(bits) == ["deviceCheck.bits[1].bit", "deviceCheck.bits[1].name"])
+        #expect(issues(#"{"challenges": {"ttlSeconds": 1, "ttlSeconds": 2}}"#) == ["challenges.ttlSeconds"])
+    }
+
+    /// An account with Apple is whole or absent, and the key that signs is one of the keys.
+    @Test func partsThatNeedEachOtherAreAskedFor() {
+        let pem = P256.Signing.PrivateKey().pemRepresentation
+        #expect(issues(#"{"apple": {"keyFile": "k"}}"#, files: ["k": pem]) == ["apple.teamId", "apple.keyId"])
+        #expect(issues(#"{"apple": {"dataBaseURL": "https://apple.example"}}"#).isEmpty)
+        #expect(issues(#"{"tokens": {"keyFiles": ["k"], "signWith": "x"}}"#, files: ["k": pem]) == ["tokens.signWith"])
+        #expect(issues(#"{"tokens": {"keyFiles": ["k"], "signWith": "k"}}"#) == ["tokens.keyFiles[0]"])
+    }
+
     @Test(arguments: ["[]", "{", "{\"listen\": \"a:1\", \"listen\": \"b:1\"}", "null x"])
     func brokenDocumentsAreNamed(_ text: String) { #expect(!issues(text).isEmpty) }
 }

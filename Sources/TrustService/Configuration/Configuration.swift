@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppleServices
 package import Foundation
 package import TLSFacts
 
@@ -35,6 +36,16 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     package init(host: String, port: Int) {
         self.host = host
         self.port = port
+    }
+
+    /// Reads `HOST:PORT`, brackets around an IPv6 address allowed; `*` and no host at all are every IPv4 address.
+    package init?(_ text: String) {
+        guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")),
+            let port = Int(text[text.utf8.index(after: colon)...]), 0...65535 ~= port
+        else { return nil }
+        var host = String(text[..<colon])
+        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+        self.init(host: host.isEmpty || host == "*" ? "0.0.0.0" : host, port: port)
     }
 
     /// As in a URL: an IPv6 address stands in brackets.
@@ -74,14 +85,15 @@ package struct CredentialSource: Sendable {
 
     /// A shorter token could be guessed: the contract's least length, in characters.
     package static let minimumLength = 32
-    /// How to get a token that is long enough.
-    package static let advice = "`sealward tokens new` makes one"
+    /// What is wrong with a shorter one.
+    package static let shortness =
+        "is shorter than \(minimumLength) characters; `sealward tokens new` makes one that is long enough"
 }
 
 /// The roots of a simulated Apple, already read.
 package struct SimulatorTrust: Sendable {
-    package let attestationRootPEM: String
-    package let receiptRootPEM: String
+    package var attestationRootPEM: String
+    package var receiptRootPEM: String
 }
 
 extension Configuration {
@@ -153,10 +165,10 @@ extension Configuration {
     }
 
     package struct AppleHosts: Sendable {
-        package var data = "https://data.appattest.apple.com"
-        package var dataDevelopment = "https://data-development.appattest.apple.com"
-        package var deviceCheck = "https://api.devicecheck.apple.com"
-        package var deviceCheckDevelopment = "https://api.development.devicecheck.apple.com"
+        package var data = AppleEndpoint.data.baseURL
+        package var dataDevelopment = AppleEndpoint.dataDevelopment.baseURL
+        package var deviceCheck = AppleEndpoint.deviceCheck.baseURL
+        package var deviceCheckDevelopment = AppleEndpoint.deviceCheckDevelopment.baseURL
     }
 
     package struct Receipts: Sendable {

@@ -72,7 +72,7 @@ public struct TrustServer: Service {
     /// Builds the service over an open store, from the document that `sealward serve --config` reads.
     ///
     /// - Parameters:
-    ///   - json: The configuration, as `docs/operations.md` describes it. Its `store` is not opened: `store` is what serves.
+    ///   - json: The configuration, as `docs/configuration.md` describes it. Its `store` is not opened: `store` is what serves.
     ///   - environment: Variables such as `SEALWARD_LISTEN` that override the document.
     ///   - store: The store; the server closes it when it ends.
     ///   - log: Where refusals and faults are told in full.

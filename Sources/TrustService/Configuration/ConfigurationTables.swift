@@ -1,0 +1,299 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import AppleServices
+import DeviceCheckBits
+import Findings
+import Foundation
+import TLSFacts
+
+// Every key that there is: reading, environment variables, messages and docs/configuration.md come from these tables.
+
+extension Configuration {
+    private typealias Key = ConfigurationKey<Configuration>
+
+    static let table = ConfigurationTable(Configuration()) {
+        Key("listen", .address, \.listen)
+            .means("Where the service listens; port 0 picks a free one.")
+        Key("internalListen", .address, \.internalListen).otherwise("none")
+            .means("A second address, which then has the routes of servers and operators and `/metrics`.")
+        Key("trustedProxies", .array(of: .addressRange), \.trustedProxies).otherwise("none")
+            .means("The proxies whose `X-Forwarded-For` names the client.")
+        Key("store", .store, \.store)
+            .means("Where keys, receipts and events are stored.")
+        Key("serverTokenFile", .tokens, \.serverTokens, secret: .token("SEALWARD_SERVER_TOKEN"))
+            .means("The bearer tokens of backends and gateways; without any their routes are off.")
+        Key("adminTokenFile", .tokens, \.adminTokens, secret: .token("SEALWARD_ADMIN_TOKEN"))
+            .means("The bearer tokens of operators; without any their routes are off.")
+        Key("tokensFile", .namedCredentials, \.namedCredentials)
+            .means("Tokens with names, scopes and an end, known by their hashes.")
+        Key("trustSimulator", .object(SimulatorTrust.table), \.trustSimulator)
+            .means("Trusts the devices of a simulator; the start warns of it.")
+        Key("apps", .array(of: .object(App.table), unique: [.appId]), \.apps)
+            .means("The apps that are served.")
+        Key("challenges", .object(Challenges.table), \.challenges)
+            .means("The challenges that apps sign.")
+        Key("tokens", .object(TokenSettings.table)) { $1.tokens = $0.tokens }
+            .means("The tokens that are issued.")
+        Key("limits", .object(Limits.table), \.limits)
+            .means("What callers may use.")
+        Key("apple", .object(AppleSettings.table)) { ($1.apple, $1.appleHosts) = ($0.account, $0.hosts) }
+            .means("The account with Apple, and where Apple's servers are.")
+        Key("receipts", .object(Receipts.table), \.receipts)
+            .means("When receipts are renewed with Apple.")
+        Key("deviceCheck", .object(DeviceCheckSettings.table)) { $1.bits = $0.bits }
+            .means("The bits of DeviceCheck.")
+    }
+}
+
+extension SimulatorTrust {
+    private typealias Key = ConfigurationKey<SimulatorTrust>
+
+    static let table = ConfigurationTable(SimulatorTrust(attestationRootPEM: "", receiptRootPEM: "")) {
+        Key("attestationRoot", .root { (try? AttestationRoots(pem: $0)) != nil }, \.attestationRootPEM).required()
+            .means("The root that signs simulated attestations.")
+        Key("receiptRoot", .root { (try? ReceiptRoots(pem: $0)) != nil }, \.receiptRootPEM).required()
+            .means("The root that signs simulated receipts.")
+    }
+}
+
+extension Configuration.App {
+    private typealias Key = ConfigurationKey<Configuration.App>
+
+    static let table = ConfigurationTable(
+        Configuration.App(id: "", teamId: "", appIdPrefix: "", bundleIds: [])
+    ) {
+        Key("id", .string, \.id).required()
+            .means("The name of the app in paths, tokens and metrics.")
+        Key("teamId", .string, \.teamId).required()
+            .means("The developer team that signs the app.")
+        Key("appIdPrefix", .string, \.appIdPrefix).otherwise("the team id")
+            .means("The prefix of the app id, if it is not the team's.")
+        Key("bundleIds", .array(of: .string, ifEmpty: "must name at least one bundle identifier"), \.bundleIds)
+            .required()
+            .means("The accepted identities. An App Clip attests as its full app.")
+        Key("environments", .array(of: .choice, ifEmpty: "must not be empty"), \.environments)
+            .means("The App Attest environments whose keys are accepted.")
+        Key("binding", .choice, \.binding)
+            .means("How an attestation covers the challenge: by its SHA-256, by its bytes, or through `clientData`.")
+        Key("counterMode", .choice, \.counterMode)
+            .means("`strict` requires a growing counter; `challenge` lets parallel requests arrive out of order.")
+        Key("mode", .choice, \.mode)
+            .means("`enforce` refuses bad proofs, `monitor` answers 200 and names the refusal, `off` judges nothing.")
+        Key("allowedValidationCategories", .array(of: .integer(0...Int(UInt32.max))), \.allowedValidationCategories)
+            .otherwise("all").means("The accepted validation categories.")
+        Key("allowedBundleVersions", .array(of: .string), \.allowedBundleVersions)
+            .otherwise("all").means("The accepted bundle versions.")
+        Key("requireExtensions", .flag, \.requireExtensions)
+            .means(
+                "Refuses attestations without a validation category, and proofs without what an `allowed` key lists."
+            )
+        Key("ramp", .object(Configuration.Ramp.table), \.ramp)
+            .means("How fast installations are told to attest; without it all are, at once.")
+    } finish: { app, place in
+        if app.appIdPrefix.isEmpty { app.appIdPrefix = app.teamId }
+        for (index, bundle) in app.bundleIds.enumerated()
+        where (try? AppIdentity(prefix: app.appIdPrefix, bundleId: bundle)) == nil {
+            place.member("bundleIds").element(index).wrong("makes no app id together with the prefix")
+        }
+    }
+}
+
+extension Configuration.Ramp {
+    private typealias Key = ConfigurationKey<Configuration.Ramp>
+
+    static let table = ConfigurationTable(Configuration.Ramp()) {
+        Key("dailyActiveUsers", .integer(1...100_000_000_000), \.dailyActiveUsers)
+            .means("The installations to spread over the plan; `sealward ramp` prints it.")
+        Key("start", .instant, \.start)
+            .means("When the plan starts; nobody is told to attest before.")
+        Key("maxPerSecond", .number(0.001...1000), \.maxPerSecond).otherwise("Apple's advice")
+            .means("The most installations a second.")
+        Key("percent", .number(0...100), \.percent)
+            .means("The share of installations to be told to attest, instead of a plan.")
+        Key("paused", .flag, \.paused)
+            .means("Tells nobody to attest.")
+    } finish: { ramp, place in
+        if ramp.percent != nil, ramp.dailyActiveUsers != nil {
+            place.member("percent").wrong("cannot be combined with dailyActiveUsers")
+        }
+    }
+}
+
+extension Configuration.Challenges {
+    private typealias Key = ConfigurationKey<Configuration.Challenges>
+
+    static let table = ConfigurationTable(Configuration.Challenges()) {
+        Key("ttlSeconds", .seconds(1...86400), \.ttl)
+            .means("How long a challenge is valid, in seconds.")
+    }
+}
+
+extension Configuration.Limits {
+    private typealias Key = ConfigurationKey<Configuration.Limits>
+
+    static let table = ConfigurationTable(Configuration.Limits()) {
+        Key("requestsPerSecondPerAddress", .integer(1...1_000_000_000), \.requestsPerSecondPerAddress)
+            .means("The requests a second of one client; more are answered with 429.")
+        Key("requestsPerSecondPerApp", .integer(1...1_000_000_000), \.requestsPerSecondPerApp).otherwise("no limit")
+            .means("The requests a second for one app.")
+        Key("bodyBytes", .integer(256...65536), \.bodyBytes)
+            .means("The largest request body, in bytes.")
+        Key("connections", .integer(8...1_000_000), \.connections).otherwise("what RLIMIT_NOFILE allows")
+            .means("The most open connections.")
+        Key("connectionsPerAddress", .integer(1...1_000_000), \.connectionsPerAddress).otherwise("half of all")
+            .means(
+                "The most open connections of one IPv4 address or IPv6 network of 64 bits, trusted proxies excepted."
+            )
+    }
+}
+
+/// The member `tokens` as it is written.
+struct TokenSettings: Sendable {
+    private typealias Key = ConfigurationKey<TokenSettings>
+
+    var tokens = Configuration.Tokens()
+    var keyFiles: [PrivateKeyFile] = []
+    var signer: String?
+
+    static let table = ConfigurationTable(TokenSettings()) {
+        Key("issuer", .string, \.tokens.issuer)
+            .means("The `iss` of the tokens.")
+        Key("audience", .string, \.tokens.audience)
+            .means("The `aud` of the tokens.")
+        Key("keyFiles", .array(of: .privateKey), \.keyFiles).otherwise("a key that the store holds")
+            .means("The keys; the first signs, all are published.")
+        Key("signWith", .string, \.signer).otherwise("the first of `keyFiles`")
+            .means("The key that signs, by its path or its `kid`.")
+        Key("ttlSeconds", .seconds(1...86400), \.tokens.ttl)
+            .means("How long a token is valid, in seconds.")
+    } finish: { settings, place in
+        var keys = settings.keyFiles
+        if let signer = settings.signer {
+            let first = keys.firstIndex {
+                $0.path.hasSameBytes(as: signer) || $0.pem.flatMap(TokenKeySet.identifier(ofPEM:)) == signer
+            }
+            if let first {
+                keys.insert(keys.remove(at: first), at: 0)
+            } else {
+                place.member("signWith").wrong("must be one of keyFiles, by its path or its kid")
+            }
+        }
+        settings.tokens.keyPEMs = keys.compactMap(\.pem)
+    }
+}
+
+/// The member `apple` as it is written.
+struct AppleSettings: Sendable {
+    private typealias Key = ConfigurationKey<AppleSettings>
+
+    var hosts = Configuration.AppleHosts()
+    var teamId: String?
+    var keyId: String?
+    var key: PrivateKeyFile?
+    var account: Configuration.AppleAccount?
+
+    static let table = ConfigurationTable(AppleSettings()) {
+        Key("teamId", .string, \.teamId)
+            .means("The team of the key. `teamId`, `keyId` and `keyFile` are given together or not at all.")
+        Key("keyId", .string, \.keyId)
+            .means("The identifier of the key.")
+        Key("keyFile", .privateKey, \.key)
+            .means("A key with DeviceCheck enabled, as Apple gives it (`.p8`).")
+        Key("dataBaseURL", .endpoint, \.hosts.data)
+            .means("Receipts of production apps.")
+        Key("dataDevelopmentBaseURL", .endpoint, \.hosts.dataDevelopment)
+            .means("Receipts of apps in development.")
+        Key("deviceCheckBaseURL", .endpoint, \.hosts.deviceCheck)
+            .means("The bits of devices, production.")
+        Key("deviceCheckDevelopmentBaseURL", .endpoint, \.hosts.deviceCheckDevelopment)
+            .means("The bits of devices, development.")
+    } finish: { settings, place in
+        if let team = settings.teamId, let keyId = settings.keyId, let key = settings.key {
+            settings.account = key.pem.map { Configuration.AppleAccount(teamId: team, keyId: keyId, keyPEM: $0) }
+            return
+        }
+        let given = [settings.teamId != nil, settings.keyId != nil, settings.key != nil]
+        guard given.contains(true) else { return }
+        for (name, isGiven) in zip(["teamId", "keyId", "keyFile"], given) where !isGiven {
+            place.member(name).wrong("is missing")
+        }
+    }
+}
+
+extension Configuration.Receipts {
+    private typealias Key = ConfigurationKey<Configuration.Receipts>
+
+    static let table = ConfigurationTable(Configuration.Receipts()) {
+        Key("refresh", .onOff, \.refresh)
+            .means("Whether receipts are renewed; that needs the account with Apple.")
+        Key("refreshAfterSeconds", .seconds(1...31_536_000), \.refreshAfter)
+            .means("When a receipt is renewed, in seconds after the last time; never before the receipt allows it.")
+        Key("pollSeconds", .seconds(1...86400), \.poll)
+            .means("How often due receipts are looked for, in seconds.")
+    }
+}
+
+/// The member `deviceCheck` as it is written.
+struct DeviceCheckSettings: Sendable {
+    private typealias Key = ConfigurationKey<DeviceCheckSettings>
+
+    var bits: [Configuration.Bit] = []
+
+    static let table = ConfigurationTable(DeviceCheckSettings()) {
+        Key("bits", .array(of: .object(Configuration.Bit.table), unique: [.bit, .bitName]), \.bits)
+            .means("What the two bits of a device mean.")
+    }
+}
+
+extension Configuration.Bit {
+    private typealias Key = ConfigurationKey<Configuration.Bit>
+
+    static let table = ConfigurationTable(Configuration.Bit(bit: 0, name: "")) {
+        Key("bit", .integer(0...1), \.bit).required()
+            .means("Which of the two.")
+        Key("name", .string, \.name).required()
+            .means("Its name in requests, and the name of its promotion.")
+        Key("resetAfterMonths", .integer(1...1200), \.resetAfterMonths).otherwise("never")
+            .means("After how many months without a change it counts as clear.")
+    } finish: { bit, place in
+        do throws(BitRegistryFault) {
+            _ = try BitRegistry([BitMeaning(bit: bit.bit == 0 ? .zero : .one, name: bit.name)])
+        } catch {
+            place.member(error.member).wrong(error.reason)
+        }
+    }
+}
+
+/// One entry of `tokensFile` as it is written.
+struct CredentialSettings: Sendable {
+    private typealias Key = ConfigurationKey<CredentialSettings>
+
+    var name = ""
+    var digest: [UInt8] = []
+    var scopes: [String] = []
+    var expires: Date?
+    var credential: NamedCredential?
+
+    static let table = ConfigurationTable(CredentialSettings()) {
+        Key("name", .credentialName, \.name).required()
+            .means("The name under which the audit records its calls.")
+        Key("sha256", .digest, \.digest).required()
+            .means("The SHA-256 of the token.")
+        Key("scopes", .array(of: .string), \.scopes).required()
+            .means("`server`, `admin` or `audit`, each alone for every app or as `server:APP` for one.")
+        Key("expires", .instant, \.expires).otherwise("never")
+            .means("From when on the token is refused.")
+    } finish: { entry, place in
+        entry.credential = NamedCredential(
+            name: entry.name,
+            digest: entry.digest,
+            scopes: entry.scopes,
+            expires: entry.expires
+        )
+        if entry.credential == nil {
+            place.member("scopes").wrong("must name server, admin or audit, each alone or followed by :APP")
+        }
+    }
+}

@@ -1,0 +1,187 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import AppleServices
+import Crypto
+import Findings
+import Foundation
+import TLSFacts
+
+// The kinds of values that only this configuration has.
+
+extension ConfigurationForm<ListenAddress> {
+    static var address: Self {
+        .text("HOST:PORT", "must be HOST:PORT, for example 127.0.0.1:8080", ListenAddress.init)
+    }
+}
+
+extension ConfigurationForm<AddressRange> {
+    static var addressRange: Self {
+        .text("IP address or CIDR block", "must be an address or a CIDR block") { text in
+            IPAddress(text).map { AddressRange($0.unmapped) } ?? AddressRange(text)
+        }
+    }
+}
+
+extension ConfigurationForm<StoreLocation> {
+    static var store: Self {
+        .text(
+            "`sqlite:PATH` or `postgres://USER@HOST/DATABASE`",
+            "must be sqlite:PATH or postgres://USER@HOST/DATABASE",
+            show: { if case .sqlite(let path) = $0 { "sqlite:\(path)" } else { nil } },
+            StoreLocation.init
+        )
+    }
+}
+
+extension ConfigurationForm<Date> {
+    static var instant: Self {
+        .text("RFC 3339 instant or date", "must be an RFC 3339 instant or a date", Timestamps.date)
+    }
+}
+
+private enum Switch: String, CaseIterable { case on, off }
+
+extension ConfigurationForm<Bool> {
+    static var onOff: Self {
+        ConfigurationForm<Switch>.choice.map(show: { $0 ? "on" : "off" }) { choice, _ in choice == Switch.on }
+    }
+}
+
+extension ConfigurationForm<String> {
+    /// A base URL of Apple's, or of a simulator.
+    static var endpoint: Self {
+        .text("base URL", "must be an https URL, or an http URL of this machine") { AppleEndpoint($0)?.baseURL }
+    }
+
+    /// The PEM text of a root certificate of a simulator.
+    static func root(_ isRoot: @escaping @Sendable (String) -> Bool) -> Self {
+        .file("a root certificate in PEM") { path, text, place in
+            if isRoot(text) { return text }
+            place.wrong("\(path): contains no root certificate in PEM; simulated Apple gives one at /roots")
+            return nil
+        }
+    }
+
+    static var credentialName: Self {
+        let meaning = "at most 64 printable ASCII characters without spaces"
+        return .text(meaning, "must be \(meaning)") { NamedCredential.isName($0) ? $0 : nil }
+    }
+}
+
+extension ConfigurationForm<[UInt8]> {
+    static var digest: Self {
+        .text("64 hexadecimal digits", "must be the SHA-256 of the token, 64 hexadecimal digits", show: { _ in nil }) {
+            let digits = Array($0.utf8)
+            guard digits.count == 64 else { return nil }
+            var bytes: [UInt8] = []
+            for start in stride(from: 0, to: 64, by: 2) {
+                guard let high = Character(UnicodeScalar(digits[start])).hexDigitValue,
+                    let low = Character(UnicodeScalar(digits[start + 1])).hexDigitValue
+                else { return nil }
+                bytes.append(UInt8(high << 4 | low))
+            }
+            return bytes
+        }
+    }
+}
+
+/// A file with a private key.
+struct PrivateKeyFile: Sendable {
+    let path: String
+    /// The PEM block of the P-256 key; nil after its fault has been noted.
+    let pem: String?
+}
+
+extension ConfigurationForm<PrivateKeyFile> {
+    static var privateKey: Self {
+        Self(meaning: "path of a P-256 private key in PEM", show: { _ in nil }) { json, place in
+            guard let path = ConfigurationForm<String>.string.read(json, place) else { return nil }
+            guard let text = place.contents(ofFile: path) else { return PrivateKeyFile(path: path, pem: nil) }
+            let pem = block(in: text)
+            if pem == nil { place.wrong("\(path): contains no P-256 private key in PEM") }
+            return PrivateKeyFile(path: path, pem: pem)
+        }
+    }
+
+    /// The PEM block of the P-256 private key in a file, which may hold other blocks (`EC PARAMETERS`) as well.
+    private static func block(in text: String) -> String? {
+        for label in ["PRIVATE KEY", "EC PRIVATE KEY"] {
+            let (begin, end) = ("-----BEGIN \(label)-----", "-----END \(label)-----")
+            guard let first = text.range(of: begin),
+                let last = text.range(of: end, range: first.upperBound..<text.endIndex)
+            else { continue }
+            let pem = String(text[first.lowerBound..<last.upperBound])
+            if (try? P256.Signing.PrivateKey(pemRepresentation: pem)) != nil { return pem }
+        }
+        return nil
+    }
+}
+
+extension ConfigurationForm<CredentialSource> {
+    static var tokens: Self {
+        .file("a file with a token on each line") { path, text, place in
+            let tokens = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
+                .filter { !$0.isEmpty }
+            // A header carries nothing else; and lines of a key or a certificate, which others know, must never become tokens.
+            let wrong = tokens.firstIndex { !$0.utf8.allSatisfy { 0x21...0x7E ~= $0 } || $0.hasPrefix("-----") }
+            let short = tokens.firstIndex { $0.utf8.count < CredentialSource.minimumLength }
+            if tokens.isEmpty {
+                place.wrong("\(path): contains no token; write one on each line")
+            } else if let wrong {
+                place.wrong("\(path): its token \(wrong + 1) has spaces or other characters that no bearer token has")
+            } else if let short {
+                place.wrong("\(path): its token \(short + 1) \(CredentialSource.shortness)")
+            } else {
+                return CredentialSource(tokens: tokens)
+            }
+            return nil
+        }
+    }
+}
+
+extension ConfigurationKey.Secret<CredentialSource> {
+    /// One token in the environment.
+    static func token(_ variable: String) -> Self {
+        Self(variable: variable) { token, place in
+            if token.utf8.count >= CredentialSource.minimumLength { return CredentialSource(tokens: [token]) }
+            place.wrong(CredentialSource.shortness)
+            return nil
+        }
+    }
+}
+
+extension ConfigurationForm<[NamedCredential]> {
+    static var namedCredentials: Self {
+        let list = ConfigurationForm<[CredentialSettings]>.array(
+            of: .object(CredentialSettings.table),
+            unique: [.credentialToken, .credentialName]
+        )
+        return .file("a JSON array of credentials") { path, text, place in
+            guard let document = try? JSONReader.read(Array(text.utf8)), case .array = document else {
+                place.wrong("\(path): must be a JSON array of credentials; `sealward tokens new` prints an entry")
+                return nil
+            }
+            return list.read(document, place)?.compactMap(\.credential)
+        }
+    }
+}
+
+extension ConfigurationForm<Configuration.App>.Uniqueness {
+    static var appId: Self { Self(name: "id", value: \.id, reason: "is used by another app") }
+}
+
+extension ConfigurationForm<Configuration.Bit>.Uniqueness {
+    static var bit: Self { Self(name: "bit", value: { "\($0.bit)" }, reason: "is defined twice") }
+    static var bitName: Self { Self(name: "name", value: \.name, reason: "is used twice") }
+}
+
+extension ConfigurationForm<CredentialSettings>.Uniqueness {
+    static var credentialToken: Self {
+        Self(name: "sha256", value: { "\($0.digest)" }, reason: "is the token of another entry; give each its own")
+    }
+    static var credentialName: Self {
+        Self(name: "name", value: \.name, reason: "is used by another entry; the audit could not tell them apart")
+    }
+}
