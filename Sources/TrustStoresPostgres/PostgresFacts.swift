@@ -52,15 +52,32 @@
 
     /// When the server was last not reached, shared by all connections, so that callers are not kept waiting for a server that is down.
     ///
-    /// Only a connection that cannot be opened counts: one that breaks says nothing about the server.
+    /// Only a connection that cannot be opened counts, and only while none is open: one that breaks, and one that cannot be opened
+    /// beside others, say nothing about the server.
     final class PostgresHealth: Sendable {
-        private let downUntil = Mutex<ContinuousClock.Instant?>(nil)
+        private let state = Mutex<(downUntil: ContinuousClock.Instant?, open: Int)>((nil, 0))
         private let pause: Duration
 
         init(pause: Duration) { self.pause = pause }
 
-        var isDown: Bool { downUntil.withLock { $0.map { $0 > .now } ?? false } }
-        func failed() { downUntil.withLock { $0 = .now + pause } }
-        func worked() { downUntil.withLock { $0 = nil } }
+        var isDown: Bool { state.withLock { $0.open == 0 && $0.downUntil.map { $0 > .now } ?? false } }
+
+        /// Counts connections that are in use, not those that are set aside.
+        func countOpen(_ change: Int) {
+            state.withLock {
+                $0.open += change
+                if change > 0 { $0.downUntil = nil }
+            }
+        }
+
+        /// A connection could not be opened: how long to wait before the next attempt beside connections that are open; nil if none is,
+        /// so that the server counts as down.
+        func failed() -> Duration? {
+            state.withLock {
+                if $0.open > 0 { return pause }
+                $0.downUntil = .now + pause
+                return nil
+            }
+        }
     }
 #endif

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Postgres
+    import Foundation
     import TrustStores
 
     /// One thread's connection, opened when it is needed and again after it broke. Touched by that thread alone.
@@ -12,7 +13,12 @@
     /// number aside; then it refuses work until one of them is answered.
     final class PostgresLink: @unchecked Sendable {
         private let facts: PostgresFacts
-        private var connection: PostgresConnection?
+        private var connection: PostgresConnection? {
+            didSet {
+                let change = (connection == nil ? 0 : 1) - (oldValue == nil ? 0 : 1)
+                if change != 0 { facts.health.countOpen(change) }
+            }
+        }
         private var dial: PostgresDial?
         private var aside: [PostgresConnection] = []
 
@@ -120,6 +126,17 @@
             if dial == nil, facts.health.isDown {
                 throw StoreFault.unavailable("PostgreSQL could not be reached a moment ago")
             }
+            do {
+                return try dialed(by: deadline)
+            } catch let failure as FailedDial {
+                // Other connections are open: one attempt that failed is not the server's end.
+                guard let pause = failure.pause, ContinuousClock.now + pause < deadline else { throw failure.fault }
+                Thread.sleep(forTimeInterval: pause / .seconds(1))
+                do { return try dialed(by: deadline) } catch let failure as FailedDial { throw failure.fault }
+            }
+        }
+
+        private func dialed(by deadline: ContinuousClock.Instant) throws -> PostgresConnection {
             let dial = dial ?? PostgresDial(facts)
             self.dial = dial
             switch dial.wait(until: deadline) {
@@ -127,16 +144,21 @@
             case .success(let opened):
                 self.dial = nil
                 connection = opened
-                facts.health.worked()
                 facts.observe(.connected)
                 return opened
             case .failure(let fault):
                 self.dial = nil
-                facts.health.failed()
                 facts.observe(.unreachable, fault.reason)
-                throw fault
+                throw FailedDial(fault: fault, pause: facts.health.failed())
             }
         }
+    }
+
+    /// A connection could not be opened.
+    private struct FailedDial: Error {
+        let fault: StoreFault
+        /// How long to wait before the next attempt; nil where there is to be none now.
+        let pause: Duration?
     }
 
     /// The connection is of no use any more.

@@ -17,6 +17,7 @@ import TrustStores
 final class SQLiteEngine: SQLEngine {
     private let pool: DatabasePool
     private let readers: SQLiteReaders
+    private let identity: SQLiteFileIdentity
     private let queue = Mutex(Queue())
     /// Tells the writer that as many wait as it wants.
     private let gathered = DispatchSemaphore(value: 0)
@@ -75,6 +76,7 @@ final class SQLiteEngine: SQLEngine {
             try database.execute(sql: "PRAGMA wal_autocheckpoint = 4000")
             try SQLiteMigrations.run(migrations, on: database)
         }
+        identity = SQLiteFileIdentity(path)
     }
 
     func transact<Outcome: Sendable>(
@@ -181,8 +183,9 @@ final class SQLiteEngine: SQLEngine {
         }
         // To close would wait for the same disk; the end of the process closes as well.
         guard isFinished else { return }
-        // The writer last: it takes the log along into the file.
+        // The writer last: it takes the log along into the file. GRDB would close its own readers after it.
         readers.close()
+        pool.invalidateReadOnlyConnections()
         try? pool.close()
     }
 
@@ -261,6 +264,7 @@ final class SQLiteEngine: SQLEngine {
                     throw StoreFault.unavailable("SQLite ended the transaction; is the disk full?")
                 }
             }
+            try identity.check()
             try session.execute("COMMIT")
         } catch {
             if database.isInsideTransaction { try? session.execute("ROLLBACK") }

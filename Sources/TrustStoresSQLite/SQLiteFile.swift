@@ -74,8 +74,54 @@ enum SQLiteFile {
         }
     }
 
-    private static func status(_ path: String, following: Bool) -> stat? {
+    fileprivate static func status(_ path: String, following: Bool) -> stat? {
         var status = stat()
         return (following ? stat(path, &status) : lstat(path, &status)) == 0 ? status : nil
+    }
+}
+
+/// Knows a store's file and its log again, once they are open: what is committed to a file that was moved, replaced or removed meanwhile
+/// is lost with the end of the process, so it must not be answered.
+///
+/// Touched by the writer alone.
+final class SQLiteFileIdentity: @unchecked Sendable {
+    private struct Place: Equatable {
+        let device: UInt64
+        let inode: UInt64
+
+        init?(_ path: String) {
+            guard let status = SQLiteFile.status(path, following: true) else { return nil }
+            (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
+        }
+    }
+
+    private let file: String
+    private let log: String
+    private let place: Place?
+    /// SQLite makes the log when it first needs it.
+    private var logPlace: Place?
+
+    /// - Parameter path: the file, which is open by now.
+    init(_ path: String) {
+        // SQLite puts the log beside the file that a link leads to.
+        let real = realpath(path, nil)
+        defer { free(real) }
+        file = real.map { String(cString: $0) } ?? path
+        log = file + "-wal"
+        place = Place(file)
+        logPlace = Place(log)
+    }
+
+    /// - Throws: `store.unavailable` if another file lies where the store's was, or none.
+    func check() throws {
+        guard let place else { return }
+        if Place(file) != place {
+            throw StoreFault.unavailable("\(file): was moved, replaced or removed; put it back, or restart the service")
+        }
+        let found = Place(log)
+        if let logPlace, found != logPlace {
+            throw StoreFault.unavailable("\(log): was moved, replaced or removed; restart the service")
+        }
+        logPlace = found
     }
 }

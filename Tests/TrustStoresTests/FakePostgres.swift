@@ -162,6 +162,8 @@ final class PostgresRelay: Sendable {
         case holdsStatements
         /// The next COMMIT reaches the server, and its answer nobody; afterwards all is well.
         case losesOneCommit
+        /// The next connection is closed at once; afterwards all is well.
+        case refusesOneConnection
     }
 
     let port: Int
@@ -176,7 +178,12 @@ final class PostgresRelay: Sendable {
             while true {
                 let client = accept(listener, nil, nil)
                 guard client >= 0 else { return }
-                guard let upstream = LoopbackListener.connect(to: server) else {
+                let isRefused = state.withLock { state in
+                    guard state.mode == .refusesOneConnection else { return false }
+                    state.mode = .open
+                    return true
+                }
+                guard !isRefused, let upstream = LoopbackListener.connect(to: server) else {
                     shutdown(client, Int32(SHUT_RDWR))
                     continue
                 }

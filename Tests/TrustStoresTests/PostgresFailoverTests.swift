@@ -67,6 +67,36 @@ import Testing
             await store.close()
         }
 
+        @Test("one connection that cannot be opened beside others is tried again; no caller is refused")
+        func oneFailedDial() async throws {
+            let server = try await PostgresServer.shared.value
+            let relay = try PostgresRelay(to: server.port)
+            defer { relay.stop() }
+            let url = try await onThread { try server.emptyStore() }
+                .replacingOccurrences(of: ":\(server.port)/", with: ":\(relay.port)/")
+            let seen = Sightings()
+            let configuration = PostgresDeadlineTests.hasty { configuration in
+                configuration.writers = 4
+                configuration.connectTimeout = .seconds(5)
+                configuration.answerTimeout = .seconds(10)
+                configuration.queueTimeout = .seconds(10)
+                configuration.observe = { seen.add($0) }
+            }
+            let store = try await SQLTrustStore.postgres(url, configuration: configuration)
+            _ = try await write(store)
+            relay.set(.refusesOneConnection)
+            // Writers that have no connection yet open one, the first of them in vain.
+            try await eventually("one attempt fails") {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<12 { group.addTask { _ = try await write(store) } }
+                    try await group.waitForAll()
+                }
+                return seen.count("unreachable") > 0
+            }
+            #expect(seen.count("unreachable") == 1)
+            await store.close()
+        }
+
         @Test("what the server says besides goes to the observer in one safe line")
         func notices() async throws {
             let url = try await PostgresServer.shared.value.emptyStore()

@@ -158,6 +158,44 @@ import Testing
         await #expect(throws: StoreFault.unavailable("")) { try await stuck.value }
     }
 
+    @Test("a store that was closed is one file, whatever was read from it")
+    func closed() async throws {
+        let path = folder.path("s.sqlite")
+        let store = try SQLTrustStore.sqlite(at: path)
+        _ = try await store.secret(named: "kept", orElse: [1])
+        // The readers of single rows, and those of questions.
+        _ = try await store.key(Sample.keyId())
+        _ = try await store.keyCounts()
+        await store.close()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted() == ["s.sqlite"])
+        let copy = try SQLTrustStore.sqlite(at: path)
+        #expect(try await copy.secret(named: "kept", orElse: [2]) == [1])
+        await copy.close()
+    }
+
+    @Test("nothing is answered as committed while the store's file or its log is not where it was")
+    func replaced() async throws {
+        let path = folder.path("s.sqlite")
+        let store = try SQLTrustStore.sqlite(at: path)
+        _ = try await store.secret(named: "before", orElse: [1])
+        #expect(rename(path, path + ".away") == 0)
+        await #expect(throws: StoreFault.unavailable("")) { try await write(store) }
+        // A backup that somebody copies there while the service runs.
+        try Data().write(to: URL(fileURLWithPath: path))
+        await #expect(throws: StoreFault.unavailable("")) { try await write(store) }
+        await #expect(throws: StoreFault.unavailable("")) { try await store.check() }
+        #expect(rename(path + ".away", path) == 0)
+        try await write(store)
+        #expect(rename(path + "-wal", path + ".log") == 0)
+        await #expect(throws: StoreFault.unavailable("")) { try await write(store) }
+        #expect(rename(path + ".log", path + "-wal") == 0)
+        try await write(store)
+        await store.close()
+        let again = try SQLTrustStore.sqlite(at: path)
+        #expect(try await again.secret(named: "before", orElse: [2]) == [1])
+        await again.close()
+    }
+
     @Test(
         "a full disk: faults in time, and recovery without a new store",
         .enabled(if: SmallDisk.canBeMade, "needs root")
