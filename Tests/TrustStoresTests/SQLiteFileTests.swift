@@ -158,6 +158,50 @@ import Testing
         await #expect(throws: StoreFault.unavailable("")) { try await stuck.value }
     }
 
+    @Test("an index that lacks a key is damage, and is told")
+    func staleIndex() async throws {
+        let path = folder.path("s.sqlite")
+        func transact(_ body: @escaping @Sendable (any SQLSession) throws -> Void) async throws {
+            let store = try SQLTrustStore.sqlite(at: path)
+            try await store.engine.transact { session in
+                try body(session)
+                return .commit(())
+            }
+            await store.close()
+        }
+        let store = try SQLTrustStore.sqlite(at: path)
+        _ = try await store.insert(Sample.registration(user: "anna"), spending: Sample.challenge(), at: Sample.now)
+        #expect(try await store.inspect(at: Sample.now).problems.isEmpty)
+        let page = try await store.engine.read { session in
+            try session.row("SELECT rootpage FROM sqlite_schema WHERE name = 'keys_by_user'")?.integer(0) ?? 0
+        }
+        let text = try await store.engine.read { session in
+            try session.row("SELECT sql FROM sqlite_schema WHERE name = 'keys_by_user'")?.text(0) ?? ""
+        }
+        await store.close()
+        // The table changes while nobody knows of the index.
+        try await transact { session in
+            try session.run("PRAGMA writable_schema = ON")
+            try session.run("DELETE FROM sqlite_schema WHERE name = 'keys_by_user'")
+        }
+        try await transact { session in
+            try session.run("UPDATE attested_keys SET user_name = 'bert'")
+            try session.run("PRAGMA writable_schema = ON")
+            try session.run(
+                "INSERT INTO sqlite_schema VALUES ('index', 'keys_by_user', 'attested_keys', $1, $2)",
+                .integer(page),
+                .text(text)
+            )
+        }
+        let damaged = try SQLTrustStore.sqlite(at: path)
+        #expect(
+            try await damaged.inspect(at: Sample.now).problems.contains {
+                $0.contains("missing from index keys_by_user")
+            }
+        )
+        await damaged.close()
+    }
+
     @Test("a store that was closed is one file, whatever was read from it")
     func closed() async throws {
         let path = folder.path("s.sqlite")
