@@ -125,7 +125,7 @@ import Testing
         let lines = result.errors.split(separator: "\n")
         #expect(result.status == 2 && lines.count == 2, "\(result.errors)")
         #expect(lines.first?.hasPrefix("trustSimulator.attestationRoot: \(path): ") == true, "\(result.errors)")
-        #expect(lines.last?.contains("\(root): holds no root certificate in PEM") == true, "\(result.errors)")
+        #expect(lines.last?.contains("\(root): contains no root certificate in PEM") == true, "\(result.errors)")
     }
 
     /// The configuration itself.
