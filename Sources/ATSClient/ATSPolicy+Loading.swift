@@ -11,10 +11,18 @@ extension ATSPolicy {
     /// AppBundles instead, which reports both; that target stands beside this one and not below it, so that a client needs no reader of archives
     /// (`docs/arrows.json`). Whoever wants its strictness passes `ATSDictionary` what it read: `init(dictionary:profile:)`.
     ///
+    /// The SDK that the list names (`DTSDKName`, `DTPlatformVersion`) is the one that the app is linked on, whatever the profile has.
+    ///
     /// - Throws: `MalformedInput` with code `malformed.plist`.
     public init(infoPlist bytes: [UInt8], profile: OSProfile = .standard) throws(MalformedInput) {
         let document = try PropertyListValue(propertyList: bytes)
-        self.init(dictionary: ATSDictionary(document.members?["NSAppTransportSecurity"]), profile: profile)
+        let sdk = LinkedSDK(infoPlist: { key in
+            if case .string(let text)? = document.members?[key] { text } else { nil }
+        })
+        self.init(
+            dictionary: ATSDictionary(document.members?["NSAppTransportSecurity"]),
+            profile: sdk.map(profile.linked) ?? profile
+        )
     }
 
     /// The policy of an NSAppTransportSecurity dictionary written as JSON.

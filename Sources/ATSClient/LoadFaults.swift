@@ -67,7 +67,7 @@ enum LoadFaults {
     ) -> ATSLoadError {
         switch error {
         case let error as ATSLoadError: error
-        case let refused as RefusedHandshake: translate(refused.judgement, url: url)
+        case let refused as RefusedHandshake: translate(refused.judgement, url: url, decision.requirements)
         case let forbidden as ForbiddenAddress: translate(forbidden, url: url)
         case let failure as ConnectFailure:
             translate(failure, url: url, requirements: decision.requirements, widest: widest)
@@ -87,7 +87,11 @@ enum LoadFaults {
         }
     }
 
-    private static func translate(_ judgement: HandshakeJudge.Judgement, url: LoadURL) -> ATSLoadError {
+    private static func translate(
+        _ judgement: HandshakeJudge.Judgement,
+        url: LoadURL,
+        _ requirements: TransportRequirements
+    ) -> ATSLoadError {
         if let reason = judgement.refusedByDelegate {
             return ATSLoadError(
                 .refused,
@@ -104,7 +108,8 @@ enum LoadFaults {
             remedies: Remedy.forCauses(
                 causes,
                 host: url.host,
-                negotiated: judgement.facts.handshake.version
+                negotiated: judgement.facts.handshake.version,
+                requirements
             ),
             url: url.text
         )
@@ -133,7 +138,7 @@ enum LoadFaults {
             error: verdict.error,
             causes: verdict.causes,
             remedies: verdict.isDetermined
-                ? Remedy.forCauses(verdict.causes, host: url.host, negotiated: widest?.version) : [],
+                ? Remedy.forCauses(verdict.causes, host: url.host, negotiated: widest?.version, requirements) : [],
             url: url.text
         )
     }

@@ -34,6 +34,8 @@ package struct TargetDiagnosis: Sendable {
     package let profile: OSProfile
     /// The app's NSAppTransportSecurity dictionary, judged as one more configuration.
     package let appDictionary: ATSDictionary?
+    /// The system with the SDK that the app is linked on.
+    package let appProfile: OSProfile
     package let probing: any ServerProbing
     /// Nil for `--no-http`.
     package let loading: (any TargetLoading)?
@@ -45,6 +47,7 @@ package struct TargetDiagnosis: Sendable {
     package init(
         profile: OSProfile,
         appDictionary: ATSDictionary? = nil,
+        appSDK: LinkedSDK? = nil,
         probing: any ServerProbing,
         loading: (any TargetLoading)? = nil,
         allowsPrivate: Bool = false,
@@ -53,6 +56,7 @@ package struct TargetDiagnosis: Sendable {
     ) {
         self.profile = profile
         self.appDictionary = appDictionary
+        appProfile = appSDK.map(profile.linked) ?? profile
         self.probing = probing
         self.loading = loading
         self.allowsPrivate = allowsPrivate
@@ -105,6 +109,7 @@ package struct TargetDiagnosis: Sendable {
         var judge = ConfigurationJudge(
             target: target.url,
             profile: profile,
+            appProfile: appProfile,
             evidence: [endpoint: known],
             instant: instant,
             logs: logs
@@ -113,8 +118,8 @@ package struct TargetDiagnosis: Sendable {
         // The load goes to the address that the hellos reached.
         let trace = await loading.load(
             target.url,
-            dictionary: widest,
-            profile: profile,
+            dictionary: widest.dictionary,
+            profile: widest.profile,
             address: target.address ?? known.address
         )
         for place in trace.places.dropFirst() where place.isSecure && judge.evidence[Endpoint(place)] == nil {
@@ -131,11 +136,9 @@ package struct TargetDiagnosis: Sendable {
 
     /// Every offer that the configurations and the search for the smallest exception need, the default one's first.
     private func offers(_ configurations: [DiagnosticConfiguration], for place: LoadURL) -> [Offer] {
-        Offer.distinct(
-            configurations.map(\.dictionary) + ExceptionLadder.dictionaries(host: place.host),
-            profile,
-            place
-        )
+        let rows = configurations.filter { !$0.isAppDictionary }.map { ($0.dictionary, profile) }
+        let own = configurations.filter(\.isAppDictionary).map { ($0.dictionary, appProfile) }
+        return Offer.distinct(rows + own + ExceptionLadder.dictionaries(host: place.host).map { ($0, profile) }, place)
     }
 
     package func configurations(of target: CheckTarget) -> [DiagnosticConfiguration] {
@@ -156,7 +159,8 @@ package struct TargetDiagnosis: Sendable {
         let defaults = PlaceDecision(ATSDictionary(), profile, target.url).offer
         var facts: ConnectionFacts?
         if case .negotiated(let observation)? = known.outcomes[defaults] { facts = known.facts(of: observation) }
-        let isWider = facts == nil && known.widest != nil
+        let wider = known.widest?.facts ?? known.explanation.flatMap(known.facts)
+        let isWider = facts == nil && wider != nil
         return TargetReport(
             target: target.url.text,
             host: target.url.host,
@@ -165,7 +169,7 @@ package struct TargetDiagnosis: Sendable {
             results: results,
             secure: secure,
             smallestException: judge.smallestException(),
-            facts: facts ?? known.widest?.facts,
+            facts: facts ?? wider,
             factsAreOfWiderHello: isWider,
             status: judge.trace?.status,
             handshakes: known.hellos,
@@ -174,14 +178,20 @@ package struct TargetDiagnosis: Sendable {
         )
     }
 
-    /// The dictionary to load under: of those whose handshake passes, the one that lets most redirects through.
+    /// What to load under: of the dictionaries whose handshake passes, the one that lets most redirects through, with the SDK that speaks
+    /// the older versions.
     private func widestPassing(
         _ configurations: [DiagnosticConfiguration],
         _ judge: ConfigurationJudge
-    ) -> ATSDictionary? {
+    ) -> (dictionary: ATSDictionary, profile: OSProfile)? {
         let all = ATSDictionary.allowingEverything
+        let older = appDictionary != nil && appProfile.stackMinimum.value < profile.stackMinimum.value
         // The target itself is judged at each place, so the widest dictionary is right for all but servers that dislike wide hellos.
-        if judge.judge(dictionary: all).result == .pass { return all }
-        return configurations.last { judge.judge($0).result == .pass }?.dictionary
+        for profile in (older ? [appProfile] : []) + [profile]
+        where judge.judge(dictionary: all, on: profile).result == .pass {
+            return (all, profile)
+        }
+        return configurations.last { judge.judge($0).result == .pass }
+            .map { ($0.dictionary, $0.isAppDictionary ? appProfile : profile) }
     }
 }

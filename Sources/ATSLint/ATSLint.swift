@@ -14,6 +14,8 @@ public struct LintSubject: Sendable {
     public let bundle: String?
     /// The oldest system that the app runs on, as the list or the user states it.
     public let minimumOS: MinimumSystem?
+    /// The SDK that the app is linked on, as the user, its executable or the list states it; nil if none does.
+    public let sdk: LinkedSDK?
     /// What the bundle is: an app, or something inside of one.
     public let role: Role
     /// Names the app that the bundle belongs to; subjects with the same name are compared with each other.
@@ -75,6 +77,7 @@ public struct LintSubject: Sendable {
         document: PlistDocument,
         bundle: String? = nil,
         minimumOS: MinimumSystem? = nil,
+        sdk: LinkedSDK? = nil,
         role: Role = .unknown,
         app: String? = nil,
         networkStack: NetworkStack? = nil,
@@ -86,6 +89,7 @@ public struct LintSubject: Sendable {
         // Apple takes 155 characters; whoever writes more finds the beginning in the report.
         self.bundle = bundle ?? document.root["CFBundleIdentifier"]?.string?.prefix(bytes: 255)
         self.minimumOS = minimumOS ?? MinimumSystem(infoPlist: document.root)
+        self.sdk = sdk ?? LinkedSDK(infoPlist: document.root)
         self.role = role == .unknown ? Role(infoPlist: document.root) : role
         self.app = app
         self.networkStack = networkStack

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppTransportSecurity
 package import Findings
 
 extension LintResult {
@@ -10,6 +11,7 @@ extension LintResult {
             .init("path", .string(subject.path)),
             .init("bundle", .optional(subject.bundle)),
             .init("minimumOS", .optional(subject.minimumOS?.text)),
+            .init("sdk", .optional(subject.sdk?.description)),
             .init("role", .string(subject.role.rawValue)),
             .init("findings", .array(findings.map { LintResult.json($0.finding) })),
             .init("reviewTriggers", .array(reviewTriggers.map(JSONValue.string))),

@@ -76,10 +76,11 @@ package struct PolicyDifference: Sendable {
             }
             let (oldTLS, newTLS) = (old.decide(secure, loader: loader), new.decide(secure, loader: loader))
             let (before, after) = (oldTLS.requirements, newTLS.requirements)
-            if after.effectiveMinimum < before.effectiveMinimum {
+            // What the dictionaries say, for systems and SDKs of every age: a newer network stack may raise both.
+            if after.policyMinimum < before.policyMinimum {
                 add(
                     "ATS051",
-                    "\(host.words): the minimum of TLS falls\(words) from \(before.effectiveMinimum) to \(after.effectiveMinimum).",
+                    "\(host.words): the minimum of TLS falls\(words) from \(before.policyMinimum) to \(after.policyMinimum).",
                     newTLS.rule.key
                 )
             }

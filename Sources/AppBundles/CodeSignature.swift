@@ -8,16 +8,15 @@ import Findings
 /// these are claims of the file.
 ///
 /// Layout: `LC_CODE_SIGNATURE` names a range of the file, there lies a SuperBlob (big-endian), and in it the entitlements
-/// as a property list and, in newer signatures, once more in DER. Source: `mach-o/loader.h`, `mach-o/fat.h` and Security's
-/// `cs_blobs.h`. Each count and size is bounded before it is used.
+/// as a property list and, in newer signatures, once more in DER. Source: Security's `cs_blobs.h`. Each count and size is bounded before it is used.
 enum CodeSignature {
     /// The most bytes of an executable that is unpacked from an archive.
     static let unpackedBytes = 128 << 20
     /// The most bytes of all executables of one archive.
     static let unpackedBytesOfArchive = 512 << 20
 
-    private static let architectures = 32
-    private static let commandBytes = 4 << 20
+    /// LC_CODE_SIGNATURE.
+    private static let signatureCommand = 0x1D
     private static let blobs = 64
     /// The most blobs of entitlements that are read, over all architectures. An honest file is done after the first two.
     private static let attempts = 8
@@ -40,50 +39,12 @@ enum CodeSignature {
     /// - Throws: `MalformedInput` where the file is cut off.
     static func entitlements(_ source: some ByteSource) throws(MalformedInput) -> PlistNode? {
         var attempts = attempts
-        let head = try Bytes(source, 0, 8)
-        let fat = head.big(0, 4)
-        guard fat == 0xCAFE_BABE || fat == 0xCAFE_BABF else { return try slice(source, start: 0, &attempts) }
-        let isWide = fat == 0xCAFE_BABF
-        let count = head.big(4, 4)
-        guard count <= architectures else { return nil }
-        let size = isWide ? 32 : 20
-        let table = try Bytes(source, 8, count * size)
-        for index in 0..<count {
-            let start = isWide ? table.big(index * size + 8, 8) : table.big(index * size + 8, 4)
-            if let found = try slice(source, start: start, &attempts) { return found }
-        }
-        return nil
-    }
-
-    /// One architecture.
-    private static func slice(
-        _ source: some ByteSource,
-        start: Int,
-        _ attempts: inout Int
-    ) throws(MalformedInput) -> PlistNode? {
-        guard start >= 0, start <= source.count else { return nil }
-        let head = try Bytes(source, start, 28)
-        let isLittle: Bool
-        let headerSize: Int
-        switch head.big(0, 4) {
-        case 0xCFFA_EDFE: (isLittle, headerSize) = (true, 32)
-        case 0xCEFA_EDFE: (isLittle, headerSize) = (true, 28)
-        case 0xFEED_FACF: (isLittle, headerSize) = (false, 32)
-        case 0xFEED_FACE: (isLittle, headerSize) = (false, 28)
-        default: return nil
-        }
-        let size = head.number(20, isLittle: isLittle)
-        guard size <= commandBytes else { return nil }
-        let commands = try Bytes(source, start + headerSize, size)
-        var index = 0
-        while index + 16 <= size {
-            let length = commands.number(index + 4, isLittle: isLittle)
-            guard length >= 8 else { return nil }
-            if commands.number(index, isLittle: isLittle) == 0x1D {
-                let place = start + commands.number(index + 8, isLittle: isLittle)
-                return try superBlob(source, start: place, &attempts)
+        for start in try MachOImage.starts(in: source) {
+            guard let image = try MachOImage(source, start: start), let (_, word) = image.first([signatureCommand])
+            else {
+                continue
             }
-            index += length
+            if let found = try superBlob(source, start: start + word(0), &attempts) { return found }
         }
         return nil
     }
@@ -93,14 +54,14 @@ enum CodeSignature {
         start: Int,
         _ attempts: inout Int
     ) throws(MalformedInput) -> PlistNode? {
-        let head = try Bytes(source, start, 12)
+        let head = try FileNumbers(source, start, 12)
         let count = head.big(8, 4)
         guard head.big(0, 4) == superBlobMagic, count <= blobs else { return nil }
-        let index = try Bytes(source, start + 12, count * 8)
+        let index = try FileNumbers(source, start + 12, count * 8)
         var encoded: PlistNode?
         for entry in 0..<count {
             let place = start + index.big(entry * 8 + 4, 4)
-            let blob = try Bytes(source, place, 8)
+            let blob = try FileNumbers(source, place, 8)
             let magic = blob.big(0, 4)
             let length = blob.big(4, 4)
             guard magic == listMagic || magic == encodedMagic, length >= 8, length <= entitlementBytes, attempts > 0
@@ -116,25 +77,6 @@ enum CodeSignature {
             }
         }
         return encoded
-    }
-
-    /// Bytes of the file, with numbers in them.
-    private struct Bytes {
-        let storage: [UInt8]
-
-        init(_ source: some ByteSource, _ start: Int, _ count: Int) throws(MalformedInput) {
-            storage = try source.bytes(at: start, count: count)
-        }
-
-        /// Zero where the place is outside; a value that does not fit is clamped.
-        func big(_ start: Int, _ size: Int) -> Int {
-            guard start >= 0, size <= storage.count - start else { return 0 }
-            return Int(clamping: storage[start..<(start + size)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
-        }
-
-        func number(_ start: Int, isLittle: Bool) -> Int {
-            isLittle ? Int(UInt32(truncatingIfNeeded: big(start, 4)).byteSwapped) : big(start, 4)
-        }
     }
 }
 

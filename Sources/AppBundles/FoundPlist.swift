@@ -20,6 +20,8 @@ package struct FoundPlist: Sendable {
     package let place: BundlePath?
     package var stack: DotNetStack?
     package let origin: Origin
+    /// The SDK that the executable beside the list, or else the list itself, names.
+    package let sdk: LinkedSDK?
     /// What the code signature or the embedded profile says about App Attest.
     package var attest: AttestEntitlement?
 
@@ -29,6 +31,7 @@ package struct FoundPlist: Sendable {
         place: BundlePath? = nil,
         stack: DotNetStack? = nil,
         origin: Origin = .file,
+        sdk: LinkedSDK? = nil,
         attest: AttestEntitlement? = nil
     ) {
         self.path = path
@@ -36,6 +39,7 @@ package struct FoundPlist: Sendable {
         self.place = place
         self.stack = stack
         self.origin = origin
+        self.sdk = sdk ?? LinkedSDK(infoPlist: document.root)
         self.attest = attest
     }
 }

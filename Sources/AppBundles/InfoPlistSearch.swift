@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
+package import AppTransportSecurity
 package import Findings
 import Foundation
 
@@ -149,7 +149,8 @@ package struct InfoPlistSearch {
             return
         }
         let document = try PlistReader.read(bytes)
-        try keep(FoundPlist(path: path, document: document, place: BundlePath(path)))
+        let sdk = Self.linkedSDK(of: document, at: path)
+        try keep(FoundPlist(path: path, document: document, place: BundlePath(path), sdk: sdk))
         lookForProjects(above: path)
     }
 
@@ -227,20 +228,36 @@ package struct InfoPlistSearch {
                 || document.root["CFBundleIdentifier"] != nil
             guard isInfoPlist else { return }
             let place = BundlePath(path)
-            let attest = place == nil ? nil : signature(of: document, at: path) ?? profile(beside: path)
-            try keep(FoundPlist(path: path, document: document, place: place, attest: attest))
+            let executable = place == nil ? nil : Self.openExecutable(of: document, at: path, below: root)
+            let attest =
+                place == nil
+                ? nil
+                : executable.flatMap { CodeSignature.entitlement($0.bytes, name: $0.name) } ?? profile(beside: path)
+            let sdk = executable.flatMap { LinkedSDK(executable: $0.bytes) }
+            try keep(FoundPlist(path: path, document: document, place: place, sdk: sdk, attest: attest))
         } catch {
             if isCandidate { refuse(path, error) }
         }
     }
 
-    private func signature(of document: PlistDocument, at path: String) -> AttestEntitlement? {
-        guard let executable = Self.executable(of: document, at: path) else { return nil }
+    /// The SDK of an app: what the executable beside its list names, or else the list itself.
+    package static func linkedSDK(of document: PlistDocument, at path: String) -> LinkedSDK? {
+        let executable = BundlePath(path) == nil ? nil : openExecutable(of: document, at: path, below: nil)
+        return executable.flatMap { LinkedSDK(executable: $0.bytes) } ?? LinkedSDK(infoPlist: document.root)
+    }
+
+    /// The executable of a bundle, if it is a regular file.
+    private static func openExecutable(
+        of document: PlistDocument,
+        at path: String,
+        below root: String?
+    ) -> (bytes: FileBytes, name: String)? {
+        guard let executable = executable(of: document, at: path) else { return nil }
         var information = stat()
         guard lstat(executable, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
-            let file = try? InputFile.open(executable, below: root)
+            let file = try? InputFile.open(executable, below: root), !file.isStream
         else { return nil }
-        return CodeSignature.entitlement(FileBytes(file), name: executable)
+        return (FileBytes(file), executable)
     }
 
     /// Where the executable of a bundle lies: beside its list, or in `MacOS` where the list is in `Contents`.
@@ -331,12 +348,14 @@ package struct InfoPlistSearch {
                 continue
             }
             var attest: AttestEntitlement?
+            var sdk: LinkedSDK?
             if let executable = Self.executable(of: document, at: entry.name).flatMap({ byName[UTF8Key($0)] }),
                 executable.size <= min(CodeSignature.unpackedBytes, executables), budget.execute(executable.size),
                 let bytes = try? archive.contents(executable, limit: CodeSignature.unpackedBytes)
             {
                 executables -= executable.size
                 attest = CodeSignature.entitlement(MemoryBytes(bytes), name: name + "/" + executable.name)
+                sdk = LinkedSDK(executable: MemoryBytes(bytes))
             }
             let folder = entry.name.utf8.dropLast("Info.plist".utf8.count)
             let profileName = String(decoding: folder, as: UTF8.self) + ProvisioningProfile.name
@@ -348,7 +367,7 @@ package struct InfoPlistSearch {
                     refuse(name + "/" + profileName, error)
                 }
             }
-            lists.append(FoundPlist(path: path, document: document, place: place, attest: attest))
+            lists.append(FoundPlist(path: path, document: document, place: place, sdk: sdk, attest: attest))
         }
         guard !lists.isEmpty || !found.unreadable.isEmpty else {
             throw .archive("", "holds no app: there is no Payload/NAME.app/Info.plist in it")

@@ -241,12 +241,8 @@ public struct ATSPolicy: Sendable {
     }
 
     private func minimumVersion(_ entry: ExceptionEntry?) -> TLSVersion {
-        switch entry?.minimumTLSVersion {
-        case .tls10: .tls10
-        case .tls11: .tls11
-        case .tls13 where profile.supportsTLS13.value: .tls13
-        case .tls12, .tls13, nil: .tls12
-        }
+        let stated = entry?.minimumTLSVersion?.version ?? .tls12
+        return min(stated, profile.maximumVersion)
     }
 
     // MARK: - Notes
@@ -308,18 +304,8 @@ public struct ATSPolicy: Sendable {
                 )
             )
         }
+        notes += linkedNotes(url, requirements)
         if let entry = match?.entry {
-            if entry.minimumTLSVersion == .tls10 || entry.minimumTLSVersion == .tls11, profile.supportsTLS13.value {
-                notes.append(
-                    Cause(
-                        "ats.note.old-tls-disputed",
-                        "Apple's security guide says that exceptions for TLS 1.0 and 1.1 are no longer honoured on iOS 26; its published "
-                            + "macOS 26 evaluator honours them, and that is followed here.",
-                        citation: .security("SecProtocolConfiguration.m"),
-                        kind: .note
-                    )
-                )
-            }
             if entry.minimumTLSVersion == .tls13, !profile.supportsTLS13.value {
                 notes.append(
                     Cause(
@@ -332,6 +318,49 @@ public struct ATSPolicy: Sendable {
             }
         }
         notes += dictionary.remarks.filter { isRelevant($0.subject, to: url, match) }.map(\.cause)
+        return notes
+    }
+
+    /// What depends on the SDK that the app is linked on.
+    private func linkedNotes(_ url: LoadURL, _ requirements: TransportRequirements) -> [Cause] {
+        var notes: [Cause] = []
+        if requirements.isLimitedByStack, url.isSecure {
+            notes.append(
+                Cause(
+                    "ats.note.stack-minimum",
+                    "ATS accepts \(requirements.policyMinimum) here, and the network stack does not: apps linked on 26 or later speak "
+                        + "\(profile.stackMinimum.value) or later on \(profile.name) unless their code sets "
+                        + "tlsMinimumSupportedProtocolVersion.",
+                    citation: profile.stackMinimum.citation,
+                    kind: .note
+                )
+            )
+        }
+        guard let sdk = profile.sdk else { return notes }
+        if profile.stackMinimum.basis == .inferred, requirements.effectiveMinimum < profile.releaseMinimum.value,
+            url.isSecure
+        {
+            notes.append(
+                Cause(
+                    "ats.note.sdk-inferred",
+                    "That apps linked on \(sdk) still speak \(requirements.effectiveMinimum) on \(profile.name) follows from Apple's words, "
+                        + "\"apps linked on or after iOS 26 and macOS 26\"; it was not measured.",
+                    citation: profile.stackMinimum.citation,
+                    kind: .note
+                )
+            )
+        }
+        if profile.localRule.basis == .inferred, url.literalAddress != nil {
+            notes.append(
+                Cause(
+                    "ats.note.sdk-inferred",
+                    "That apps linked on \(sdk) still load from addresses as before iOS 17 on \(profile.name) follows from Apple's words, \"apps "
+                        + "linked on or after iOS 17\"; it was not measured.",
+                    citation: profile.localRule.citation,
+                    kind: .note
+                )
+            )
+        }
         return notes
     }
 

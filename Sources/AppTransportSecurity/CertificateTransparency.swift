@@ -72,7 +72,26 @@ enum TransparencyEvaluation {
         let counted =
             "\(embedded.count) signed certificate timestamps in the certificate, \(extended.count) in the handshake, "
             + "\(stapled.count) in the OCSP response"
-        let citation = requirements.profile.requiresTransparency.citation
+        let key = requirements.profile.readsTransparencyKey
+        let citation =
+            requirements.entryRequiresTransparency ? key.citation : requirements.profile.requiresTransparency.citation
+        // Without a single timestamp there is nothing that a list of logs could change.
+        if requirements.entryRequiresTransparency, embedded.isEmpty, delivered.isEmpty {
+            let dispute =
+                key.basis == .unknown
+                ? " NSRequiresCertificateTransparency counted when macOS 11 was measured; Apple's published evaluator does not read it."
+                : ""
+            return (
+                [
+                    Cause(
+                        "ats.ct.missing",
+                        "The entry asks for Certificate Transparency: \(counted).\(dispute)",
+                        citation: citation
+                    )
+                ],
+                []
+            )
+        }
         guard let logs else {
             let sentence =
                 "Certificate Transparency is required here: \(counted). Without --ct-log-list nothing is judged."

@@ -12,7 +12,8 @@ public import TLSFacts
 ///   - facts: the handshake and the chain, as seen.
 ///   - host: the host of the URL, lower case, without brackets.
 ///   - instant: the time of judgement.
-///   - logs: the known Certificate Transparency logs; without them timestamps are counted and nothing fails for their lack.
+///   - logs: the known Certificate Transparency logs; without them timestamps are counted, and nothing fails but
+///     an entry with NSRequiresCertificateTransparency if there is not one.
 public func evaluate(
     _ requirements: TransportRequirements,
     _ facts: ConnectionFacts,

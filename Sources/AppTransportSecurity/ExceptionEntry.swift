@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+package import TLSFacts
 
 /// One entry of NSExceptionDomains. An empty entry puts its host back under the defaults, whatever the global keys say.
 public struct ExceptionEntry: Sendable, Hashable {
@@ -89,6 +90,16 @@ public enum TLSVersionName: String, Sendable, CaseIterable, Comparable {
     case tls12 = "TLSv1.2"
     /// The string `TLSv1.3`.
     case tls13 = "TLSv1.3"
+
+    /// The version itself.
+    package var version: TLSVersion {
+        switch self {
+        case .tls10: .tls10
+        case .tls11: .tls11
+        case .tls12: .tls12
+        case .tls13: .tls13
+        }
+    }
 
     public static func < (left: TLSVersionName, right: TLSVersionName) -> Bool { left.rawValue < right.rawValue }
 }

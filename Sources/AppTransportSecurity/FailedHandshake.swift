@@ -42,8 +42,7 @@ public func evaluate(
         )
     case .alert(_, let description):
         let streamCode =
-            description == 70 && requirements.effectiveMinimum == .tls13
-            ? -9800 : URLLoadError.streamCode(ofAlert: description)
+            description == 70 ? HandshakeEvaluation.tooLow(requirements) : URLLoadError.streamCode(ofAlert: description)
         if description == 116 || description == 42, widest?.requestsClientCertificate == true {
             return FailedHandshakeVerdict(
                 isDetermined: true,
@@ -60,7 +59,8 @@ public func evaluate(
     case .protocolError(let reason):
         let causes = inferred(requirements, widest) ?? [Cause("ats.tls.handshake-failed", reason)]
         let code =
-            causes.first?.code == "ats.tls.version-too-low" && requirements.effectiveMinimum == .tls13 ? -9800 : -9801
+            causes.first?.code == "ats.tls.version-too-low" && requirements.effectiveMinimum == .tls13
+            ? HandshakeEvaluation.tooLow(requirements) : -9801
         return FailedHandshakeVerdict(isDetermined: true, causes: causes, error: .secureConnectionFailed(code))
     case .negotiated:
         return FailedHandshakeVerdict(
@@ -75,7 +75,7 @@ public func evaluate(
 private func inferred(_ requirements: TransportRequirements, _ widest: HandshakeObservation?) -> [Cause]? {
     guard let widest else { return nil }
     let causes = [
-        HandshakeEvaluation.versionCause(requirements, widest.version),
+        HandshakeEvaluation.minimumCause(requirements), HandshakeEvaluation.versionCause(requirements, widest.version),
         HandshakeEvaluation.suiteCause(requirements, widest.suite),
     ].compactMap(\.self)
     return causes.isEmpty ? nil : causes

@@ -8,6 +8,7 @@ import TLSFacts
 enum HandshakeEvaluation {
     static func causes(_ requirements: TransportRequirements, _ handshake: HandshakeObservation) -> [Cause] {
         var causes: [Cause] = []
+        if let cause = minimumCause(requirements) { causes.append(cause) }
         if let cause = versionCause(requirements, handshake.version) { causes.append(cause) }
         if let cause = suiteCause(requirements, handshake.suite) { causes.append(cause) }
         if let group = handshake.group, !requirements.groups.contains(group) {
@@ -40,16 +41,41 @@ enum HandshakeEvaluation {
 
     static func versionCause(_ requirements: TransportRequirements, _ version: TLSVersion) -> Cause? {
         if version < requirements.effectiveMinimum {
+            let stack = requirements.profile.stackMinimum
+            guard version < stack.value else {
+                return Cause(
+                    "ats.tls.version-too-low",
+                    "The server negotiated \(version); \(requirements.effectiveMinimum) or later is required.",
+                    citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21")
+                )
+            }
+            let sentence =
+                version >= requirements.policyMinimum
+                ? "ATS accepts that here;"
+                : "\(requirements.effectiveMinimum) or later is required, and no exception changes that:"
             return Cause(
                 "ats.tls.version-too-low",
-                "The server negotiated \(version); \(requirements.effectiveMinimum) or later is required.",
-                citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21")
+                "The server negotiated \(version). \(sentence) apps linked on 26 or later do not speak TLS 1.0 and 1.1 on "
+                    + "\(requirements.profile.name) unless their code sets tlsMinimumSupportedProtocolVersion.",
+                citation: stack.citation
             )
         }
         if version > requirements.maximum {
             return Cause("ats.tls.version-too-low", "\(requirements.profile.name) does not speak \(version).")
         }
         return nil
+    }
+
+    /// Systems on which no load with a minimum of TLS 1.3 succeeds.
+    static func minimumCause(_ requirements: TransportRequirements) -> Cause? {
+        let supports = requirements.profile.supportsTLS13Minimum
+        guard requirements.minimumTLS == .tls13, !supports.value else { return nil }
+        return Cause(
+            "ats.tls.handshake-failed",
+            "With NSExceptionMinimumTLSVersion = TLSv1.3 loads failed on \(requirements.profile.name), as measured there; another report says "
+                + "that the key has no effect. It works since macOS 11.0.1 and iOS 14.",
+            citation: supports.citation
+        )
     }
 
     static func suiteCause(_ requirements: TransportRequirements, _ suite: CipherSuite) -> Cause? {
@@ -75,10 +101,16 @@ enum HandshakeEvaluation {
     static func error(_ requirements: TransportRequirements, _ causes: [Cause]) -> URLLoadError? {
         guard let first = causes.first else { return nil }
         switch first.code {
-        case "ats.tls.version-too-low":
-            return .secureConnectionFailed(requirements.effectiveMinimum == .tls13 ? -9800 : -9836)
+        case "ats.tls.version-too-low": return .secureConnectionFailed(tooLow(requirements))
+        case "ats.tls.handshake-failed" where minimumCause(requirements) != nil: return .secureConnectionFailed(-9800)
         default: return .secureConnectionFailed(-9801)
         }
+    }
+
+    /// The stream code for a version below the minimum: with a minimum of TLS 1.3 -9800 on macOS 10.14 (OWASP MASTG 0x06g) and -9836 on
+    /// macOS 11 (blochberger/ats).
+    static func tooLow(_ requirements: TransportRequirements) -> Int {
+        requirements.effectiveMinimum == .tls13 && !requirements.profile.supportsTLS13Minimum.value ? -9800 : -9836
     }
 
     static func notes(_ requirements: TransportRequirements, _ handshake: HandshakeObservation) -> [Cause] {

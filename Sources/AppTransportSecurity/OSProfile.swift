@@ -4,21 +4,39 @@
 public import Findings
 public import TLSFacts
 
+/// How something about a system is known, the surest first.
+public enum Basis: String, Sendable, CaseIterable {
+    /// Apple's documentation, release notes or published source of that release say so.
+    case appleText = "Apple's text"
+    /// A ClientHello of that release was captured.
+    case captured
+    /// A load on that release was measured against a server whose configuration is known.
+    case measured
+    /// It follows from what is known of another release.
+    case inferred
+    /// Sources contradict each other, or none says anything.
+    case unknown
+}
+
 /// A value with the source that it was read from.
 public struct Cited<Value: Sendable>: Sendable {
     /// What holds.
     public let value: Value
     /// Where that is written.
     public let citation: Citation
+    /// How the source knows it.
+    public let basis: Basis
 
     /// A value with its source.
-    public init(_ value: Value, _ citation: Citation) {
+    public init(_ value: Value, _ citation: Citation, _ basis: Basis = .appleText) {
         self.value = value
         self.citation = citation
+        self.basis = basis
     }
 }
 
-/// What one release of an operating system does with ATS: data, so that a difference between systems is a value in a table.
+/// What one release of an operating system does with ATS, for an app that is linked on one SDK: data, so that a difference between systems
+/// is a value in a table.
 public struct OSProfile: Sendable, Identifiable {
     /// Which hosts need no TLS because they are local.
     public enum LocalRule: String, Sendable {
@@ -36,10 +54,16 @@ public struct OSProfile: Sendable, Identifiable {
     public var name: String
     /// Whether NSAllowsArbitraryLoads is the only global key that is obeyed.
     public var obeysOnlyArbitraryLoads: Cited<Bool>
-    /// Which hosts count as local.
-    public var localRule: Cited<LocalRule>
-    /// Whether exception keys may be addresses and CIDR ranges.
-    public var readsAddressKeys: Cited<Bool>
+    /// The SDK that the app is linked on, the release's own unless ``linked(on:)`` says another; nil for `published`, which has none.
+    public internal(set) var sdk: LinkedSDK?
+    /// The default minimum version of the system's network stack, for apps linked on the SDK of the release or a later one.
+    var releaseMinimum: Cited<TLSVersion>
+    /// Which hosts count as local, for the same apps.
+    var releaseLocalRule: Cited<LocalRule>
+    /// Whether exception keys may be addresses and CIDR ranges, for the same apps.
+    var releaseReadsAddressKeys: Cited<Bool>
+    /// Whether loads succeed at all with a minimum of TLS 1.3, and whether sources agree on it.
+    public var supportsTLS13Minimum: Cited<Bool>
     /// Whether the system's client offers TLS 1.3.
     public var supportsTLS13: Cited<Bool>
     /// TLS 1.2 suites of ATS, most wanted first.
@@ -73,6 +97,48 @@ public struct OSProfile: Sendable, Identifiable {
     /// The TLS 1.3 suites; empty on systems without TLS 1.3.
     public var tls13Suites: [CipherSuite] {
         supportsTLS13.value ? [.aes128GCMSHA256, .aes256GCMSHA384, .chacha20Poly1305SHA256] : []
+    }
+
+    /// Which hosts count as local.
+    public var localRule: Cited<LocalRule> {
+        isLinked(before: .addressRule) && releaseLocalRule.value == .namesAndDirectAddresses
+            ? Cited(.namesAndAddresses, releaseLocalRule.citation, .inferred) : releaseLocalRule
+    }
+
+    /// Whether exception keys may be addresses and CIDR ranges.
+    public var readsAddressKeys: Cited<Bool> {
+        isLinked(before: .addressRule) && releaseReadsAddressKeys.value
+            ? Cited(false, releaseReadsAddressKeys.citation, .inferred) : releaseReadsAddressKeys
+    }
+
+    /// The oldest version that the system's network stack speaks for the app, whatever its dictionary says.
+    ///
+    /// TLS 1.2 if both the system and the SDK are 26 or later. Code of the app can lower it again
+    /// (`URLSessionConfiguration.tlsMinimumSupportedProtocolVersion`), a dictionary cannot.
+    public var stackMinimum: Cited<TLSVersion> {
+        isLinked(before: .stackMinimum) && releaseMinimum.value > .tls10
+            ? Cited(.tls10, releaseMinimum.citation, .inferred) : releaseMinimum
+    }
+
+    /// The same system with an app that is linked on another SDK. A profile without an SDK stays as it is.
+    public func linked(on sdk: LinkedSDK) -> OSProfile {
+        var profile = self
+        if profile.sdk != nil { profile.sdk = sdk }
+        return profile
+    }
+
+    /// The id for people, with the SDK if it is not the release's own.
+    package var shownID: String {
+        guard let sdk, let own = OSProfile.named(id)?.sdk, sdk != own else { return id }
+        return "\(id), linked on \(sdk)"
+    }
+
+    /// The name for people, with the SDK if it is not the release's own.
+    package var shownName: String { name + shownID.dropFirst(id.count) }
+
+    private func isLinked(before first: LinkedSDK?) -> Bool {
+        guard let sdk, let first else { return false }
+        return sdk < first
     }
 
     /// The newest version that the system speaks.
@@ -148,5 +214,17 @@ struct ReleaseNumber: Comparable, Sendable {
     /// Whether both belong to one yearly release: the major number, and for macOS 10 the second number.
     func sameRelease(as other: ReleaseNumber, family: String) -> Bool {
         major == other.major && (family != "macos" || major != 10 || minor == other.minor)
+    }
+}
+
+extension LinkedSDK {
+    /// The first SDK whose apps do not speak TLS 1.0 and 1.1 on the systems of its year and later: iOS and macOS 26 release notes, 135996267.
+    package static let stackMinimum = LinkedSDK(number: 26)
+    /// The first SDK whose apps have addresses judged like names: iOS 17 release notes, 101967030.
+    package static let addressRule = LinkedSDK(number: 17)
+
+    /// The SDK of a release.
+    init?(family: String, _ release: ReleaseNumber) {
+        self.init(family == "macos" ? .macOS : .iOS, major: release.major, minor: release.minor)
     }
 }

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+package import Findings
 import TLSFacts
 
 /// The releases, each as the changes that it made to the one before. Every value carries its citation.
@@ -14,17 +14,17 @@ enum ProfileTable {
     static let iOS = releases([
         ("9", { _ in }), ("10", newGlobalKeys), ("11", { _ in }), ("12", { _ in }), ("12.2", tls13),
         ("13", certificateRules2019),
-        ("14", pinning), ("14.5", suites2021), ("15", { _ in }), ("16", { _ in }), ("17", addressRule),
+        ("14", release2020), ("14.5", suites2021), ("15", transparencySettled), ("16", { _ in }), ("17", addressRule),
         ("18", { _ in }),
-        ("26", { _ in }), ("26.4", hardening), ("27", { _ in }),
+        ("26", stackMinimum), ("26.4", hardening), ("27", { _ in }),
     ])
 
     static let macOS = releases([
         ("10.11", { _ in }), ("10.12", newGlobalKeys), ("10.13", { _ in }), ("10.14", tls13),
         ("10.15", certificateRules2019),
-        ("11", pinning), ("11.3", suites2021), ("12", { _ in }), ("13", { _ in }), ("14", addressRule),
+        ("11", release2020), ("11.3", suites2021), ("12", transparencySettled), ("13", { _ in }), ("14", addressRule),
         ("15", { _ in }),
-        ("26", { _ in }), ("26.4", hardening), ("27", { _ in }),
+        ("26", stackMinimum), ("26.4", hardening), ("27", { _ in }),
     ])
 
     static func releases(of family: String, _ name: String, _ releases: [Release]) -> [OSProfile] {
@@ -32,6 +32,7 @@ enum ProfileTable {
         return releases.map { release in
             release.change(&profile)
             profile.id = family + release.number.text
+            profile.sdk = LinkedSDK(family: family, release.number)
             profile.name = (profile.id == "macos10.11" ? "OS X" : name) + " " + release.number.text
             return profile
         }
@@ -47,8 +48,10 @@ enum ProfileTable {
         id: "ios9",
         name: "iOS 9",
         obeysOnlyArbitraryLoads: Cited(true, .apple("NSAppTransportSecurity, versioning", read: "2026-11-21")),
-        localRule: Cited(.nothing, .apple("NSAllowsLocalNetworking", read: "2026-11-21")),
-        readsAddressKeys: Cited(false, .apple("NSExceptionDomains", read: "2026-11-21")),
+        releaseMinimum: Cited(.tls10, .stackMinimum),
+        releaseLocalRule: Cited(.nothing, .apple("NSAllowsLocalNetworking", read: "2026-11-21")),
+        releaseReadsAddressKeys: Cited(false, .apple("NSExceptionDomains", read: "2026-11-21")),
+        supportsTLS13Minimum: Cited(false, .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21")),
         supportsTLS13: Cited(false, .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21")),
         forwardSecretSuites: Cited(SuiteLists.first, .security("SecProtocolInternal.h, ATSv1")),
         rsaSuites: Cited(
@@ -84,7 +87,7 @@ enum ProfileTable {
 
     private static let newGlobalKeys: @Sendable (inout OSProfile) -> Void = { profile in
         profile.obeysOnlyArbitraryLoads = Cited(false, .apple("NSAppTransportSecurity, versioning", read: "2026-11-21"))
-        profile.localRule = Cited(.namesAndAddresses, .apple("NSAllowsLocalNetworking", read: "2026-11-21"))
+        profile.releaseLocalRule = Cited(.namesAndAddresses, .apple("NSAllowsLocalNetworking", read: "2026-11-21"))
         profile.readsTransparencyKey = Cited(
             true,
             .apple("Cocoa Keys: NSRequiresCertificateTransparency", read: "2026-11-21")
@@ -93,6 +96,13 @@ enum ProfileTable {
 
     private static let tls13: @Sendable (inout OSProfile) -> Void = { profile in
         profile.supportsTLS13 = Cited(true, .apple("NSExceptionMinimumTLSVersion: TLSv1.3", read: "2026-11-21"))
+        profile.supportsTLS13Minimum = Cited(
+            false,
+            .report(
+                "rdar 50887327: blochberger, gist 8e98f768502283dccb245f7ca81a79f8; OWASP MASTG 0x06g, nscurl of macOS 10.14"
+            ),
+            .measured
+        )
     }
 
     private static let certificateRules2019: @Sendable (inout OSProfile) -> Void = { profile in
@@ -103,7 +113,14 @@ enum ProfileTable {
         profile.plainRules = Cited(.plainSince2019, .apple("HT210176 and HT211025", read: "2026-11-21"))
         profile.forwardSecrecyOffDropsKeySize = Cited(false, .security("SecPolicy.c, SecPolicyCreateSSL_internal"))
         profile.requiresTransparency = Cited(true, .security("CertificateTransparency.m"))
-        profile.readsTransparencyKey = Cited(false, .apple("NSRequiresCertificateTransparency", read: "2026-11-21"))
+        // Measured on macOS 11, where the key still counts; Apple's published evaluator does not read it.
+        profile.readsTransparencyKey = Cited(
+            true,
+            .report(
+                "blochberger/ats, tests/test_ats.py on macOS 11 (the key counts), against Apple's published evaluator (it does not)"
+            ),
+            .unknown
+        )
         profile.forwardSecretSuites = Cited(SuiteLists.withChaCha, .security("60157.80.4: SecProtocolInternal.h"))
         profile.unrestrictedSuites = Cited(
             SuiteLists.withChaCha + SuiteLists.rsaSix + SuiteLists.tripleDES,
@@ -120,8 +137,17 @@ enum ProfileTable {
         ]
     }
 
-    private static let pinning: @Sendable (inout OSProfile) -> Void = { profile in
+    private static let release2020: @Sendable (inout OSProfile) -> Void = { profile in
         profile.readsPins = Cited(true, .apple("NSPinnedDomains", read: "2026-11-21"))
+        profile.supportsTLS13Minimum = Cited(true, .report("blochberger/ats, tests/test_ats.py on macOS 11"), .measured)
+    }
+
+    private static let transparencySettled: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.readsTransparencyKey = Cited(false, .apple("NSRequiresCertificateTransparency", read: "2026-11-21"))
+    }
+
+    private static let stackMinimum: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.releaseMinimum = Cited(.tls12, .stackMinimum)
     }
 
     private static let suites2021: @Sendable (inout OSProfile) -> Void = { profile in
@@ -134,11 +160,11 @@ enum ProfileTable {
     }
 
     private static let addressRule: @Sendable (inout OSProfile) -> Void = { profile in
-        profile.localRule = Cited(
+        profile.releaseLocalRule = Cited(
             .namesAndDirectAddresses,
             .apple("iOS 17 release notes, 101967030", read: "2026-11-21")
         )
-        profile.readsAddressKeys = Cited(true, .apple("NSExceptionDomains", read: "2026-11-21"))
+        profile.releaseReadsAddressKeys = Cited(true, .apple("NSExceptionDomains", read: "2026-11-21"))
     }
 
     private static let hardening: @Sendable (inout OSProfile) -> Void = { profile in
@@ -150,6 +176,9 @@ enum ProfileTable {
         var profile = releases(of: "macos", "macOS", macOS).first { $0.id == "macos26" } ?? first
         profile.id = "published"
         profile.name = "the published documents"
+        // Documents are linked on nothing, and say nothing of the network stack's own minimum.
+        profile.sdk = nil
+        profile.releaseMinimum = Cited(.tls10, .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21"))
         profile.forwardSecretSuites = Cited(
             SuiteLists.published,
             .apple("Preventing Insecure Network Connections", read: "2026-11-21")
@@ -167,6 +196,17 @@ enum ProfileTable {
         profile.builtInExceptions = Cited([:], .apple("NSExceptionDomains", read: "2026-11-21"))
         return profile
     }()
+}
+
+extension Citation {
+    /// The release notes on the default minimum version of URLSession and Network.
+    package static let stackMinimum = apple(
+        "iOS 26 and macOS 26 release notes, Security, 135996267",
+        read: "2026-11-22"
+    )
+
+    /// A measurement or report of somebody else than Apple.
+    static func report(_ source: String) -> Citation { Citation(source: source, read: "2026-11-22") }
 }
 
 /// The suite lists of the eras, in the client's order.

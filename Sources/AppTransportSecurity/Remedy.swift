@@ -35,10 +35,27 @@ extension Remedy {
     ///
     /// Requirements that no key lifts (pins, a demanded client certificate, no common suite at all) give none, and neither does a list of
     /// causes of which one has no remedy: half an exception loads nothing.
-    package static func forCauses(_ causes: [Cause], host: String, negotiated: TLSVersion?) -> [Remedy] {
+    ///
+    /// - Parameter requirements: what the load had to meet; nil if no connection was judged. A version that the network stack does not speak
+    ///   is beyond every key.
+    package static func forCauses(
+        _ causes: [Cause],
+        host: String,
+        negotiated: TLSVersion?,
+        _ requirements: TransportRequirements?
+    ) -> [Remedy] {
+        let oldest = requirements?.profile.stackMinimum.value ?? .tls10
+        if let negotiated, negotiated < oldest { return [] }
+        // Of a server that names no version only so much is known: it speaks none that was offered.
+        let version = negotiated ?? oldest
+        if let requirements, negotiated == nil, version >= requirements.effectiveMinimum,
+            causes.contains(where: { Remediation(for: $0.code)?.exceptionKey == .minimumTLSVersion })
+        {
+            return []
+        }
         var remedies: [Remedy] = []
         for cause in causes {
-            guard let remedy = Remedy(for: cause.code, host: host, negotiated: negotiated) else { return [] }
+            guard let remedy = Remedy(for: cause.code, host: host, version: version) else { return [] }
             if !remedies.contains(where: { $0.keyPath == remedy.keyPath }) { remedies.append(remedy) }
         }
         return remedies
@@ -48,7 +65,7 @@ extension Remedy {
     package static func forBlocked(_ decision: URLDecision) -> [Remedy] {
         let host = decision.url.host
         guard decision.because.contains(where: { $0.code == "ats.local.blocked" }) else {
-            return forCauses([Cause("ats.cleartext.blocked", "")], host: host, negotiated: nil)
+            return forCauses([Cause("ats.cleartext.blocked", "")], host: host, negotiated: nil, nil)
         }
         // The first systems take no address as the key of an entry; a name is freed by an entry, even an empty one, over TLS.
         if decision.url.literalAddress != nil {
@@ -57,10 +74,10 @@ extension Remedy {
         if decision.url.isSecure {
             return [Remedy(keyPath: "\(ATSKey.exceptionDomains).\(host)", value: "{}", requiresJustification: false)]
         }
-        return forCauses([Cause("ats.cleartext.blocked", "")], host: host, negotiated: nil)
+        return forCauses([Cause("ats.cleartext.blocked", "")], host: host, negotiated: nil, nil)
     }
 
-    private init?(for code: Code, host: String, negotiated: TLSVersion?) {
+    private init?(for code: Code, host: String, version: TLSVersion) {
         let entry = "\(ATSKey.exceptionDomains).\(host)"
         switch Remediation(for: code)?.exceptionKey {
         case .insecureHTTPLoads:
@@ -73,7 +90,6 @@ extension Remedy {
                 needsDelegate: true
             )
         case .minimumTLSVersion:
-            let version = negotiated ?? .tls10
             self.init(
                 keyPath: "\(entry).\(ATSKey.minimumTLSVersion)",
                 value: version.description,

@@ -10,9 +10,11 @@ import TestSupport
 
 /// A client under a dictionary, for the loopback servers.
 enum Fixture {
-    static func policy(_ json: String, os: String = "macos26") throws -> ATSPolicy {
+    static func policy(_ json: String, os: String = "macos26", sdk: Int? = nil) throws -> ATSPolicy {
         let dictionary = ATSDictionary(try PropertyListValue(json: Array(json.utf8)))
-        return ATSPolicy(dictionary: dictionary, profile: OSProfile.named(os) ?? .standard)
+        let system = OSProfile.named(os) ?? .standard
+        let profile = sdk.flatMap { LinkedSDK(number: $0) }.map(system.linked) ?? system
+        return ATSPolicy(dictionary: dictionary, profile: profile)
     }
 
     static func trust(_ servers: LoopbackServers) throws -> TrustAnchors {

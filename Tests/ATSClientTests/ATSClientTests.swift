@@ -47,7 +47,13 @@ struct ATSClientTests {
         Row("signature-sha1", "{}", .refused, "ats.trust.weak-signature", -1200),
         Row("wrong-host", "{}", .refused, "ats.trust.wrong-host", -1200),
         Row("tls11-only", "{}", .refused, "ats.tls.version-too-low", -1200),
-        Row("tls11-only", Fixture.exception("\"NSExceptionMinimumTLSVersion\":\"TLSv1.1\""), .loaded),
+        Row(
+            "tls11-only",
+            Fixture.exception("\"NSExceptionMinimumTLSVersion\":\"TLSv1.1\""),
+            .refused,
+            "ats.tls.version-too-low",
+            -1200
+        ),
         Row("suite-static-aes128-gcm-sha256", "{}", .refused, "ats.tls.no-forward-secrecy", -1200),
         Row(
             "suite-static-aes128-gcm-sha256",

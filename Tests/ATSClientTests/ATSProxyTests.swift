@@ -27,6 +27,7 @@ struct RunningProxy: Sendable {
         _ servers: LoopbackServers,
         _ json: String = "{}",
         os: String = "macos26",
+        sdk: Int? = nil,
         change: (inout ATSProxy.Configuration) -> Void = { _ in },
         body: @Sendable (RunningProxy) async throws -> Void
     ) async throws {
@@ -38,7 +39,7 @@ struct RunningProxy: Sendable {
         let (ports, announce) = AsyncStream.makeStream(of: Int.self)
         let recorder = Recorder()
         let proxy = try ATSProxy(
-            policy: try Fixture.policy(json, os: os),
+            policy: try Fixture.policy(json, os: os, sdk: sdk),
             trust: try Fixture.trust(servers),
             fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
             configuration: configuration,
@@ -84,7 +85,7 @@ struct ATSProxyTests {
     @Test("The refusal explains itself: cause, error and key")
     func explanation() async throws {
         let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers) { running in
+        try await RunningProxy.with(servers, sdk: 18) { running in
             let server = try servers.server("tls11-only")
             let answer = try await RawConnection.exchange(
                 port: running.port,
@@ -304,7 +305,7 @@ struct ATSProxyTests {
     @Test("From traffic to policy: the smallest dictionary that lets all of it through")
     func summary() async throws {
         let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers) { running in
+        try await RunningProxy.with(servers, sdk: 18) { running in
             for kind in ["modern", "tls11-only", "expired"] {
                 let url = try servers.server(kind).url
                 _ = try await Programs.run("curl", ["-sk", "-m", "20", "-x", "http://127.0.0.1:\(running.port)", url])

@@ -22,9 +22,11 @@ struct AgreementTests {
         /// The place of its letter in ``ServerExpectation/macos26``.
         let index: Int
         var os = "macos26"
+        var sdk: Int?
 
         func letter(_ expectation: ServerExpectation) -> String {
-            let row = os == "macos26" ? expectation.macos26 : expectation.published
+            let own = sdk == nil ? expectation.macos26 : expectation.macos26LinkedOn18
+            let row = os == "macos26" ? own : expectation.published
             return String(Array(ServerExpectation.letters(row))[index])
         }
 
@@ -47,7 +49,12 @@ struct AgreementTests {
         Dictionary(name: "default", json: "{}", index: 0),
         Dictionary(name: "allow-all", json: "{\"NSAllowsArbitraryLoads\":true}", index: 1),
         Dictionary(name: "tlsv1.3", json: exceptions("\"NSExceptionMinimumTLSVersion\":\"TLSv1.3\""), index: 2),
-        Dictionary(name: "tlsv1.0", json: exceptions("\"NSExceptionMinimumTLSVersion\":\"TLSv1.0\""), index: 5),
+        Dictionary(
+            name: "tlsv1.0",
+            json: exceptions("\"NSExceptionMinimumTLSVersion\":\"TLSv1.0\""),
+            index: 5,
+            sdk: 18
+        ),
         Dictionary(name: "nopfs", json: exceptions("\"NSExceptionRequiresForwardSecrecy\":false"), index: 6),
         // The documents' list of suites: it has the four that swift-nio-ssl cannot offer.
         Dictionary(
@@ -119,7 +126,7 @@ struct AgreementTests {
         configuration.totalTimeout = .seconds(15)
         configuration.toleratesUncleanClose = true
         let client = ATSClient(
-            policy: try Fixture.policy(dictionary.json, os: dictionary.os),
+            policy: try Fixture.policy(dictionary.json, os: dictionary.os, sdk: dictionary.sdk),
             trust: try Fixture.trust(servers),
             fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
             configuration: configuration
@@ -138,7 +145,7 @@ struct AgreementTests {
 
     private static func proxy(_ dictionary: Dictionary) async throws {
         let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers, dictionary.json, os: dictionary.os) { running in
+        try await RunningProxy.with(servers, dictionary.json, os: dictionary.os, sdk: dictionary.sdk) { running in
             let found = await Self.differing(dictionary, servers) { server in
                 let request = "CONNECT \(server.host):\(server.port) HTTP/1.1\r\nConnection: close\r\n\r\n"
                 switch await RawConnection.status(port: running.port, send: request) {

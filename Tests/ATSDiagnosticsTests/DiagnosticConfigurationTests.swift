@@ -24,22 +24,24 @@ import Testing
         #expect(!rows.contains { $0.name.contains("1.3") })
     }
 
-    @Test func tenDifferentHellosDecideSixteenConfigurations() throws {
+    /// Ten if the network stack speaks TLS 1.0 and four if it speaks 1.2 at least.
+    @Test(arguments: [(18, 10), (26, 4)]) func fewHellosDecideSixteenConfigurations(_ sdk: Int, _ count: Int) throws {
         let target = try CheckTarget("h.example")
+        let profile = OSProfile.standard.linked(on: try #require(LinkedSDK(number: sdk)))
         let rows = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: true)
-        let offers = Offer.distinct(rows.map(\.dictionary), .standard, target.url)
-        #expect(offers.count == 10)
+        let offers = Offer.distinct(rows.map { ($0.dictionary, profile) }, target.url)
+        #expect(offers.count == count)
     }
 
     @Test(arguments: OSProfile.all.map(\.id))
     func theSearchForExceptionsNeedsNoHelloOfItsOwn(_ os: String) throws {
         let profile = try #require(OSProfile.named(os))
         let target = try CheckTarget("h.example")
-        let rows = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: profile.supportsTLS13.value).map(
-            \.dictionary
-        )
-        let own = Offer.distinct(rows, profile, target.url)
-        let search = Offer.distinct(ExceptionLadder.dictionaries(host: "h.example"), profile, target.url)
+        let rows = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: profile.supportsTLS13.value).map {
+            ($0.dictionary, profile)
+        }
+        let own = Offer.distinct(rows, target.url)
+        let search = Offer.distinct(ExceptionLadder.dictionaries(host: "h.example").map { ($0, profile) }, target.url)
         #expect(search.allSatisfy(own.contains))
     }
 

@@ -11,9 +11,13 @@ import Testing
 @testable import ATSDiagnostics
 
 @Suite struct MinimalDictionaryTests {
-    private static func judges(_ servers: [(String, ModelServer)], app: ATSDictionary? = nil) async throws
-        -> DictionarySearch
-    {
+    /// - Parameter sdk: 18 by default, so that there is more than one exception about versions.
+    private static func judges(
+        _ servers: [(String, ModelServer)],
+        app: ATSDictionary? = nil,
+        sdk: Int = 18
+    ) async throws -> DictionarySearch {
+        let profile = OSProfile.standard.linked(on: try #require(LinkedSDK(number: sdk)))
         var judges: [(target: CheckTarget, judge: ConfigurationJudge)] = []
         for (host, server) in servers {
             let target = try CheckTarget(host)
@@ -22,7 +26,7 @@ import Testing
                 leaf: ModelServer.certificate("CN=\(host)", issuer: "CN=Root", names: [host])
             )
             let diagnosis = TargetDiagnosis(
-                profile: .standard,
+                profile: profile,
                 appDictionary: app,
                 probing: server,
                 instant: ModelServer.instant
@@ -90,6 +94,21 @@ import Testing
                 prefix + "NSExceptionDomains.gone.example.NSExceptionAllowsInsecureHTTPLoads",
             ]
         )
+    }
+
+    /// Linked on 26 the exception for TLS 1.0 has no effect: it is never proposed, and dead where an app has it.
+    @Test func anExceptionThatTheNetworkStackIgnoresIsNeverProposedAndDead() async throws {
+        var app = ATSDictionary()
+        app.exceptions = ["old.example": ExceptionEntry(minimumTLSVersion: .tls10)]
+        let result = try await Self.judges([("old.example", Self.old)], app: app, sdk: 26).minimal(app: app)
+        #expect(result.dictionary.isEmpty && result.needed.isEmpty)
+        #expect(result.impossible.map(\.because) == ["ats.tls.version-too-low"])
+        #expect(
+            result.dead.map(\.keyPath) == [
+                "NSAppTransportSecurity.NSExceptionDomains.old.example.NSExceptionMinimumTLSVersion"
+            ]
+        )
+        #expect(result.dead.first?.why.contains("tlsMinimumSupportedProtocolVersion") == true)
     }
 
     /// Every dictionary over two hosts with every combination of keys: none with fewer keys lets all load.

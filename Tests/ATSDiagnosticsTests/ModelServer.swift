@@ -94,14 +94,18 @@ extension TargetDiagnosis {
     static func of(
         _ server: ModelServer,
         os: String = "macos26",
+        sdk: Int? = nil,
         target: String = ModelServer.host,
         app: ATSDictionary? = nil,
+        appSDK: Int? = nil,
         load: LoadTrace? = nil
     ) async throws -> TargetReport {
-        let profile = OSProfile.named(os) ?? .standard
+        let system = OSProfile.named(os) ?? .standard
+        let profile = sdk.flatMap { LinkedSDK(number: $0) }.map(system.linked) ?? system
         let diagnosis = TargetDiagnosis(
             profile: profile,
             appDictionary: app,
+            appSDK: appSDK.flatMap { LinkedSDK(number: $0) },
             probing: server,
             loading: load.map(ModelLoad.init),
             instant: ModelServer.instant

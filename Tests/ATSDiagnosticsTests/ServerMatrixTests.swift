@@ -17,10 +17,12 @@ struct ServerMatrixTests {
     private static func session(
         _ servers: LoopbackServers,
         os: String,
+        sdk: LinkedSDK? = nil,
         change: (inout CheckSession.Configuration) -> Void = { _ in }
     ) throws -> CheckSession {
         var configuration = CheckSession.Configuration()
-        configuration.profile = try #require(OSProfile.named(os))
+        let profile = try #require(OSProfile.named(os))
+        configuration.profile = sdk.map(profile.linked) ?? profile
         configuration.installedRoots = [servers.authority]
         configuration.overrides = try servers.resolveEntries.map { try AddressOverride($0) }
         configuration.connectTimeout = .seconds(3)
@@ -41,16 +43,16 @@ struct ServerMatrixTests {
         String(report.results.map { String($0.result.rawValue.prefix(1)) }.joined())
     }
 
-    @Test(arguments: ["macos26", "published", "macos10.11"])
-    func everyServerYieldsWhatWasWrittenDown(_ os: String) async throws {
+    @Test(arguments: [("macos26", nil), ("macos26", LinkedSDK(number: 18)), ("published", nil), ("macos10.11", nil)])
+    func everyServerYieldsWhatWasWrittenDown(_ os: String, _ sdk: LinkedSDK?) async throws {
         let servers = try #require(LoopbackServers.shared)
         let kinds = ServerExpectations.all.map(\.kind)
-        let reports = try await Self.reports(Self.session(servers, os: os), servers, kinds)
+        let reports = try await Self.reports(Self.session(servers, os: os, sdk: sdk), servers, kinds)
         #expect(reports.count == kinds.count)
         for expectation in ServerExpectations.all {
             let row =
                 switch os {
-                case "macos26": expectation.macos26
+                case "macos26": sdk == nil ? expectation.macos26 : expectation.macos26LinkedOn18
                 case "published": expectation.published
                 default: expectation.macos1011
                 }
@@ -58,7 +60,7 @@ struct ServerMatrixTests {
             let codes = report.results.map { $0.because.first?.code.rawValue ?? "-" }
             #expect(
                 Self.letters(report) == ServerExpectation.letters(row),
-                "\(expectation.kind) on \(os): \(expectation.reason) \(codes.joined(separator: " "))"
+                "\(expectation.kind) on \(os) \(sdk?.description ?? ""): \(expectation.reason) \(codes.joined(separator: " "))"
             )
             if os == "macos26" {
                 #expect(report.decisive?.because.first?.code.rawValue == expectation.cause, "\(expectation.kind)")
@@ -67,13 +69,18 @@ struct ServerMatrixTests {
     }
 
     /// The adaptive plan must say what ten hellos say.
-    @Test func adaptiveAndExhaustivePlansAgree() async throws {
+    @Test(arguments: [nil, LinkedSDK(number: 18)]) func adaptiveAndExhaustivePlansAgree(_ sdk: LinkedSDK?) async throws
+    {
         let os = "macos26"
         let servers = try #require(LoopbackServers.shared)
         let kinds = ServerExpectations.all.map(\.kind)
-        let adaptive = try await Self.reports(Self.session(servers, os: os) { $0.loadsHTTP = false }, servers, kinds)
+        let adaptive = try await Self.reports(
+            Self.session(servers, os: os, sdk: sdk) { $0.loadsHTTP = false },
+            servers,
+            kinds
+        )
         let all = try await Self.reports(
-            Self.session(servers, os: os) {
+            Self.session(servers, os: os, sdk: sdk) {
                 $0.loadsHTTP = false
                 $0.isExhaustive = true
             },
@@ -95,10 +102,11 @@ struct ServerMatrixTests {
     @Test func smallestExceptionsPassAsTheAppsDictionary() async throws {
         let servers = try #require(LoopbackServers.shared)
         let kinds = ServerExpectations.all.map(\.kind).filter { !["silent", "half-record"].contains($0) }
-        let reports = try await Self.reports(Self.session(servers, os: "macos26"), servers, kinds)
+        let sdk = LinkedSDK(number: 18)
+        let reports = try await Self.reports(Self.session(servers, os: "macos26", sdk: sdk), servers, kinds)
         for (kind, report) in reports {
             guard case .dictionary(let exception) = report.smallestException else { continue }
-            let session = try Self.session(servers, os: "macos26") { $0.appDictionary = exception }
+            let session = try Self.session(servers, os: "macos26", sdk: sdk) { $0.appDictionary = exception }
             let again = await session.check(try CheckTarget(servers.server(kind).url))
             #expect(again.decisive?.result == .pass, "\(kind) with \(exception.propertyListValue.oldStyleDescription)")
         }

@@ -29,11 +29,14 @@ import Testing
     }
 
     @Test func oldVersionNeedsTheLowestMinimumThatTheServerHas() async throws {
-        let eleven = try await TargetDiagnosis.of(ModelServer(versions: [.tls11], suites: [.ecdheRSAWithAES128CBCSHA]))
+        let eleven = try await TargetDiagnosis.of(
+            ModelServer(versions: [.tls11], suites: [.ecdheRSAWithAES128CBCSHA]),
+            sdk: 18
+        )
         #expect(Self.letters(eleven) == "FPFFPPFFFFPPFFPP")
         #expect(eleven.decisive?.because.first?.code == "ats.tls.version-too-low")
         #expect(eleven.smallestException == Self.exception(["NSExceptionMinimumTLSVersion": .string("TLSv1.1")]))
-        let ten = try await TargetDiagnosis.of(ModelServer(versions: [.tls10], suites: [.rsaWithAES128CBCSHA]))
+        let ten = try await TargetDiagnosis.of(ModelServer(versions: [.tls10], suites: [.rsaWithAES128CBCSHA]), sdk: 18)
         #expect(
             ten.smallestException
                 == Self.exception([
@@ -41,6 +44,44 @@ import Testing
                     "NSExceptionRequiresForwardSecrecy": .boolean(false),
                 ])
         )
+    }
+
+    /// Linked on 26 and run on 26, nothing in a dictionary makes an app speak TLS 1.0 or 1.1; with an older one of the two it does.
+    @Test(
+        arguments: [
+            ("macos26", nil, false), ("ios27", nil, false), ("macos26", 26, false), ("ios18", nil, true),
+            ("macos15", 27, true), ("macos26", 18, true), ("ios27", 18, true), ("published", nil, true),
+        ] as [(String, Int?, Bool)]
+    )
+    func whetherAnExceptionHelpsDependsOnSystemAndSDK(_ os: String, _ sdk: Int?, _ helps: Bool) async throws {
+        let report = try await TargetDiagnosis.of(
+            ModelServer(versions: [.tls10], suites: [.ecdheRSAWithAES128CBCSHA]),
+            os: os,
+            sdk: sdk
+        )
+        let wanted = Self.exception(["NSExceptionMinimumTLSVersion": .string("TLSv1.0")])
+        #expect(report.smallestException == (helps ? wanted : .noneHelps))
+        let row = try #require(report.results.first { $0.configuration.name == "TLSv1.0" })
+        #expect(row.result == (helps ? .pass : .fail))
+        if !helps {
+            #expect(row.error?.code == -1200 && row.error?.streamCode == -9836)
+            #expect(row.because.first?.code == "ats.tls.version-too-low")
+        }
+        // What follows from Apple's words and was not measured says so.
+        #expect(row.notes.contains { $0.code == "ats.note.sdk-inferred" } == (sdk == 18))
+    }
+
+    /// An app's own SDK moves the row of its dictionary and no other.
+    @Test func theAppsSDKMovesItsOwnRow() async throws {
+        let server = ModelServer(versions: [.tls11], suites: [.ecdheRSAWithAES128CBCSHA])
+        let app = ExceptionLadder.dictionary(host: ModelServer.host, ExceptionEntry(minimumTLSVersion: .tls11))
+        let old = try await TargetDiagnosis.of(server, app: app, appSDK: 18)
+        #expect(old.decisive?.result == .pass && old.decisive?.sdk?.number == 18)
+        #expect(old.results.dropLast().allSatisfy { $0.result == .fail && $0.sdk?.number == 26 })
+        #expect(old.smallestException == .noneHelps)
+        let new = try await TargetDiagnosis.of(server, app: app, appSDK: 26)
+        #expect(new.decisive?.result == .fail)
+        #expect(new.decisive?.notes.contains { $0.code == "ats.note.stack-minimum" } == true)
     }
 
     @Test func noForwardSecrecyIsNamedAndFixed() async throws {
@@ -118,7 +159,7 @@ import Testing
             ])
         )
         let server = ModelServer(versions: [.tls10], suites: [.ecdheRSAWithAES128CBCSHA])
-        let report = try await TargetDiagnosis.of(server, app: app)
+        let report = try await TargetDiagnosis.of(server, sdk: 18, app: app)
         #expect(report.results.count == 17)
         #expect(report.results.first?.result == .fail)
         #expect(report.decisive?.configuration.isAppDictionary == true)
@@ -187,12 +228,13 @@ import Testing
     }
 
     /// The search against brute force: no dictionary of the space with fewer keys loads what the found one loads.
-    @Test func theSmallestExceptionHasNoSmallerOne() async throws {
+    @Test(arguments: [18, 26]) func theSmallestExceptionHasNoSmallerOne(_ sdk: Int) async throws {
+        let profile = OSProfile.standard.linked(on: try #require(LinkedSDK(number: sdk)))
         for version in [TLSVersion.tls10, .tls11, .tls12, .tls13] {
             for suite in CipherSuiteSamples.all {
                 let server = ModelServer(versions: [version], suites: [suite])
                 let target = try CheckTarget(ModelServer.host)
-                let diagnosis = TargetDiagnosis(profile: .standard, probing: server, instant: ModelServer.instant)
+                let diagnosis = TargetDiagnosis(profile: profile, probing: server, instant: ModelServer.instant)
                 let judge = await diagnosis.evidence(of: target)
                 let found = judge.smallestException()
                 let passing = ExceptionLadder.entries.map { ExceptionLadder.dictionary(host: ModelServer.host, $0) }

@@ -51,6 +51,46 @@ import Testing
         #expect(try LintFixtures.lint(ats: ats).reviewTriggers == triggers)
     }
 
+    /// Linked on 26, an exception for TLS 1.0 is dead on 26 and later; with an older SDK, or none that is known, that is still to come.
+    @Test(
+        arguments: [
+            ("iphoneos26.0", Severity.warning, "linked on SDK 26"), ("macosx26.4", .warning, "linked on SDK 26"),
+            ("iphoneos18.5", .note, "(today it is 18)"), (nil, .note, "As soon as"),
+        ] as [(String?, Severity?, String)]
+    )
+    func exceptionsForOldVersionsAreDeadByTheSDK(_ sdk: String?, _ severity: Severity?, _ words: String) throws {
+        for (version, isOld) in [("TLSv1.0", true), ("TLSv1.1", true), ("TLSv1.2", false), ("1.0", false)] {
+            let result = try LintFixtures.lint(
+                ats:
+                    "<key>NSExceptionDomains</key><dict><key>a.example.com</key><dict><key>NSExceptionMinimumTLSVersion</key><string>\(version)</string></dict></dict>",
+                root: (sdk.map { "<key>DTSDKName</key><string>\($0)</string>" } ?? "")
+                    + "<key>MinimumOSVersion</key><string>15.0</string>"
+            )
+            let finding = result.findings.first { ["ATS041", "ATS046"].contains($0.finding.rule) }?.finding
+            #expect(finding?.severity == (isOld ? severity : nil), "\(version)")
+            guard let finding else { continue }
+            #expect(finding.message.contains(words), "\(finding.message)")
+            let works = finding.message.contains("On iOS 15.0 and other older systems it still works")
+            #expect(works == (finding.rule == "ATS046"))
+            #expect(finding.keyPath.last == "NSExceptionMinimumTLSVersion")
+        }
+    }
+
+    /// The rule about addresses of iOS 17 holds for apps that are linked on 17 or later.
+    @Test(arguments: [("iphoneos16.4", true), ("iphoneos17.0", false)]) func addressKeysNeedTheSDKOf17(
+        _ sdk: String,
+        _ fires: Bool
+    ) throws {
+        let result = try LintFixtures.lint(
+            ats:
+                "<key>NSExceptionDomains</key><dict><key>198.51.100.0/24</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string></dict></dict>",
+            root: "<key>DTSDKName</key><string>\(sdk)</string><key>MinimumOSVersion</key><string>17.0</string>"
+        )
+        let findings = result.findings.filter { $0.finding.rule == "ATS009" }
+        #expect(findings.isEmpty != fires)
+        #expect(findings.allSatisfy { $0.finding.message.contains("linked on SDK 16") })
+    }
+
     @Test(arguments: [("9.0", "ATS011", Severity.note), ("10.0", "ATS011", .warning), ("15.0", "ATS011", .warning)])
     func theOldestSystemDecides(_ minimum: String, _ rule: String, _ severity: Severity) throws {
         let result = try LintFixtures.lint(

@@ -11,10 +11,11 @@ func dictionary(_ json: String) throws -> ATSDictionary {
     ATSDictionary(try PropertyListValue(json: Array(json.utf8)))
 }
 
-func decide(_ url: String, _ json: String = "{}", os: String = "macos26", loader: Loader = .urlsession) throws
-    -> URLDecision
+func decide(_ url: String, _ json: String = "{}", os: String = "macos26", sdk: Int? = nil, loader: Loader = .urlsession)
+    throws -> URLDecision
 {
-    let profile = try #require(OSProfile.named(os))
+    let system = try #require(OSProfile.named(os))
+    let profile = sdk.flatMap { LinkedSDK(number: $0) }.map(system.linked) ?? system
     return ATSPolicy(dictionary: try dictionary(json), profile: profile).decide(try LoadURL(url), loader: loader)
 }
 

@@ -53,7 +53,11 @@ struct RequirementsTests {
     func untouched() throws {
         let requirements = try decide("https://h.example/", #"{"NSAllowsArbitraryLoads":true}"#).requirements
         #expect(requirements.minimumTLS == nil)
-        #expect(requirements.effectiveMinimum == .tls10)
+        #expect(requirements.effectiveMinimum == .tls12)
+        #expect(
+            try decide("https://h.example/", #"{"NSAllowsArbitraryLoads":true}"#, sdk: 18).requirements.effectiveMinimum
+                == .tls10
+        )
         #expect(requirements.suitePolicy == .system)
         #expect(requirements.serverTrust == .default)
     }
@@ -134,8 +138,11 @@ struct RequirementsTests {
         )
     }
 
-    @Test("the ten hellos of the sixteen configurations are distinct")
-    func distinctHellos() throws {
+    @Test(
+        "the hellos of the sixteen configurations: ten, or four if the network stack begins at TLS 1.2",
+        arguments: [(18, 10), (26, 4)]
+    )
+    func distinctHellos(sdk: Int, count: Int) throws {
         var hellos: Set<String> = []
         for version in ["TLSv1.3", "TLSv1.2", "TLSv1.1", "TLSv1.0"] {
             for rest in [
@@ -144,11 +151,11 @@ struct RequirementsTests {
             ] {
                 let json =
                     #"{"NSExceptionDomains":{"h.example":{"NSExceptionMinimumTLSVersion":"\#(version)"\#(rest)}}}"#
-                let requirements = try decide("https://h.example/", json).requirements
+                let requirements = try decide("https://h.example/", json, sdk: sdk).requirements
                 hellos.insert("\(requirements.effectiveMinimum) \(requirements.suites.map(\.rawValue))")
             }
         }
-        #expect(hellos.count == 10)
+        #expect(hellos.count == count)
     }
 
     @Test("every profile has a name, suites and a distinct id")

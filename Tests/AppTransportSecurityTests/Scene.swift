@@ -72,10 +72,16 @@ struct Scene {
         )
     }
 
-    func verdict(_ json: String = "{}", os: String = "macos26", at: String = "2026-06-01", logs: CTLogList? = nil)
+    func verdict(
+        _ json: String = "{}",
+        os: String = "macos26",
+        sdk: Int? = nil,
+        at: String = "2026-06-01",
+        logs: CTLogList? = nil
+    )
         throws -> TransportVerdict
     {
-        let requirements = try decide("https://\(host)/", json, os: os).requirements
+        let requirements = try decide("https://\(host)/", json, os: os, sdk: sdk).requirements
         return evaluate(requirements, facts, host: host, at: Scene.date(at), logs: logs)
     }
 }

@@ -20,12 +20,12 @@ struct CheckMinimizeTests {
 
     @Test func theDictionaryThatItPrintsPassesInCheck() throws {
         let kinds = ["tls10-only", "suite-static-aes128-gcm-sha256", "modern"]
-        let run = try Self.minimize(kinds, ["--format", "plist"])
+        let run = try Self.minimize(kinds, ["--format", "plist", "--sdk", "18"])
         #expect(run.status == 0, "\(run.errors)")
         let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".plist")
         try Data(run.output.utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
-        let check = try CheckTests.check(kinds, ["--info-plist", file.path])
+        let check = try CheckTests.check(kinds, ["--info-plist", file.path, "--sdk", "18"])
         #expect(check.status == 0, "\(check.output)")
         #expect(try CheckTests.check(kinds).status == 1)
     }
@@ -40,10 +40,14 @@ struct CheckMinimizeTests {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".plist")
         try Data(plist.utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
-        let run = try Self.minimize(["tls10-only", "expired"], ["--format", "json", "--info-plist", file.path])
+        let run = try Self.minimize(
+            ["tls10-only", "expired"],
+            ["--format", "json", "--sdk", "18", "--info-plist", file.path]
+        )
         #expect(run.status == 1)
         let document = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
         #expect(document["schema"] as? String == "sealward.ats-minimize/1")
+        #expect(document["os"] as? String == "macos26" && document["sdk"] as? String == "18")
         let needed = try #require(document["needed"] as? [[String: String]])
         #expect(needed.count == 1)
         #expect(needed.first?["keyPath"]?.hasSuffix("api.example.com.NSExceptionMinimumTLSVersion") == true)

@@ -31,10 +31,11 @@ struct CheckTests {
     }
 
     @Test func jsonHasEveryFieldOfTheContract() throws {
-        let run = try Self.check(["tls11-only"], ["--format", "json"])
+        let run = try Self.check(["tls11-only"], ["--format", "json", "--sdk", "18"])
         let document = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
         #expect(document["schema"] as? String == "sealward.ats-check/1")
         #expect(document["os"] as? String == "macos26")
+        #expect(document["sdk"] as? String == "18")
         let target = try #require((document["targets"] as? [[String: Any]])?.first)
         let server = try #require(LoopbackServers.shared).server("tls11-only")
         #expect(target["target"] as? String == "https://api.example.com:\(server.port)/")
@@ -83,7 +84,10 @@ struct CheckTests {
         #expect(run.output.hasPrefix("FAIL "))
         #expect(run.output.contains("ats.tls.version-too-low"))
         #expect(run.output.contains("enable TLS 1.2"))
-        #expect(run.output.contains("NSExceptionMinimumTLSVersion = TLSv1.0"))
+        #expect(run.output.contains("no exception helps"))
+        #expect(run.output.contains("tlsMinimumSupportedProtocolVersion"))
+        let older = try Self.check(["tls10-only"], ["--sdk", "18"])
+        #expect(older.output.contains("NSExceptionMinimumTLSVersion = TLSv1.0"))
         #expect(!run.output.contains("\u{1B}"))
     }
 
@@ -102,15 +106,24 @@ struct CheckTests {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appendingPathComponent("Info.plist")
-        let plist = """
+        func plist(_ sdk: String) -> String {
+            """
             <?xml version="1.0" encoding="UTF-8"?>
-            <plist version="1.0"><dict><key>NSAppTransportSecurity</key><dict><key>NSExceptionDomains</key><dict>
+            <plist version="1.0"><dict><key>DTSDKName</key><string>\(sdk)</string>
+            <key>NSAppTransportSecurity</key><dict><key>NSExceptionDomains</key><dict>
             <key>api.example.com</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string></dict>
             </dict></dict></dict></plist>
             """
-        try Data(plist.utf8).write(to: file)
+        }
+        // The app's own SDK decides about its row, --sdk about every row.
+        try Data(plist("iphoneos26.0").utf8).write(to: file)
+        #expect(try Self.check(["tls10-only"], ["--info-plist", file.path]).status == 1)
+        #expect(try Self.check(["tls10-only"], ["--info-plist", file.path, "--sdk", "18"]).status == 0)
+        try Data(plist("iphoneos18.5").utf8).write(to: file)
+        #expect(try Self.check(["tls10-only"], ["--info-plist", file.path, "--sdk", "26"]).status == 1)
         let run = try Self.check(["tls10-only"], ["--info-plist", file.path, "--format", "json"])
         #expect(run.status == 0, "\(run.errors)")
+        #expect(run.output.contains("\"sdk\": \"26\"") && run.output.contains("\"sdk\": \"18\""))
         #expect(run.output.components(separatedBy: "\"section\"").count == 18)
     }
 

@@ -170,7 +170,10 @@ struct ProxyCommandTests {
         let servers = try #require(LoopbackServers.shared)
         let process = Process()
         (process.executableURL, process.arguments) = BuiltProgram.unprivileged(
-            ["ats", "proxy", "--listen", "127.0.0.1:0", "--ca-file", servers.authority, "--format", "json"]
+            [
+                "ats", "proxy", "--listen", "127.0.0.1:0", "--ca-file", servers.authority, "--format", "json", "--sdk",
+                "18",
+            ]
                 + servers.resolveEntries.flatMap { ["--resolve", $0] }
         )
         let (output, errors) = (Pipe(), Pipe())

@@ -64,6 +64,21 @@ import Testing
         #expect(finding["keyPathComponents"] as? [String] == ["NSAppTransportSecurity", "NSAllowsArbitraryLoads"])
     }
 
+    /// The SDK comes from the option, or else from the list.
+    @Test func theSDKDecidesAboutOldVersions() throws {
+        let exception =
+            "<key>NSExceptionDomains</key><dict><key>old.example.com</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string></dict></dict>"
+        try write("Info.plist", exception, root: "<key>DTSDKName</key>\n<string>iphoneos26.0</string>\n")
+        func rules(_ more: String...) throws -> [String] {
+            let run = try sealward(["lint", "Info.plist", "--format", "json"] + more)
+            #expect(run.files.first?["sdk"] as? String == (more.last ?? "26"))
+            return run.findings.compactMap { $0["rule"] as? String }
+        }
+        #expect(try rules().contains("ATS046"))
+        #expect(try !rules("--sdk", "18").contains("ATS046"))
+        #expect(try sealward(["lint", "Info.plist", "--sdk", "8"]).status == 64)
+    }
+
     @Test(arguments: [("error", 0), ("warning", 1), ("note", 1)]) func thresholdDecides(
         _ threshold: String,
         _ status: Int32
@@ -199,10 +214,10 @@ import Testing
         #expect(
             run.status == 0 && run.output.contains("ATS011") && run.output.contains("<key>NSAllowsArbitraryLoads</key>")
         )
-        #expect(try sealward(["rules"]).output.split(separator: "\n").count == 50)
+        #expect(try sealward(["rules"]).output.split(separator: "\n").count == 51)
         #expect(try sealward(["rules", "ATS999"]).status == 64)
         let book = try sealward(["rules", "--format", "json"])
-        #expect((book.json["rules"] as? [Any])?.count == 50)
+        #expect((book.json["rules"] as? [Any])?.count == 51)
     }
 }
 

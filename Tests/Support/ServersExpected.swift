@@ -7,6 +7,8 @@ package struct ServerExpectation: Sendable, CustomStringConvertible {
     /// P, F or U for the 16 configurations in nscurl's order: default, allow all, four versions, FS off, FS off with HTTP,
     /// four versions with FS off, four versions with both. Groups are separated by spaces for people.
     package let macos26: String
+    /// The same for an app that is linked on SDK 18: the only difference is that its network stack still speaks TLS 1.0 and 1.1.
+    package let macos26LinkedOn18: String
     package let published: String
     /// The 13 configurations of systems before TLS 1.3. Nil where the sources leave it open.
     package let macos1011: String?
@@ -22,10 +24,12 @@ package struct ServerExpectation: Sendable, CustomStringConvertible {
         _ published: String?,
         _ macos1011: String?,
         _ cause: String?,
-        _ reason: String
+        _ reason: String,
+        linkedOn18: String? = nil
     ) {
         self.kind = kind
         self.macos26 = macos26
+        macos26LinkedOn18 = linkedOn18 ?? macos26
         self.published = published ?? macos26
         self.macos1011 = macos1011
         self.cause = cause
@@ -89,30 +93,49 @@ package enum ServerExpectations {
         .init("tls12-only", Row.upTo12, nil, Row.pass13, nil, "Only a floor of 1.3 fails."),
         .init(
             "tls11-only",
+            Row.fail,
             Row.upTo11,
-            nil,
             Row.upTo11of13,
             "ats.tls.version-too-low",
-            "Floors of 1.1 and 1.0 pass, and so does Allow All: the system's own floor is 1.0."
+            "Floors of 1.1 and 1.0 pass, and so does Allow All, where the network stack's own floor is 1.0: linked before 26.",
+            linkedOn18: Row.upTo11
         ),
-        .init("tls10-only", Row.only10, nil, Row.only10of13, "ats.tls.version-too-low", "Only a floor of 1.0 passes."),
+        .init(
+            "tls10-only",
+            Row.fail,
+            Row.only10,
+            Row.only10of13,
+            "ats.tls.version-too-low",
+            "Only a floor of 1.0 passes, and linked on 26 nothing does.",
+            linkedOn18: Row.only10
+        ),
         .init("tls10-to-12", Row.upTo12, nil, Row.pass13, nil, "1.2 is negotiated."),
-        .init("tls10-to-11", Row.upTo11, nil, Row.upTo11of13, "ats.tls.version-too-low", "1.1 is the highest."),
+        .init(
+            "tls10-to-11",
+            Row.fail,
+            Row.upTo11,
+            Row.upTo11of13,
+            "ats.tls.version-too-low",
+            "1.1 is the highest.",
+            linkedOn18: Row.upTo11
+        ),
         .init(
             "tls10-static",
+            Row.fail,
             "F P FFFF F F FFFP FFFP",
-            nil,
             "F P FFF F F FFP FFP",
             "ats.tls.version-too-low",
-            "Needs the floor of 1.0 and FS off."
+            "Needs the floor of 1.0 and FS off.",
+            linkedOn18: "F P FFFF F F FFFP FFFP"
         ),
         .init(
             "tls11-static",
+            Row.fail,
             "F P FFFF F F FFPP FFPP",
-            nil,
             "F P FFF F F FPP FPP",
             "ats.tls.version-too-low",
-            "Needs a floor of 1.1 and FS off."
+            "Needs a floor of 1.1 and FS off.",
+            linkedOn18: "F P FFFF F F FFPP FFPP"
         ),
         .init(
             "tls10-to-12-static",
@@ -578,11 +601,12 @@ package enum ServerExpectations {
         .init("redirect-https", Row.pass, nil, Row.pass13, nil, "The other host complies too."),
         .init(
             "redirect-https-old",
+            Row.fail,
             "F P FFFF F F FFFF FFFF",
-            nil,
             "F P FFF F F FFF FFF",
             "ats.tls.version-too-low",
-            "The other host has TLS 1.0 alone, and no exception."
+            "The other host has TLS 1.0 alone, and no exception.",
+            linkedOn18: "F P FFFF F F FFFF FFFF"
         ),
         .init(
             "redirect-https-expired",

@@ -62,7 +62,12 @@ enum ProxyTunnel {
         case .refused(let causes, let error, let negotiated):
             note(isMonitoring ? .wouldRefuse : .refused, causes)
             if !isMonitoring {
-                let remedies = Remedy.forCauses(causes, host: url.host, negotiated: negotiated)
+                let remedies = Remedy.forCauses(
+                    causes,
+                    host: url.host,
+                    negotiated: negotiated,
+                    destination.decision.requirements
+                )
                 return .refused(Refusal(target: target, causes: causes, error: error, remedies: remedies))
             }
         }

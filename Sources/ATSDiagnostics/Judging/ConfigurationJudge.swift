@@ -11,6 +11,8 @@ import TLSFacts
 package struct ConfigurationJudge: Sendable {
     package let target: LoadURL
     package let profile: OSProfile
+    /// The system with the SDK that the app itself is linked on, for the row of the app's dictionary.
+    package let appProfile: OSProfile
     /// For the target and for every TLS host that redirects led to.
     package var evidence: [Endpoint: HostEvidence]
     /// Nil where no load was made.
@@ -22,6 +24,7 @@ package struct ConfigurationJudge: Sendable {
     package init(
         target: LoadURL,
         profile: OSProfile,
+        appProfile: OSProfile? = nil,
         evidence: [Endpoint: HostEvidence],
         trace: LoadTrace? = nil,
         instant: Date,
@@ -29,6 +32,7 @@ package struct ConfigurationJudge: Sendable {
     ) {
         self.target = target
         self.profile = profile
+        self.appProfile = appProfile ?? profile
         self.evidence = evidence
         self.trace = trace
         self.instant = instant
@@ -47,9 +51,11 @@ package struct ConfigurationJudge: Sendable {
 
     /// The verdict for one configuration: the handshake with the target, then every place that the load came to.
     package func judge(_ configuration: DiagnosticConfiguration) -> ConfigurationResult {
-        let judgement = judge(dictionary: configuration.dictionary)
+        let profile = configuration.isAppDictionary ? appProfile : profile
+        let judgement = judge(dictionary: configuration.dictionary, on: profile)
         return ConfigurationResult(
             configuration: configuration,
+            sdk: profile.sdk,
             result: judgement.result,
             error: judgement.error,
             because: judgement.because,
@@ -57,12 +63,14 @@ package struct ConfigurationJudge: Sendable {
         )
     }
 
-    package func judge(dictionary: ATSDictionary) -> Judgement {
-        let first = judge(place: target, dictionary: dictionary, isRedirect: false)
+    /// - Parameter other: the system and SDK, if not those of nscurl's rows.
+    package func judge(dictionary: ATSDictionary, on other: OSProfile? = nil) -> Judgement {
+        let profile = other ?? profile
+        let first = judge(place: target, dictionary: dictionary, isRedirect: false, on: profile)
         guard first.result == .pass, let trace else { return first }
         var notes = first.notes + trace.notes
         for place in trace.places.dropFirst() {
-            var judgement = judge(place: place, dictionary: dictionary, isRedirect: true)
+            var judgement = judge(place: place, dictionary: dictionary, isRedirect: true, on: profile)
             notes += judgement.notes
             judgement.notes = notes
             if judgement.result != .pass { return judgement }
@@ -75,7 +83,7 @@ package struct ConfigurationJudge: Sendable {
             return Judgement(result: .undetermined, error: error, because: causes, notes: notes)
         case .handshakeRefused(let error, let causes):
             let last = trace.places.last ?? target
-            guard let suite = suite(at: last, dictionary: dictionary), ATSClient.canLoad(suite),
+            guard let suite = suite(at: last, dictionary: dictionary, profile), ATSClient.canLoad(suite),
                 causes.first?.code.rawValue.hasPrefix("ats.tls.") == true
             else {
                 notes.append(
@@ -92,14 +100,20 @@ package struct ConfigurationJudge: Sendable {
     }
 
     /// What the hello of a policy negotiated at one place.
-    private func suite(at place: LoadURL, dictionary: ATSDictionary) -> CipherSuite? {
+    private func suite(at place: LoadURL, dictionary: ATSDictionary, _ profile: OSProfile) -> CipherSuite? {
         let offer = PlaceDecision(dictionary, profile, place).offer
         guard case .negotiated(let observation)? = evidence[Endpoint(place)]?.outcomes[offer] else { return nil }
         return observation.suite
     }
 
     /// One place of the load under one dictionary.
-    package func judge(place: LoadURL, dictionary: ATSDictionary, isRedirect: Bool) -> Judgement {
+    package func judge(
+        place: LoadURL,
+        dictionary: ATSDictionary,
+        isRedirect: Bool,
+        on other: OSProfile? = nil
+    ) -> Judgement {
+        let profile = other ?? profile
         let decision = PlaceDecision(dictionary, profile, place)
         if decision.isBlocked {
             var because = decision.because

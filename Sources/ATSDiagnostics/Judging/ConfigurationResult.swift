@@ -18,6 +18,8 @@ public struct ConfigurationResult: Sendable {
 
     /// What was judged.
     public let configuration: DiagnosticConfiguration
+    /// The SDK that the app is linked on, as far as this row is concerned; nil for `published`.
+    public let sdk: LinkedSDK?
     /// How it went.
     public let result: Result
     /// What an app would get; nil where the load completed.
@@ -29,12 +31,14 @@ public struct ConfigurationResult: Sendable {
 
     package init(
         configuration: DiagnosticConfiguration,
+        sdk: LinkedSDK? = nil,
         result: Result,
         error: URLLoadError?,
         because: [Cause],
         notes: [Cause] = []
     ) {
         self.configuration = configuration
+        self.sdk = sdk
         self.result = result
         self.error = error
         self.because = because

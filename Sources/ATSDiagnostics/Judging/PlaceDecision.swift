@@ -26,10 +26,10 @@ struct PlaceDecision: Sendable {
 }
 
 extension Offer {
-    /// What the dictionaries offer to one place, each offer once, the first dictionary's first.
-    package static func distinct(_ dictionaries: [ATSDictionary], _ profile: OSProfile, _ place: LoadURL) -> [Offer] {
+    /// What the dictionaries offer to one place on their systems, each offer once, the first dictionary's first.
+    package static func distinct(_ dictionaries: [(ATSDictionary, OSProfile)], _ place: LoadURL) -> [Offer] {
         var offers: [Offer] = []
-        for dictionary in dictionaries {
+        for (dictionary, profile) in dictionaries {
             let policy = ATSPolicy(dictionary: dictionary, profile: profile)
             let offer = Offer(policy.requirements(for: place))
             if !offers.contains(offer) { offers.append(offer) }

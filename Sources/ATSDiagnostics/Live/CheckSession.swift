@@ -15,7 +15,9 @@ public struct CheckSession: Sendable {
         public var profile: OSProfile = .standard
         /// The app's NSAppTransportSecurity dictionary, as one more configuration.
         public var appDictionary: ATSDictionary?
-        /// All ten hellos instead of the adaptive plan.
+        /// The SDK that the app is linked on, if it is not that of ``profile``: it moves the verdict of the app's dictionary alone.
+        public var appSDK: LinkedSDK?
+        /// All distinct hellos instead of the adaptive plan.
         public var isExhaustive = false
         /// Whether a real GET follows the handshakes.
         public var loadsHTTP = true
@@ -71,6 +73,7 @@ public struct CheckSession: Sendable {
         diagnosis = TargetDiagnosis(
             profile: configuration.profile,
             appDictionary: configuration.appDictionary,
+            appSDK: configuration.appSDK,
             probing: network,
             loading: configuration.loadsHTTP
                 ? NetworkLoading(

@@ -76,7 +76,10 @@ struct NetworkProbing: ServerProbing {
             evidence.explanation = await explanation(endpoint, server.candidates, maximum: last.maximum)
         }
         let isPrivate = server.settled.map { AddressKind($0).isPrivate } ?? false
-        for case .negotiated(let observation) in evidence.outcomes.values {
+        let negotiated = evidence.outcomes.values.compactMap { outcome in
+            if case .negotiated(let observation) = outcome { observation } else { nil }
+        }
+        for observation in negotiated + [evidence.explanation].compactMap(\.self) {
             defer { evidence.readStaple(of: observation, at: instant) }
             guard evidence.chains[PresentedChain(observation.certificates)] == nil else { continue }
             evidence.chains[PresentedChain(observation.certificates)] = await chains.facts(

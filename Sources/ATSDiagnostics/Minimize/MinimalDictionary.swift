@@ -88,7 +88,7 @@ package struct DictionarySearch: Sendable {
         return MinimalDictionary(
             dictionary: dictionary,
             needed: DictionarySearch.needs(of: dictionary, possible),
-            dead: app.map { DictionarySearch.dead(in: $0, possible) } ?? [],
+            dead: app.map { DictionarySearch.dead(in: $0, possible, on: judges.first?.judge.profile) } ?? [],
             impossible: impossible
         )
     }
@@ -142,7 +142,8 @@ package struct DictionarySearch: Sendable {
     /// Keys of the app's dictionary that can go, one after another, with every target that loads under it still loading.
     private static func dead(
         in app: ATSDictionary,
-        _ judges: [(target: CheckTarget, judge: ConfigurationJudge)]
+        _ judges: [(target: CheckTarget, judge: ConfigurationJudge)],
+        on profile: OSProfile?
     ) -> [MinimalDictionary.DeadKey] {
         let loading = judges.filter { $0.judge.judge(dictionary: app).result == .pass }
         var dictionary = app
@@ -151,6 +152,10 @@ package struct DictionarySearch: Sendable {
             let smaller = dictionary.removing(setting)
             guard allPass(smaller, loading) else { continue }
             dictionary = smaller
+            if let why = withoutEffect(setting, of: app, on: profile) {
+                dead.append(MinimalDictionary.DeadKey(keyPath: setting.keyPath, why: why))
+                continue
+            }
             let touched = setting.host.map { name in judges.contains { $0.target.url.host.isSameOrBelow(name) } }
             let why =
                 touched == false
@@ -159,5 +164,16 @@ package struct DictionarySearch: Sendable {
             dead.append(MinimalDictionary.DeadKey(keyPath: setting.keyPath, why: why))
         }
         return dead
+    }
+
+    /// Why a key changes nothing on this system, whatever the servers do; nil if it may.
+    private static func withoutEffect(_ setting: ATSSetting, of app: ATSDictionary, on profile: OSProfile?) -> String? {
+        guard let profile, setting.components.last == ATSKey.minimumTLSVersion,
+            let version = setting.host.flatMap({ app.exceptions[$0]?.minimumTLSVersion }),
+            version.version < profile.stackMinimum.value
+        else { return nil }
+        return
+            "Apps linked on \(profile.sdk.map(\.description) ?? "this SDK") do not speak \(version.rawValue) on \(profile.name) unless their code sets "
+            + "tlsMinimumSupportedProtocolVersion, so the key has no effect."
     }
 }

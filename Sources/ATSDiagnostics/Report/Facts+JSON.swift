@@ -138,3 +138,8 @@ extension Remedy {
         ])
     }
 }
+
+extension LinkedSDK? {
+    /// The member `sdk`: its number as a string, or null.
+    package var json: JSONValue { .optional(self?.description) }
+}

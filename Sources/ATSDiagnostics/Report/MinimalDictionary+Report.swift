@@ -1,15 +1,15 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
+public import AppTransportSecurity
 public import Findings
 import Foundation
 
 extension MinimalDictionary {
     /// The document `sealward.ats-minimize/1`.
-    public func json(os: String) -> JSONValue {
+    public func json(os: String, sdk: LinkedSDK?) -> JSONValue {
         .object([
-            .init("schema", "sealward.ats-minimize/1"), .init("os", .string(os)),
+            .init("schema", "sealward.ats-minimize/1"), .init("os", .string(os)), .init("sdk", sdk.json),
             .init("dictionary", dictionary.propertyListValue.json),
             .init(
                 "needed",

@@ -38,6 +38,7 @@ extension ConfigurationResult {
             .init("ats", configuration.dictionary.propertyListValue.json), .init("result", .string(result.rawValue)),
             .init("error", error?.json ?? .null), .init("because", .array(because.map(\.json))),
         ]
+        if configuration.isAppDictionary { members.append(.init("sdk", sdk.json)) }
         if !notes.isEmpty { members.append(.init("notes", .array(notes.map(\.json)))) }
         return .object(members)
     }

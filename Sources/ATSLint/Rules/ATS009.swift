@@ -11,7 +11,8 @@ extension RuleCatalog {
         .error,
         "An IP address or a range of addresses is not read as it is meant.",
         reason: """
-            Keys may be addresses and ranges (CIDR) since iOS 17 and macOS 14; older systems read none of them. A malformed range is never read. \
+            Keys may be addresses and ranges (CIDR) since iOS 17 and macOS 14; older systems read none of them, and newer ones only in apps that \
+            are linked on 17 or later. A malformed range is never read. \
             Bits behind the prefix are ignored.
             """,
         citation: .apple("NSExceptionDomains", read: "2026-11-21"),
@@ -39,6 +40,15 @@ extension RuleCatalog {
                             entry.path,
                             "The key '\(entry.key)' is an address or a range. The app runs on \(minimum.name) too, where such keys are not read (they came with iOS 17 and macOS 14).",
                             fix: "Use a host name, or expect the default rules on older systems.",
+                            severity: .warning
+                        )
+                    }
+                    if let sdk = facts.subject.sdk, let first = LinkedSDK.addressRule, sdk < first {
+                        hits.report(
+                            entry.member,
+                            entry.path,
+                            "The key '\(entry.key)' is an address or a range. The app is linked on SDK \(sdk); such keys are read in apps that are linked on \(first) or later (that older ones ignore them follows from Apple's words and was not measured).",
+                            fix: "Build the app with a newer SDK, or use a host name.",
                             severity: .warning
                         )
                     }

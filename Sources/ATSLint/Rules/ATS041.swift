@@ -8,20 +8,18 @@ extension RuleCatalog {
     static let ats041 = Rule(
         "ATS041",
         .note,
-        "Apple's sources disagree on whether iOS 26 and later still accept TLS 1.0 and 1.1.",
+        "An exception for TLS 1.0 or 1.1 ends with the app's next SDK.",
         reason: """
-            A security guide of Apple says that exceptions for TLS 1.0 and 1.1 are no longer honoured; the published evaluator of macOS 26 honours them. \
-            Until one of the two changes, do not rely on either.
+            On iOS 26 and macOS 26 and later, apps that are linked on 26 or later speak TLS 1.2 at least, whatever the dictionary says. This app is linked \
+            on an older SDK, or does not say on which. App Store Connect asks for a recent SDK once a year. ATS046 reports the exception once it has no effect.
             """,
-        citation: Citation(
-            source: "Apple Platform Security guide (TLS) against Security 61901: SecProtocolConfiguration.m",
-            read: "2026-11-21"
-        ),
+        citation: .stackMinimum,
         firstOS: "iOS 26, macOS 26",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.1</string>"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
         check: .plist { facts, hits in
+            guard let first = LinkedSDK.stackMinimum, facts.subject.sdk.map({ $0 < first }) ?? true else { return }
             for entry in facts.exceptions {
                 guard let member = entry.sub("NSExceptionMinimumTLSVersion"), let text = member.node.string,
                     ["TLSv1.0", "TLSv1.1"].contains(text)
@@ -29,8 +27,8 @@ extension RuleCatalog {
                 hits.report(
                     member,
                     entry.path(member.key),
-                    "A security guide of Apple says that \(text) is no longer honoured on iOS 26 and macOS 26; the published evaluator of macOS 26 honours it.",
-                    fix: "Plan for the stricter of the two: let the server speak TLS 1.2."
+                    "As soon as the app is linked on SDK \(first) or later\(facts.subject.sdk.map { " (today it is \($0))" } ?? ""), this exception has no effect on iOS 26, macOS 26 and later: they do not speak \(text) then.",
+                    fix: "Let the server speak TLS 1.2 or 1.3 before the app is built with SDK \(first)."
                 )
             }
         }

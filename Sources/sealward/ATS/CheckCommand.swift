@@ -42,14 +42,15 @@ struct CheckCommand: AsyncParsableCommand {
     func run() async throws {
         HeapGrowth.step(16 << 20)
         try await CommandIO.run {
-            let dictionary = try infoPlist.map(PropertyListFile.dictionary)
+            let app = try infoPlist.map(PropertyListFile.app)
+            let profile = network.system.profile()
             var list = try network.targets(targets, asNSCurl: format == .nscurl)
-            let session = try network.session(appDictionary: dictionary)
+            let session = try network.session(profile, app: app)
             if allAddresses { list = await session.expandingAddresses(list) }
             let stream = try ResultStream(path: shared.output)
             let options = CheckOutput.Options(
                 format: format,
-                os: network.os.id,
+                profile: profile,
                 verbose: verbose,
                 colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil),
                 showsProgress: !shared.quiet && isatty(STDERR_FILENO) == 1 && list.count > 1,

@@ -9,9 +9,9 @@ import TLSFacts
 
 extension CheckDocuments {
     /// What the page shows of one target.
-    static func page(_ report: TargetReport, os: String, at instant: Date) -> DiagnosisPage.Target {
+    static func page(_ report: TargetReport, on profile: OSProfile, at instant: Date) -> DiagnosisPage.Target {
         var target = DiagnosisPage.Target(name: report.target)
-        target.verdicts = verdicts(report, os: os, at: instant)
+        target.verdicts = verdicts(report, on: profile, at: instant)
         target.configurations = report.results.map { row in
             DiagnosisPage.Configuration(
                 section: row.configuration.section,
@@ -42,15 +42,17 @@ extension CheckDocuments {
     ///
     /// One connection speaks for another system where that one could have made it too: the facts are of the default configuration,
     /// the version is one that the system knows, and the judge agrees with what was measured.
-    private static func verdicts(_ report: TargetReport, os: String, at instant: Date) -> [DiagnosisPage.Verdict] {
-        guard let decisive = report.decisive, let profile = OSProfile.named(os) else { return [] }
+    private static func verdicts(_ report: TargetReport, on profile: OSProfile, at instant: Date) -> [DiagnosisPage
+        .Verdict]
+    {
+        guard let decisive = report.decisive else { return [] }
         let result = DiagnosisPage.Result(rawValue: decisive.result.rawValue) ?? .undetermined
-        let own = DiagnosisPage.Verdict(system: profile.name, result: result)
+        let own = DiagnosisPage.Verdict(system: profile.shownName, result: result)
         guard let facts = report.facts, !report.factsAreOfWiderHello, let url = try? LoadURL(report.target),
             passes(decisive, url, profile, facts, instant) == (result == .pass)
         else { return [own] }
         var all: [DiagnosisPage.Verdict] = []
-        for id in stripSystems where id != os {
+        for id in stripSystems where id != profile.id {
             guard let other = OSProfile.named(id), facts.handshake.version <= other.maximumVersion else { continue }
             all.append(.init(system: other.name, result: passes(decisive, url, other, facts, instant) ? .pass : .fail))
         }

@@ -15,10 +15,9 @@ struct CheckOptions: ParsableArguments {
     )
     var targetsFrom: String?
 
-    @Option(help: ArgumentHelp("The system: ios9 ... ios27, macos10.11 ... macos27, published.", valueName: "ID"))
-    var os: OSProfile = .standard
+    @OptionGroup var system: SystemOptions
 
-    @Flag(help: "Send all ten hellos instead of the adaptive plan.")
+    @Flag(help: "Send every distinct hello instead of the adaptive plan.")
     var exhaustive = false
 
     @Flag(name: .customLong("no-http"), help: "Judge the handshakes only; do not load.")
@@ -133,10 +132,12 @@ struct CheckOptions: ParsableArguments {
         return (listed ?? []) + resolve
     }
 
-    func session(appDictionary: ATSDictionary? = nil) throws -> CheckSession {
+    /// - Parameter profile: the system and SDK of every row but the app's own.
+    func session(_ profile: OSProfile, app: AppDictionary? = nil) throws -> CheckSession {
         var options = CheckSession.Configuration()
-        options.profile = os
-        options.appDictionary = appDictionary
+        options.profile = profile
+        options.appDictionary = app?.dictionary
+        options.appSDK = system.sdk ?? app?.sdk
         options.isExhaustive = exhaustive
         options.loadsHTTP = !noHTTP
         options.fetchesIntermediates = !noAIA

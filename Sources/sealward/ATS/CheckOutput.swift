@@ -11,7 +11,8 @@ import Foundation
 struct CheckOutput {
     struct Options {
         let format: CheckFormat
-        let os: String
+        /// The system and SDK of nscurl's rows.
+        let profile: OSProfile
         let verbose: Bool
         let colored: Bool
         let showsProgress: Bool
@@ -56,10 +57,11 @@ struct CheckOutput {
         switch options.format {
         case .json:
             try stream.write(
-                "{\n  \"schema\": \"sealward.ats-check/1\",\n  \"os\": \(JSONValue.string(options.os).rendered()),\n  \"targets\": ["
+                "{\n  \"schema\": \"sealward.ats-check/1\",\n  \"os\": \(JSONValue.string(options.profile.id).rendered()),\n"
+                    + "  \"sdk\": \(options.profile.sdk.json.rendered()),\n  \"targets\": ["
             )
         case .junit: try stream.write(CheckDocuments.junitHead)
-        case .markdown: try stream.write(CheckDocuments.markdownHead(os: options.os))
+        case .markdown: try stream.write(CheckDocuments.markdownHead(os: options.profile.shownID))
         case .text, .nscurl, .jsonl, .html: break
         }
     }
@@ -70,7 +72,7 @@ struct CheckOutput {
         if options.format == .jsonl {
             try stream.write(line: report.json)
         } else if options.format == .html {
-            pages[index] = CheckDocuments.page(report, os: options.os, at: options.instant)
+            pages[index] = CheckDocuments.page(report, on: options.profile, at: options.instant)
         } else {
             waiting[index] = render(report, index)
             while let next = waiting.removeValue(forKey: turn) {
@@ -102,7 +104,7 @@ struct CheckOutput {
         case .text:
             if targets.count > 1 {
                 try stream.write(
-                    "\(summary.passed) pass, \(summary.failed) fail, \(summary.undetermined) undetermined on \(options.os)\n"
+                    "\(summary.passed) pass, \(summary.failed) fail, \(summary.undetermined) undetermined on \(options.profile.shownID)\n"
                 )
             }
         case .nscurl, .jsonl, .markdown: break

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppBundles
-import AppTransportSecurity
-import ArgumentParser
+public import AppTransportSecurity
+public import ArgumentParser
 import Findings
 import Foundation
 
@@ -15,37 +15,77 @@ struct DictionaryOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The NSAppTransportSecurity dictionary itself, as JSON.", valueName: "PATH"))
     var atsJson: String?
 
-    @Option(help: ArgumentHelp("The system: ios9 ... ios27, macos10.11 ... macos27, published.", valueName: "ID"))
-    var os: OSProfile = .standard
+    @OptionGroup var system: SystemOptions
 
     func validate() throws {
         if infoPlist != nil, atsJson != nil { throw ValidationError("Give --info-plist or --ats-json, not both.") }
     }
 
-    func load() throws -> ATSDictionary {
+    func load() throws -> AppDictionary {
         if let atsJson {
-            return ATSDictionary(
+            let dictionary = ATSDictionary(
                 try PropertyListFile.named(atsJson) {
                     try PropertyListValue(json: CommandIO.read(atsJson, limit: 4 << 20))
                 }
             )
+            return AppDictionary(dictionary: dictionary, sdk: nil)
         }
-        return try infoPlist.map(PropertyListFile.dictionary) ?? ATSDictionary()
+        return try infoPlist.map(PropertyListFile.app) ?? AppDictionary(dictionary: ATSDictionary(), sdk: nil)
     }
+
+    /// The dictionary on the system that was asked for.
+    func policy() throws -> ATSPolicy {
+        let app = try load()
+        return ATSPolicy(dictionary: app.dictionary, profile: system.profile(app))
+    }
+}
+
+/// Which system, and which SDK the app is linked on.
+struct SystemOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The system: ios9 ... ios27, macos10.11 ... macos27, published.", valueName: "ID"))
+    var os: OSProfile = .standard
+
+    @Option(
+        help: ArgumentHelp(
+            "The SDK that the app is linked on, 9 to 27 as iOS counts (macOS 15 is 18); default what the app says, or the system's own.",
+            valueName: "N"
+        )
+    )
+    var sdk: LinkedSDK?
+
+    /// The system with the SDK of the option, or else the app's, or else its own.
+    func profile(_ app: AppDictionary? = nil) -> OSProfile {
+        (sdk ?? app?.sdk).map(os.linked) ?? os
+    }
+}
+
+extension LinkedSDK: ExpressibleByArgument {
+    public init?(argument: String) { self.init(argument) }
+}
+
+/// What an app says about itself.
+struct AppDictionary {
+    let dictionary: ATSDictionary
+    /// The SDK that it is linked on; nil if it does not say so.
+    let sdk: LinkedSDK?
 }
 
 /// Property lists of either form, as values: read by the reader of `ats lint`, so that no two commands disagree about a file.
 enum PropertyListFile {
-    /// The NSAppTransportSecurity dictionary of an Info.plist; an app without one has the empty dictionary.
-    static func dictionary(infoPlist path: String) throws -> ATSDictionary {
+    /// The NSAppTransportSecurity dictionary of an Info.plist, the empty one if there is none, and the SDK of the app.
+    static func app(infoPlist path: String) throws -> AppDictionary {
         let bytes = try CommandIO.read(path, limit: 16 << 20)
-        let document = try named(path) { try PlistReader.read(bytes).root.propertyListValue }
+        let list = try named(path) { try PlistReader.read(bytes) }
+        let document = list.root.propertyListValue
         guard let members = document.members else {
             throw CommandFault(
                 "\(CommandIO.name(of: path)): contains \(document.kind), not the dictionary that an Info.plist is."
             )
         }
-        return ATSDictionary(members["NSAppTransportSecurity"])
+        return AppDictionary(
+            dictionary: ATSDictionary(members["NSAppTransportSecurity"]),
+            sdk: InfoPlistSearch.linkedSDK(of: list, at: path)
+        )
     }
 
     /// Puts the name of the file before what is wrong with it.

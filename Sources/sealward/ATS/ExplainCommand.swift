@@ -54,7 +54,7 @@ struct ExplainCommand: AsyncParsableCommand {
                     throw ValidationError("\(malformed.description).")
                 }
             }
-            let policy = ATSPolicy(dictionary: try dictionary.load(), profile: dictionary.os)
+            let policy = try dictionary.policy()
             let decisions = parsed.map { policy.decide($0, loader: loader) }
             switch format {
             case .json:

@@ -12,6 +12,7 @@ enum ExplainReport {
         [
             "schema": "sealward.ats-explain/1",
             "os": .string(policy.profile.id),
+            "sdk": policy.profile.sdk.json,
             "decisions": .array(decisions.map { json($0, policy) }),
         ]
     }
@@ -26,6 +27,7 @@ enum ExplainReport {
             .init("rule", ["source": .string(decision.rule.source.rawValue), "key": .optional(decision.rule.key)]),
             .init("tlsRequired", .bool(decision.tlsRequired)),
             .init("minimumTLS", .optional(decision.requirements.minimumTLS?.description)),
+            .init("effectiveMinimumTLS", .string(decision.requirements.effectiveMinimum.description)),
             .init("cipherSuites", .string(decision.requirements.suitePolicy.rawValue)),
             .init("serverTrust", .string(decision.requirements.serverTrust.rawValue)),
             .init("pinned", .bool(decision.requirements.pins != nil)),
@@ -35,7 +37,7 @@ enum ExplainReport {
             .init("error", decision.error?.json ?? .null),
             .init("because", .array(decision.because.map(\.json))),
         ]
-        if policy.profile.id != OSProfile.standard.id {
+        if !isStandard(policy.profile) {
             members.append(.init("differsFromDefault", .array(differences(decision, policy).map(JSONValue.string))))
         }
         return .object(members)
@@ -50,7 +52,7 @@ enum ExplainReport {
                 decision.verdict == .blocked
                 ? "BLOCKED" : (decision.verdict == .allowed ? "ALLOWED" : "DEPENDS ON SERVER")
             lines.append(
-                "\(painted(word, decision.verdict, colour))  \(decision.url.text)  (\(policy.profile.name), \(loader.rawValue))"
+                "\(painted(word, decision.verdict, colour))  \(decision.url.text)  (\(policy.profile.shownName), \(loader.rawValue))"
             )
             if let error = decision.error {
                 lines.append("    error     \(error.domain) \(error.code): \(error.message)")
@@ -68,7 +70,9 @@ enum ExplainReport {
     private static func needs(_ decision: URLDecision) -> String {
         let requirements = decision.requirements
         var parts = [decision.tlsRequired ? "TLS" : "cleartext is permitted"]
-        if let minimum = requirements.minimumTLS { parts.append("\(minimum) or later") }
+        if requirements.minimumTLS != nil || decision.url.isSecure, requirements.effectiveMinimum > .tls10 {
+            parts.append("\(requirements.effectiveMinimum) or later")
+        }
         switch requirements.suitePolicy {
         case .ats: parts.append("forward secrecy (\(requirements.suites.count) suites)")
         case .atsPlusRSA: parts.append("forward secrecy or RSA key exchange (\(requirements.suites.count) suites)")
@@ -86,9 +90,13 @@ enum ExplainReport {
         return "\u{1B}[1;\(number)m\(word)\u{1B}[0m"
     }
 
+    private static func isStandard(_ profile: OSProfile) -> Bool {
+        profile.id == OSProfile.standard.id && profile.sdk == OSProfile.standard.sdk
+    }
+
     /// What would be another way on the default system.
     private static func differences(_ decision: URLDecision, _ policy: ATSPolicy) -> [String] {
-        guard policy.profile.id != OSProfile.standard.id, decision.applies else { return [] }
+        guard !isStandard(policy.profile), decision.applies else { return [] }
         let other = ATSPolicy(dictionary: policy.dictionary, profile: .standard).decide(decision.url)
         var differences: [String] = []
         func compare(_ what: String, _ here: String, _ there: String) {
@@ -104,6 +112,11 @@ enum ExplainReport {
             "the minimum version",
             decision.requirements.minimumTLS?.description ?? "unset",
             other.requirements.minimumTLS?.description ?? "unset"
+        )
+        compare(
+            "the oldest version",
+            decision.requirements.effectiveMinimum.description,
+            other.requirements.effectiveMinimum.description
         )
         compare("the newest version", decision.requirements.maximum.description, other.requirements.maximum.description)
         let missing = other.requirements.suites.filter { !decision.requirements.suites.contains($0) }

@@ -66,7 +66,7 @@ struct FetchCommand: AsyncParsableCommand {
             } catch let malformed as MalformedInput {
                 throw ValidationError("\(malformed.description).")
             }
-            let policy = ATSPolicy(dictionary: try dictionary.load(), profile: dictionary.os)
+            let policy = try dictionary.policy()
             var configuration = ATSClient.Configuration()
             configuration.connectTimeout = network.connectLimit
             configuration.totalTimeout = .milliseconds(Int(timeout * 1000))

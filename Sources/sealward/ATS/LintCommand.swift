@@ -43,6 +43,14 @@ struct LintCommand: AsyncParsableCommand {
     )
     var minimumOS: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The SDK that the app is linked on, 9 to 27 as iOS counts (macOS 15 is 18); default what the app says.",
+            valueName: "N"
+        )
+    )
+    var sdk: LinkedSDK?
+
     @Option(help: ArgumentHelp("Known findings that do not fail the run.", valueName: "FILE"))
     var baseline: String?
 
@@ -82,12 +90,12 @@ struct LintCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandIO.run {
             let budget = ReadingBudget()
-            var gathered = LintInput(minimumOS: minimumOS, budget: budget)
+            var gathered = LintInput(minimumOS: minimumOS, sdk: sdk, budget: budget)
             for path in paths { try gathered.add(path) }
             if fix { try LintFixes.apply(to: &gathered, quiet: shared.quiet) }
             var results: [LintResult]
             if let against {
-                var old = LintInput(minimumOS: minimumOS, budget: budget)
+                var old = LintInput(minimumOS: minimumOS, sdk: sdk, budget: budget)
                 try old.add(against)
                 for (path, reason) in old.unreadable { throw CommandFault("\(path): \(reason).") }
                 results = gathered.weakenings(since: old)

@@ -56,6 +56,7 @@ extension LintSubject {
             document: document,
             bundle: bundle,
             minimumOS: minimumOS,
+            sdk: sdk,
             role: role,
             app: app,
             networkStack: networkStack,

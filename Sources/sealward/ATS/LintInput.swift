@@ -10,6 +10,7 @@ import Foundation
 /// The lists that a run of `ats lint` looks at.
 struct LintInput {
     private let minimumOS: MinimumSystem?
+    private let sdk: LinkedSDK?
     private let budget: ReadingBudget
     /// Lists with the path that they were found through.
     private var found: [(root: String, subject: LintSubject)] = []
@@ -18,8 +19,9 @@ struct LintInput {
     private(set) var attest: [String: JSONValue] = [:]
 
     /// - Parameter budget: what the run may keep, shared by all that it reads.
-    init(minimumOS: String?, budget: ReadingBudget) {
+    init(minimumOS: String?, sdk: LinkedSDK?, budget: ReadingBudget) {
         self.minimumOS = minimumOS.flatMap { MinimumSystem(id: $0) }
+        self.sdk = sdk
         self.budget = budget
     }
 
@@ -56,6 +58,7 @@ struct LintInput {
             path: list.path,
             document: list.document,
             minimumOS: minimumOS,
+            sdk: sdk ?? list.sdk,
             role: role(list),
             app: list.place?.app,
             networkStack: list.stack.map {

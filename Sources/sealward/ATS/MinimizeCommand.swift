@@ -37,15 +37,16 @@ struct MinimizeCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let app = try infoPlist.map(PropertyListFile.dictionary)
+            let app = try infoPlist.map(PropertyListFile.app)
+            let profile = network.system.profile(app)
             let list = try network.targets(targets)
-            let session = try network.session(appDictionary: app)
+            let session = try network.session(profile, app: app)
             let result = await session.minimize(list, concurrency: network.concurrency)
             let text =
                 switch format {
-                case .json: result.json(os: network.os.id).rendered() + "\n"
+                case .json: result.json(os: profile.id, sdk: profile.sdk).rendered() + "\n"
                 case .plist: result.propertyList()
-                case .text: result.text(os: network.os.id)
+                case .text: result.text(os: profile.shownID)
                 }
             try CommandIO.write(text, to: shared.output)
             if format == .plist {

@@ -71,7 +71,7 @@ struct ProxyCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let policy = ATSPolicy(dictionary: try dictionary.load(), profile: dictionary.os)
+            let policy = try dictionary.policy()
             let place = try listenPlace()
             var configuration = ATSProxy.Configuration()
             configuration.listenAddress = place.address

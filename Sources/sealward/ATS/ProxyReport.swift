@@ -23,6 +23,7 @@ enum ProxyReport {
         [
             "schema": "sealward.ats-proxy/1",
             "os": .string(policy.profile.id),
+            "sdk": policy.profile.sdk.json,
             "hosts": .array(
                 summary.hosts.map { host in
                     [

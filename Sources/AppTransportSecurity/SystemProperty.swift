@@ -1,0 +1,109 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import TLSFacts
+
+/// A property of an ``OSProfile``, for tables and pages.
+package enum SystemProperty: String, Sendable, CaseIterable {
+    case stackMinimum
+    case stackMinimumOfOlderApps
+    case newestVersion
+    case tls13Minimum
+    case globalKeys
+    case localHosts
+    case localHostsOfOlderApps
+    case addressKeys
+    case forwardSecretSuites
+    case rsaSuites
+    case unrestrictedSuites
+    case transportSecurityRules
+    case plainRules
+    case keySizeWithoutForwardSecrecy
+    case pins
+    case hardening
+    case transparencyKey
+    case transparency
+    case builtInExceptions
+
+    /// For people.
+    package var title: String {
+        switch self {
+        case .stackMinimum: "Oldest TLS version of the network stack, for apps linked on the release's own SDK"
+        case .stackMinimumOfOlderApps: "The same for apps that are linked on SDK 18 or earlier"
+        case .newestVersion: "Newest TLS version"
+        case .tls13Minimum: "Loads succeed with a minimum of TLSv1.3"
+        case .globalKeys: "Global keys that count"
+        case .localHosts: "Hosts that count as local, for apps linked on the release's own SDK"
+        case .localHostsOfOlderApps: "The same for apps that are linked on SDK 16 or earlier"
+        case .addressKeys: "Addresses and ranges as keys of NSExceptionDomains"
+        case .forwardSecretSuites: "Suites of ATS up to TLS 1.2"
+        case .rsaSuites: "Suites that NSExceptionRequiresForwardSecrecy = NO adds"
+        case .unrestrictedSuites: "Suites up to TLS 1.2 if ATS restricts nothing"
+        case .transportSecurityRules: "Certificates under ATS"
+        case .plainRules: "Certificates outside ATS"
+        case .keySizeWithoutForwardSecrecy: "Key sizes are judged without forward secrecy too"
+        case .pins: "NSPinnedDomains"
+        case .hardening: "NSRequiresNIAPTLSPackageVersion"
+        case .transparencyKey: "NSRequiresCertificateTransparency of an entry"
+        case .transparency: "Certificate Transparency for roots of the system"
+        case .builtInExceptions: "Entries that the system registers itself"
+        }
+    }
+
+    /// What holds on a system, in a few words, with source and basis as the table has them.
+    func fact(_ profile: OSProfile) -> (words: String, citation: Citation, basis: Basis) {
+        func say<Value>(_ cited: Cited<Value>, _ words: (Value) -> String) -> (String, Citation, Basis) {
+            (words(cited.value), cited.citation, cited.basis)
+        }
+        func older(than number: Int) -> OSProfile {
+            LinkedSDK(number: number).map { sdk in profile.sdk.map { min($0, sdk) } ?? sdk }.map(profile.linked)
+                ?? profile
+        }
+        func yes(_ flag: Bool) -> String { flag ? "yes" : "no" }
+        func obeyed(_ flag: Bool) -> String { flag ? "obeyed" : "not read" }
+        return switch self {
+        case .stackMinimum: say(profile.stackMinimum, \.description)
+        case .stackMinimumOfOlderApps: say(older(than: 18).stackMinimum, \.description)
+        case .newestVersion: say(profile.supportsTLS13) { _ in profile.maximumVersion.description }
+        case .tls13Minimum: say(profile.supportsTLS13Minimum, yes)
+        case .globalKeys: say(profile.obeysOnlyArbitraryLoads) { $0 ? "NSAllowsArbitraryLoads alone" : "all four" }
+        case .localHosts: say(profile.localRule, \.words)
+        case .localHostsOfOlderApps: say(older(than: 16).localRule, \.words)
+        case .addressKeys: say(profile.readsAddressKeys, obeyed)
+        case .forwardSecretSuites: say(profile.forwardSecretSuites) { "\($0.count)" }
+        case .rsaSuites: say(profile.rsaSuites) { "\($0.count)" }
+        case .unrestrictedSuites: say(profile.unrestrictedSuites) { "\($0.count)" }
+        case .transportSecurityRules: say(profile.transportSecurityRules, \.words)
+        case .plainRules: say(profile.plainRules, \.words)
+        case .keySizeWithoutForwardSecrecy: say(profile.forwardSecrecyOffDropsKeySize) { yes(!$0) }
+        case .pins: say(profile.readsPins, obeyed)
+        case .hardening: say(profile.readsHardening, obeyed)
+        case .transparencyKey: say(profile.readsTransparencyKey, obeyed)
+        case .transparency: say(profile.requiresTransparency) { $0 ? "required" : "not required" }
+        case .builtInExceptions: say(profile.builtInExceptions) { $0.isEmpty ? "none" : "\($0.count)" }
+        }
+    }
+}
+
+extension OSProfile.LocalRule {
+    fileprivate var words: String {
+        switch self {
+        case .nothing: "none"
+        case .namesAndAddresses: "unqualified names, .local, every address"
+        case .namesAndDirectAddresses: "unqualified names, .local, addresses of the local network"
+        }
+    }
+}
+
+extension CertificateRules {
+    fileprivate var words: String {
+        var parts: [String] = []
+        if let minimumRSABits { parts.append("RSA \(minimumRSABits)") }
+        if let minimumCurveBits { parts.append("EC \(minimumCurveBits)") }
+        parts.append("no " + forbiddenHashes.map(\.rawValue).sorted().joined(separator: ", "))
+        if requiresAlternativeName { parts.append("subjectAltName") }
+        if let days = ceilings.map(\.days).min() { parts.append("at most \(days) days (roots of the system)") }
+        return parts.joined(separator: "; ")
+    }
+}

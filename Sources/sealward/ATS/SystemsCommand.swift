@@ -1,0 +1,43 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import ArgumentParser
+import Findings
+
+struct SystemsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "systems",
+        abstract: "What is known of each system, how it is known, and from where.",
+        discussion: """
+            Example:
+              sealward ats systems macos26
+
+            Exit status: 0 done, 64 usage.
+            """
+    )
+
+    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, markdown }
+
+    @Argument(help: ArgumentHelp("A system, for example ios17. Without it all are listed.", valueName: "ID"))
+    var id: OSProfile?
+
+    @Option(help: "The form of the result: text, json or markdown (all systems as a page).")
+    var format: Format = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func run() async throws {
+        try await CommandIO.run {
+            let systems = id.map { [$0] } ?? OSProfile.all
+            let text =
+                switch format {
+                case .text: systems.map(FidelityPage.text).joined(separator: "\n")
+                case .json: FidelityPage.json(systems).rendered() + "\n"
+                case .markdown: FidelityPage.markdown()
+                }
+            try CommandIO.write(text, to: shared.output)
+            return .clean
+        }
+    }
+}

@@ -1,0 +1,55 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import Testing
+
+@testable import AppTransportSecurity
+
+/// `docs/fidelity.md`: how everything in the profiles is known.
+@Suite("fidelity")
+struct FidelityPageTests {
+    @Test func thePageIsCurrent() throws {
+        var root = URL(fileURLWithPath: #filePath)
+        for _ in 0..<3 { root.deleteLastPathComponent() }
+        let page = root.appendingPathComponent("docs/fidelity.md")
+        #expect(try String(contentsOf: page, encoding: .utf8) == FidelityPage.markdown(), "run: make docs")
+    }
+
+    /// Each cell is named on the page, and no other load claims to have been measured.
+    @Test func everyCellIsOnThePage() {
+        let loads = Measurement.all.filter { !$0.id.hasPrefix("hello ") }
+        #expect(Set(loads.map(\.id)) == Set(MeasuredCellTests.settings.keys))
+        let page = FidelityPage.markdown()
+        for cell in loads { #expect(page.contains(cell.id), "\(cell.id)") }
+        for measurement in Measurement.all {
+            for system in measurement.systems { #expect(OSProfile.all.contains { $0.id == system }, "\(system)") }
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("macos26", SystemProperty.stackMinimum, [Basis.appleText, .measured]),
+            ("macos26", .stackMinimumOfOlderApps, [.inferred]), ("ios27", .localHostsOfOlderApps, [.inferred]),
+            ("macos26.4", .stackMinimum, [.appleText, .captured]),
+            ("macos11", .transparencyKey, [.unknown, .measured]),
+            ("ios14", .transparencyKey, [.unknown]), ("macos26", .forwardSecretSuites, [.appleText, .measured]),
+            ("macos13", .forwardSecretSuites, [.inferred]), ("macos11", .tls13Minimum, [.measured]),
+            ("ios27", .hardening, [.appleText, .measured]),
+        ]
+    )
+    func bases(_ os: String, _ property: SystemProperty, _ bases: [Basis]) throws {
+        let fact = FidelityPage.Fact(try #require(OSProfile.named(os)), property)
+        #expect(fact.bases == bases, "\(fact.sources)")
+    }
+
+    /// No property rests on what is unknown but the one whose verdict names both sources.
+    @Test func unknownIsRare() {
+        for system in OSProfile.all {
+            for fact in FidelityPage.facts(system) where fact.bases.contains(.unknown) {
+                #expect(fact.property == .transparencyKey, "\(system.id)")
+            }
+        }
+    }
+}
