@@ -214,7 +214,7 @@ let package = Package(
             [
                 "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .httpTypes, .nioCore, .nioEmbedded,
                 .nioPosix,
-                .nioHPACK, .nioHTTP1, .nioHTTP2, .nioConcurrency, .lifecycle, .logging,
+                .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL, .crypto, .nioConcurrency, .lifecycle, .logging,
             ]
         ),
         tests(of: "TrustStores", ["AppAttest", "DeviceSimulator", "TrustStoresSQLite", "TrustStoresPostgres"]),

@@ -196,7 +196,8 @@ public final class ATSClient: Sendable {
                 wouldRefuse: report,
                 link: link,
                 peerKind: made.peerKind,
-                keepAlive: keepAlive
+                keepAlive: keepAlive,
+                fieldLimit: configuration.headerCountLimit
             )
         }
         guard key.isSecure else {

@@ -4,7 +4,7 @@
 package import Foundation
 import NIOConcurrencyHelpers
 package import TLSFacts
-import TLSProbe
+package import TLSProbe
 
 /// Whoever can turn the certificates that a server presented into the facts of a chain.
 package protocol ChainBuilding: Sendable {
@@ -13,7 +13,8 @@ package protocol ChainBuilding: Sendable {
     /// - Parameters:
     ///   - presented: DER, leaf first, as it came.
     ///   - instant: decides only between several complete paths.
-    func build(presented: [[UInt8]], at instant: Date?, allowingPrivateAddresses: Bool) async -> ChainFacts
+    ///   - scope: the addresses that intermediates may be fetched from.
+    func build(presented: [[UInt8]], at instant: Date?, fetchingWithin scope: FetchScope) async -> ChainFacts
 }
 
 extension ChainBuilder: ChainBuilding {}
@@ -40,13 +41,13 @@ package final class RememberingChains: Sendable {
     package func facts(
         of presented: [[UInt8]],
         at instant: Date,
-        allowingPrivateAddresses: Bool
+        fetchingWithin scope: FetchScope
     ) async -> ChainFacts {
         if let facts = known(presented, at: instant) { return facts }
         let facts = await builder.build(
             presented: presented,
             at: instant,
-            allowingPrivateAddresses: allowingPrivateAddresses
+            fetchingWithin: scope
         )
         if case .anchored = facts.path {
             kept.withLockedValue { kept in

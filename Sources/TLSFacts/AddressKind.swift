@@ -9,9 +9,9 @@ package enum AddressKind: Sendable, Equatable {
     case loopback
     /// RFC 1918, carrier-grade NAT (RFC 6598), unique local addresses (RFC 4193), and local-use translation (RFC 8215).
     case privateNetwork
-    /// 169.254/16 and fe80::/10: among them the metadata services of most clouds.
+    /// 169.254/16 and fe80::/10, without the metadata services among them.
     case linkLocal
-    /// Metadata services of clouds outside the link-local ranges.
+    /// Metadata services of clouds.
     case metadata
     /// Unspecified, broadcast, multicast, documentation, benchmarking, reserved: never a server of the internet.
     case special
@@ -52,8 +52,9 @@ package enum AddressKind: Sendable, Equatable {
 
     /// The first range that contains the address decides: exceptions stand before the ranges that enclose them.
     private static let ipv4: [Row] =
-        // Alibaba Cloud, Oracle Cloud, Azure.
+        // Alibaba Cloud, Oracle Cloud, Azure; most clouds; Amazon ECS and EKS.
         rows(["100.100.100.200/32", "192.0.0.192/32", "168.63.129.16/32"], .metadata)
+        + rows(["169.254.169.254/32", "169.254.170.2/32", "169.254.170.23/32"], .metadata)
         + rows(["192.0.0.9/32", "192.0.0.10/32"], .global)
         + rows(["127.0.0.0/8"], .loopback)
         + rows(["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"], .privateNetwork)
@@ -67,8 +68,8 @@ package enum AddressKind: Sendable, Equatable {
         )
 
     private static let ipv6: [Row] =
-        // Amazon EC2, Google Compute Engine.
-        rows(["fd00:ec2::/96", "fd20:ce::/96"], .metadata)
+        // Amazon EC2, Google Compute Engine, OpenStack.
+        rows(["fd00:ec2::/96", "fd20:ce::/96", "fe80::a9fe:a9fe/128"], .metadata)
         + rows(["::1/128"], .loopback)
         + rows(["::/128"], .special)
         + rows(["fe80::/10"], .linkLocal)

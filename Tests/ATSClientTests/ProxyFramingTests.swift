@@ -241,4 +241,21 @@ struct ProxyFramingTests {
         }
         await client.shutDown(grace: .zero)
     }
+
+    @Test("The proxy speaks no HTTP/2: its preface is answered with 400 and the end of the connection")
+    func prefaceOfHTTP2() async throws {
+        try await PlainProxy.with { running in
+            let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+            for more in ["", String(repeating: "\0\0\0\u{4}\0\0\0\0\0", count: 20_000)] {
+                let answer = try await RawConnection.exchange(
+                    port: running.port,
+                    send: preface + more,
+                    limit: .seconds(20),
+                    keeps: 10_000
+                )
+                #expect(answer.isEmpty && !more.isEmpty || answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
+            }
+            #expect(await running.becomesEmpty(within: .seconds(10)))
+        }
+    }
 }

@@ -17,7 +17,7 @@ struct SlowJudgementTests {
         let running: NIOLockedValueBox<Int>
         let isReleased: NIOLockedValueBox<Bool>
 
-        func certificates(at address: String, allowingPrivateAddresses: Bool) async -> [[UInt8]] {
+        func certificates(at address: String, within scope: FetchScope) async -> [[UInt8]] {
             running.withLockedValue { $0 += 1 }
             let end = NIODeadline.now() + .seconds(10)
             while !isReleased.withLockedValue({ $0 }), .now() < end { usleep(1000) }

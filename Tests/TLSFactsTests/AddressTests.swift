@@ -11,7 +11,8 @@ struct AddressTests {
         ("10.1.2.3", .privateNetwork), ("172.16.0.1", .privateNetwork), ("172.31.255.255", .privateNetwork),
         ("192.168.1.1", .privateNetwork), ("100.64.0.1", .privateNetwork), ("100.127.255.255", .privateNetwork),
         ("100.128.0.1", .global), ("127.0.0.1", .loopback), ("127.255.0.1", .loopback),
-        ("169.254.169.254", .linkLocal), ("100.100.100.200", .metadata), ("192.0.0.192", .metadata),
+        ("169.254.169.254", .metadata), ("169.254.170.2", .metadata), ("169.254.1.1", .linkLocal),
+        ("100.100.100.200", .metadata), ("192.0.0.192", .metadata),
         ("168.63.129.16", .metadata), ("168.63.129.17", .global), ("0.0.0.0", .special), ("0.1.2.3", .special),
         ("192.0.2.1", .special), ("198.51.100.1", .special), ("203.0.113.1", .special), ("198.19.0.1", .special),
         ("192.88.99.1", .special), ("224.0.0.1", .special), ("240.0.0.1", .special), ("255.255.255.255", .special),
@@ -30,7 +31,8 @@ struct AddressTests {
         // Addresses that lead to an IPv4 address are of its kind.
         ("::ffff:10.0.0.1", .privateNetwork), ("::ffff:8.8.8.8", .global), ("::ffff:168.63.129.16", .metadata),
         ("64:ff9b::a00:1", .privateNetwork), ("64:ff9b::808:808", .global), ("2002:7f00:1::", .loopback),
-        ("2002:808:808::1", .global), ("::127.0.0.1", .loopback), ("::a9fe:a9fe", .linkLocal),
+        ("2002:808:808::1", .global), ("::127.0.0.1", .loopback), ("::a9fe:a9fe", .metadata),
+        ("fe80::a9fe:a9fe", .metadata),
     ])
     func ipv6(_ text: String, _ kind: AddressKind) throws {
         #expect(AddressKind(try #require(IPAddress(text))) == kind)

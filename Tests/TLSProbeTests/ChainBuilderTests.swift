@@ -79,7 +79,7 @@ import Testing
 
     struct Shelf: IntermediateFetcher {
         let books: [String: [[UInt8]]]
-        func certificates(at address: String, allowingPrivateAddresses: Bool) async -> [[UInt8]] {
+        func certificates(at address: String, within scope: FetchScope) async -> [[UInt8]] {
             books[address] ?? []
         }
     }

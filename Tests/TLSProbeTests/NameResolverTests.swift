@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+import Foundation
 import NIOCore
 import TLSFacts
 import TestSupport
@@ -108,5 +109,91 @@ import Testing
         }
         // A search through the list would take 200 million comparisons, which a debug build does not do in this time.
         #expect(ContinuousClock.now - begun < .seconds(5))
+    }
+
+    /// Names that begin with `slow` hold their thread until the gate opens; all others are at 192.0.2.1.
+    private static func resolver(_ limits: LookUpThreads.Limits) -> (NameResolver, LookUpThreads, Gate) {
+        let gate = Gate()
+        let threads = LookUpThreads(limits)
+        let resolver = NameResolver(threads: threads) { name, port in
+            if name.hasPrefix("slow") { gate.pass() }
+            guard let address = try? SocketAddress(ipAddress: "192.0.2.1", port: port) else {
+                return .failed(.nameNotFound("no address"))
+            }
+            return .addresses([address])
+        }
+        return (resolver, threads, gate)
+    }
+
+    /// Lets nobody through until it is open.
+    private final class Gate: @unchecked Sendable {
+        private let condition = NSCondition()
+        private var isOpen = false
+        private var held = 0
+
+        var waiting: Int { condition.withLock { held } }
+
+        func pass() {
+            condition.withLock {
+                held += 1
+                while !isOpen { condition.wait() }
+                held -= 1
+            }
+        }
+
+        func open() {
+            condition.withLock {
+                isOpen = true
+                condition.broadcast()
+            }
+        }
+    }
+
+    private static func eventually(_ condition: () -> Bool) async -> Bool {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while !condition(), ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(5)) }
+        return condition()
+    }
+
+    @Test("A hundred names whose servers say nothing delay no other name, and their threads end with them")
+    func slowNamesDelayNobody() async throws {
+        let (resolver, threads, gate) = Self.resolver(LookUpThreads.Limits(linger: 1))
+        try await withThrowingTaskGroup(of: NameResolver.Resolution.self) { group in
+            for index in 0..<100 {
+                group.addTask { await resolver.resolve(host: "slow-\(index)", port: 443, timeout: .seconds(60)) }
+            }
+            #expect(await Self.eventually { gate.waiting >= 32 })
+            for index in 0..<200 {
+                let found = await resolver.resolve(host: "honest-\(index)", port: 443, timeout: .seconds(30))
+                #expect(found == .addresses([try SocketAddress(ipAddress: "192.0.2.1", port: 443)]), "\(index)")
+            }
+            // Not one of the slow ones was over meanwhile.
+            #expect(gate.waiting > 32 && threads.count <= 512)
+            gate.open()
+            for try await answer in group {
+                #expect(answer == .addresses([try SocketAddress(ipAddress: "192.0.2.1", port: 443)]))
+            }
+        }
+        #expect(await Self.eventually { threads.count <= 32 })
+    }
+
+    @Test("Threads are bounded; who finds none waits no longer than its own limit, and is served when there is one")
+    func threadsAreBounded() async throws {
+        let (resolver, threads, gate) = Self.resolver(
+            .init(usual: 2, most: 6, patience: .milliseconds(10), linger: 0.2)
+        )
+        await withTaskGroup(of: NameResolver.Resolution.self) { group in
+            for index in 0..<2000 {
+                group.addTask { await resolver.resolve(host: "slow-\(index)", port: 443, timeout: .seconds(1)) }
+            }
+            for await answer in group { #expect(answer == .failed(.timeout)) }
+        }
+        #expect(gate.waiting == 6 && threads.count == 6)
+        let late = Task { await resolver.resolve(host: "honest", port: 443, timeout: .seconds(30)) }
+        gate.open()
+        #expect(await late.value == .addresses([try SocketAddress(ipAddress: "192.0.2.1", port: 443)]))
+        #expect(await Self.eventually { threads.count == 2 })
+        // None of those that were given up is looked up after all.
+        #expect(gate.waiting == 0)
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 import TLSFacts
@@ -102,13 +103,19 @@ final class OddServer: Sendable {
     }
 
     private let channel: any Channel
+    private let accepted: NIOLockedValueBox<Int>
     var port: Int { channel.localAddress?.port ?? 0 }
+    /// Connections so far.
+    var connections: Int { accepted.withLockedValue { $0 } }
 
     init(_ behaviour: Behaviour) async throws {
+        let accepted = NIOLockedValueBox(0)
+        self.accepted = accepted
         channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
+                accepted.withLockedValue { $0 += 1 }
+                return channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(Handler(behaviour))
                 }
             }

@@ -249,14 +249,73 @@ import Testing
         for (answer, works) in answers {
             let server = try await OddServer(.answers(answer))
             let address = "http://127.0.0.1:\(server.port)/ca.crt"
-            let found = await fetcher.certificates(at: address, allowingPrivateAddresses: true)
+            let found = await fetcher.certificates(at: address, within: .anyNetwork)
             #expect(found == (works ? [body] : []))
-            #expect(await fetcher.certificates(at: address, allowingPrivateAddresses: false).isEmpty)
+            #expect(await fetcher.certificates(at: address, within: .publicAddresses).isEmpty)
             try await server.stop()
         }
         for address in ["https://127.0.0.1/", "http://user@127.0.0.1/", "http:///x", "http://127.0.0.1:0/", "ftp://a/"]
         {
-            #expect(await fetcher.certificates(at: address, allowingPrivateAddresses: true).isEmpty)
+            #expect(await fetcher.certificates(at: address, within: .anyNetwork).isEmpty)
         }
+    }
+
+    @Test(
+        "Who is sent to an issuer connects to public addresses and to those of the server's own kind, and never to a metadata service",
+        arguments: [
+            ("192.0.2.1", "192.0.2.2", "127.0.0.1 ::1 10.0.0.1 169.254.1.1 fe80::1 0.0.0.0 :: ::ffff:0.0.0.0"),
+            ("93.184.215.14", "", "127.0.0.1 ::ffff:127.0.0.1 64:ff9b::7f00:1 10.0.0.1 fd12::1 169.254.1.1 0.0.0.0"),
+            (
+                "127.0.0.1", "127.0.0.1 127.9.9.9 ::1 ::ffff:127.0.0.1 0.0.0.0",
+                "10.0.0.1 192.168.1.1 169.254.1.1 fe80::1"
+            ),
+            ("10.1.2.3", "10.9.9.9 192.168.1.1 fd12::1", "127.0.0.1 ::1 169.254.1.1 fe80::1 0.0.0.0"),
+            ("fe80::2", "169.254.1.1 fe80::1", "127.0.0.1 10.0.0.1"), ("169.254.169.254", "", "169.254.1.1 127.0.0.1"),
+        ]
+    )
+    func whereIssuersAreFetchedFrom(_ server: String, _ allowed: String, _ refused: String) throws {
+        let never =
+            " 169.254.169.254 ::ffff:169.254.169.254 64:ff9b::a9fe:a9fe 2002:a9fe:a9fe::1 169.254.170.2 fd00:ec2::254"
+            + " fd20:ce::254 fe80::a9fe:a9fe 168.63.129.16 100.100.100.200"
+        let scope = FetchScope(of: try SocketAddress(ipAddress: server, port: 443))
+        func check(_ scope: FetchScope, _ texts: String, _ expected: Bool) throws {
+            for text in texts.split(separator: " ") {
+                #expect(
+                    scope.allows(try SocketAddress(ipAddress: String(text), port: 80)) == expected,
+                    "\(server): \(text)"
+                )
+            }
+        }
+        try check(scope, allowed + " 93.184.215.14 2606:2800:21f::1", true)
+        try check(scope, refused + never, false)
+        try check(.anyNetwork, "127.0.0.1 10.0.0.1 fe80::1 93.184.215.14", true)
+        try check(.anyNetwork, never, false)
+    }
+
+    @Test("A certificate of a public or a private server makes nobody connect to loopback, by whatever name")
+    func issuersOnLoopbackAreForServersOnLoopback() async throws {
+        let chain = try ChainBuilderTests.Chain()
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: \(chain.intermediate.der.count)\r\n\r\n"
+        let server = try await OddServer(.answers(Array(head.utf8) + chain.intermediate.der))
+        let resolver = NameResolver(overrides: [
+            AddressOverride(host: "ca.example", port: server.port, address: "127.0.0.1"),
+            try AddressOverride("both.example:\(server.port):169.254.169.254,127.0.0.1"),
+        ])
+        let fetcher = HTTPIntermediateFetcher(group: MultiThreadedEventLoopGroup.singleton, resolver: resolver)
+        for host in ["127.0.0.1", "ca.example", "both.example", "[::ffff:127.0.0.1]"] {
+            let address = "http://\(host):\(server.port)/ca.crt"
+            for kind in [AddressKind.global, .privateNetwork, .linkLocal, .metadata, .special] {
+                #expect(await fetcher.certificates(at: address, within: FetchScope(of: kind)).isEmpty, "\(address)")
+            }
+            #expect(server.connections == 0)
+        }
+        for host in ["127.0.0.1", "ca.example", "both.example"] {
+            let found = await fetcher.certificates(
+                at: "http://\(host):\(server.port)/ca.crt",
+                within: FetchScope(of: AddressKind.loopback)
+            )
+            #expect(found == [chain.intermediate.der])
+        }
+        try await server.stop()
     }
 }

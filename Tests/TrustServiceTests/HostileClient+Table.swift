@@ -260,6 +260,15 @@ extension HostileClient {
             "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQ\r\n\r\n",
             [200]
         ),
+        one("HTTP/2 with prior knowledge", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", [400]),
+        HostileClient(
+            name: "HTTP/2 with prior knowledge, and frames without end",
+            steps: [
+                .send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+                .flood("\0\0\0\u{4}\0\0\0\0\0", times: 100_000),
+            ],
+            statuses: [[400], []]
+        ),
         one("a tunnel", "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n", [404], [400], []),
         one("an asterisk", "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", [404]),
         one("another's target", "GET http://example.com/livez HTTP/1.1\r\nHost: x\r\n\r\n", [200]),

@@ -165,7 +165,7 @@ struct Connector: Sendable {
             context: try contexts.context(for: offer),
             serverHostname: isName ? Connector.serverName(attempt.key.host) : nil,
             customVerificationCallback: { certificates, promise in
-                Connector.verify(certificates, bound, judge, peerIsPrivate: kind.isPrivate, timeLimit, promise)
+                Connector.verify(certificates, bound, judge, peer: kind, timeLimit, promise)
             }
         )
         let end = HandshakeEndHandler(state, timeLimit: timeLimit, promise: promise) { negotiated, channel in
@@ -183,7 +183,7 @@ struct Connector: Sendable {
         _ certificates: [NIOSSLCertificate],
         _ state: NIOLoopBound<HandshakeState>,
         _ judge: HandshakeJudge,
-        peerIsPrivate: Bool,
+        peer: AddressKind,
         _ timeLimit: TimeAmount,
         _ promise: EventLoopPromise<NIOSSLVerificationResult>
     ) {
@@ -199,7 +199,7 @@ struct Connector: Sendable {
         promise.completeWithTask {
             // The handshake is given up after that time; so is a fetch of an intermediate.
             let judgement = await TargetDeadline.within(.nanoseconds(timeLimit.nanoseconds)) {
-                await judge.judge(handshake, peerIsPrivate: peerIsPrivate)
+                await judge.judge(handshake, peer: peer)
             }
             return try await state.eventLoop.submit {
                 state.value.judgement = judgement
@@ -254,7 +254,9 @@ struct Connector: Sendable {
             // Push is switched off; a server that pushes all the same is not listened to.
             stream.close()
         }
-        try channel.pipeline.syncOperations.addHandlers([handler, HTTP2ControlHandler { link.drain() }])
+        try channel.pipeline.syncOperations.addHandlers([
+            FrameBudgetHandler(), handler, HTTP2ControlHandler { link.drain() },
+        ])
         return .http2(try handler.syncMultiplexer())
     }
 

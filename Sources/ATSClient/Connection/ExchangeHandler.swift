@@ -328,8 +328,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
         switch error {
         case let error as IOError where error.errnoCode == ECONNRESET: return .reset
         case is IOError, is ChannelError: return head == nil ? .closedBeforeAnswer : .incompleteBody
-        case is StatusGuard.InvalidStatus: return .malformed("a status that is none")
-        case HTTPParserError.headerOverflow: return .headerTooLarge
+        case is HeadGuard.InvalidStatus: return .malformed("a status that is none")
+        case is HeadGuard.TooManyFields, HTTPParserError.headerOverflow: return .headerTooLarge
         case HTTPParserError.invalidEOFState: return head == nil ? .closedBeforeAnswer : .incompleteBody
         case is NIOSSLError: return head == nil ? .closedBeforeAnswer : .incompleteBody
         case is NIOHTTP2Errors.StreamClosed, is NIOHTTP2Errors.IOOnClosedConnection:

@@ -26,6 +26,8 @@ final class HTTPConnection: Sendable {
     /// What kind of address the server has; it is remembered because a channel that is closed has none.
     let peerKind: AddressKind
     private let keepAlive: TimeAmount
+    /// The most header fields of an answer over HTTP/2; for HTTP/1.1 its decoder has the limit.
+    private let fieldLimit: Int
 
     init(
         channel: any Channel,
@@ -35,7 +37,8 @@ final class HTTPConnection: Sendable {
         wouldRefuse: ATSLoadError?,
         link: ConnectionLink,
         peerKind: AddressKind,
-        keepAlive: TimeAmount
+        keepAlive: TimeAmount,
+        fieldLimit: Int
     ) {
         self.channel = channel
         self.wire = wire
@@ -45,6 +48,7 @@ final class HTTPConnection: Sendable {
         self.link = link
         self.peerKind = peerKind
         self.keepAlive = keepAlive
+        self.fieldLimit = fieldLimit
     }
 
     var isHTTP2: Bool { if case .http2 = wire { true } else { false } }
@@ -78,7 +82,7 @@ final class HTTPConnection: Sendable {
         _ continuation: CheckedContinuation<WireResponse, any Error>,
         _ onEnd: @escaping @Sendable () -> Void
     ) {
-        let keepAlive = keepAlive
+        let (keepAlive, fieldLimit) = (keepAlive, fieldLimit)
         let promise = channel.eventLoop.makePromise(of: (any Channel).self)
         multiplexer.createStreamChannel(promise: promise) { stream in
             stream.eventLoop.makeCompletedFuture {
@@ -86,7 +90,8 @@ final class HTTPConnection: Sendable {
                     onEnd()
                 }
                 try stream.pipeline.syncOperations.addHandlers([
-                    StatusGuard(), HTTP2FramePayloadToHTTP1ClientCodec(httpProtocol: .https), handler,
+                    HeadGuard(fieldLimit: fieldLimit), HTTP2FramePayloadToHTTP1ClientCodec(httpProtocol: .https),
+                    handler,
                 ])
             }
         }

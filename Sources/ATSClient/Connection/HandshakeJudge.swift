@@ -42,13 +42,13 @@ struct HandshakeJudge: Sendable {
         return judgement.passes || !mayAccept(judgement.verdict) ? judgement : nil
     }
 
-    /// - Parameter peerIsPrivate: whether the server has a private address itself, so that fetching an intermediate from one is no leap inward.
-    func judge(_ handshake: HandshakeObservation, peerIsPrivate: Bool) async -> Judgement {
+    /// - Parameter peer: what kind of address the server has; intermediates are fetched from public ones and from its own kind.
+    func judge(_ handshake: HandshakeObservation, peer: AddressKind) async -> Judgement {
         let instant = configuration.now()
         let chain = await chains.facts(
             of: handshake.certificates,
             at: instant,
-            allowingPrivateAddresses: peerIsPrivate
+            fetchingWithin: FetchScope(of: peer)
         )
         var judgement = evaluate(handshake, chain, at: instant)
         let challenge = ServerChallenge(

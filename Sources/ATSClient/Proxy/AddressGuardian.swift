@@ -31,7 +31,7 @@ final class AddressGuardian: Sendable {
         }
         if isOwn { return "the address is the proxy itself" }
         switch AddressKind(ip) {
-        case .linkLocal: return "link-local addresses are blocked (cloud metadata services)"
+        case .linkLocal: return "link-local addresses are blocked"
         case .metadata: return "the address is a metadata service"
         case .special: return "the address is reserved"
         case .loopback, .privateNetwork, .global: return nil

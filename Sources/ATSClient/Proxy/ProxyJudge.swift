@@ -150,9 +150,8 @@ struct ProxyJudge: Sendable {
         _ address: SocketAddress
     ) async -> Verdict {
         let now = SystemClock.now()
-        let isPrivate = AddressKind(address).isPrivate
         let chain = await TargetDeadline.within(configuration.connectTimeout) {
-            await chains.facts(of: handshake.certificates, at: now, allowingPrivateAddresses: isPrivate)
+            await chains.facts(of: handshake.certificates, at: now, fetchingWithin: FetchScope(of: address))
         }
         let facts = ConnectionFacts(handshake: handshake, chain: chain, at: now)
         let verdict = evaluate(requirements, facts, host: host, at: now)

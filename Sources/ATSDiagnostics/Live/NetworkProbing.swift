@@ -75,7 +75,9 @@ struct NetworkProbing: ServerProbing {
         if let last = offers.last, evidence.outcomes.values.allSatisfy(\.isRefusal), !evidence.outcomes.isEmpty {
             evidence.explanation = await explanation(endpoint, server.candidates, maximum: last.maximum)
         }
-        let isPrivate = server.settled.map { AddressKind($0).isPrivate } ?? false
+        let scope: FetchScope =
+            fetchesFromPrivateAddresses
+            ? .anyNetwork : server.settled.map { FetchScope(of: $0) } ?? .publicAddresses
         let negotiated = evidence.outcomes.values.compactMap { outcome in
             if case .negotiated(let observation) = outcome { observation } else { nil }
         }
@@ -85,7 +87,7 @@ struct NetworkProbing: ServerProbing {
             evidence.chains[PresentedChain(observation.certificates)] = await chains.facts(
                 of: observation.certificates,
                 at: instant,
-                allowingPrivateAddresses: isPrivate || fetchesFromPrivateAddresses
+                fetchingWithin: scope
             )
         }
         return evidence

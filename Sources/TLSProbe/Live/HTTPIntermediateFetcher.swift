@@ -9,8 +9,8 @@ import TLSFacts
 /// Fetches caIssuers addresses over plain HTTP, tightly bounded: a server under test chooses the address, so the fetch must not
 /// become a way into the tester's network.
 ///
-/// One GET, no redirects (one hop), 64 KiB, five seconds or what is left of the target's time, and no private, loopback or link-local address unless the target
-/// itself has one.
+/// One GET, no redirects (one hop), 64 KiB, five seconds or what is left of the target's time, and only addresses within the
+/// scope: the address that was judged is the one that is connected to.
 public struct HTTPIntermediateFetcher: IntermediateFetcher {
     private let group: any EventLoopGroup
     private let resolver: NameResolver
@@ -23,17 +23,17 @@ public struct HTTPIntermediateFetcher: IntermediateFetcher {
         self.timeout = timeout
     }
 
-    public func certificates(at address: String, allowingPrivateAddresses: Bool) async -> [[UInt8]] {
+    public func certificates(at address: String, within scope: FetchScope) async -> [[UInt8]] {
         guard address.utf8.count <= 2048, address.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
             let url = URLComponents(string: address), url.scheme?.lowercased() == "http", let host = url.host,
             !host.isEmpty, url.user == nil
         else { return [] }
         return await TargetDeadline.within(timeout) {
-            await fetch(url, host, allowingPrivateAddresses: allowingPrivateAddresses)
+            await fetch(url, host, scope)
         }
     }
 
-    private func fetch(_ url: URLComponents, _ host: String, allowingPrivateAddresses: Bool) async -> [[UInt8]] {
+    private func fetch(_ url: URLComponents, _ host: String, _ scope: FetchScope) async -> [[UInt8]] {
         let port = url.port ?? 80
         guard (1...65535).contains(port), TargetDeadline.remaining(atMost: timeout) > .zero,
             case .addresses(let addresses) = await resolver.resolve(
@@ -41,7 +41,7 @@ public struct HTTPIntermediateFetcher: IntermediateFetcher {
                 port: port,
                 timeout: TargetDeadline.remaining(atMost: timeout)
             ),
-            let target = addresses.first(where: { allowingPrivateAddresses || !AddressKind($0).isPrivate })
+            let target = addresses.first(where: scope.allows)
         else { return [] }
         var path = url.percentEncodedPath.isEmpty ? "/" : url.percentEncodedPath
         if let query = url.percentEncodedQuery { path += "?" + query }

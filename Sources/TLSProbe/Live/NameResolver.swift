@@ -25,9 +25,22 @@ public struct NameResolver: Sendable {
     }
 
     private let index: [Place: [SocketAddress]]
+    private let threads: LookUpThreads
+    private let lookUp: @Sendable (String, Int) -> Resolution
 
     /// The system's resolver, apart from the places that these overrides name; of two for one place the later one counts.
     public init(overrides: [AddressOverride] = []) {
+        self.init(overrides: overrides, threads: .shared, lookUp: NameResolver.lookUp)
+    }
+
+    /// - Parameter lookUp: asks for a name and port, and may block for as long as it likes.
+    init(
+        overrides: [AddressOverride] = [],
+        threads: LookUpThreads,
+        lookUp: @escaping @Sendable (String, Int) -> Resolution
+    ) {
+        self.threads = threads
+        self.lookUp = lookUp
         index = Dictionary(overrides.map { (Place(host: UTF8Key($0.host), port: $0.port), $0.places) }) { _, later in
             later
         }
@@ -54,14 +67,7 @@ public struct NameResolver: Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 answer.wait(continuation)
-                // Look-ups block; they have threads of their own, so that a slow name delays no event loop.
-                NameResolver.threads.submit { state in
-                    guard case .active = state else {
-                        return answer.end(.failed(.nameNotFound("no thread for the look-up")))
-                    }
-                    // Nobody waits for it any longer where many slow names stood before it.
-                    if !answer.isOver { answer.end(NameResolver.lookUp(name, port)) }
-                }
+                threads.submit(LookUpThreads.Job(isWanted: { !answer.isOver }) { answer.end(lookUp(name, port)) })
             }
         } onCancel: {
             answer.end(.failed(.timeout))
@@ -103,12 +109,6 @@ public struct NameResolver: Sendable {
 
     /// No name needs more; the limit keeps a hostile zone from costing hours of connection attempts.
     static let maximumAddresses = 16
-
-    private static let threads: NIOThreadPool = {
-        let pool = NIOThreadPool(numberOfThreads: 32)
-        pool.start()
-        return pool
-    }()
 }
 
 /// The first of several answers that race, handed to the one who waits.

@@ -42,12 +42,11 @@ public struct ChainBuilder: Sendable {
     /// - Parameters:
     ///   - presented: DER certificates as the server sent them, leaf first.
     ///   - instant: decides only between several complete paths.
-    ///   - allowingPrivateAddresses: whether an intermediate may be fetched from a private address; true only where the target
-    ///     itself has one.
+    ///   - scope: the addresses that intermediates may be fetched from.
     public func build(
         presented: [[UInt8]],
         at instant: Date? = nil,
-        allowingPrivateAddresses: Bool = false
+        fetchingWithin scope: FetchScope = .publicAddresses
     ) async -> ChainFacts {
         let parsed: [CertificateFacts?] = presented.prefix(limits.presented).enumerated().map { index, der in
             index == 0 ? try? CertificateFacts(decoding: der) : anchors.issuers[der]
@@ -69,7 +68,7 @@ public struct ChainBuilder: Sendable {
             )
             let result = await search.run(preferringValidAt: instant)
             guard case .unanchored(let partial) = result.path, let tip = partial.last,
-                let found = await fetch(above: tip, &tried, allowingPrivateAddresses)
+                let found = await fetch(above: tip, &tried, scope)
             else {
                 return ChainFacts(
                     presented: certificates,
@@ -87,12 +86,12 @@ public struct ChainBuilder: Sendable {
     private func fetch(
         above tip: CertificateFacts,
         _ tried: inout Set<String>,
-        _ allowingPrivateAddresses: Bool
+        _ scope: FetchScope
     ) async -> FetchedCertificate? {
         guard let fetcher, !tip.isSelfIssued else { return nil }
         let wanted = DistinguishedName.comparisonKey(tip.issuerDER)
         for address in tip.issuerAddresses where tried.count < limits.fetches && tried.insert(address).inserted {
-            let bodies = await fetcher.certificates(at: address, allowingPrivateAddresses: allowingPrivateAddresses)
+            let bodies = await fetcher.certificates(at: address, within: scope)
             for der in bodies.prefix(8) {
                 guard let certificate = try? CertificateFacts(decoding: der), certificate.der != tip.der,
                     DistinguishedName.comparisonKey(certificate.subjectDER) == wanted

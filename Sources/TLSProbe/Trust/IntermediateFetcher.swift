@@ -10,8 +10,8 @@ public protocol IntermediateFetcher: Sendable {
     ///
     /// - Parameters:
     ///   - address: an `http` URL, as the certificate has it.
-    ///   - allowingPrivateAddresses: whether the target itself is private, so that a private address is no leap inward.
-    func certificates(at address: String, allowingPrivateAddresses: Bool) async -> [[UInt8]]
+    ///   - scope: the addresses that may be connected to.
+    func certificates(at address: String, within scope: FetchScope) async -> [[UInt8]]
 }
 
 /// Finds the certificates in what a caIssuers address delivers: one DER certificate, PEM, or a PKCS #7 "certs-only" bundle

@@ -11,7 +11,7 @@ import Testing
 @testable import ATSClient
 
 /// A status that is none must not reach the codec: a negative one ends the process there.
-struct StatusGuardTests {
+struct HeadGuardTests {
     @Test(
         arguments: [
             ("200", true), ("100", true), ("999", true), ("-5", false), ("-20", false), ("1000", false), ("99", false),
@@ -22,7 +22,7 @@ struct StatusGuardTests {
     func status(text: String, isAccepted: Bool) throws {
         let channel = EmbeddedChannel()
         try channel.pipeline.syncOperations.addHandlers([
-            StatusGuard(), HTTP2FramePayloadToHTTP1ClientCodec(httpProtocol: .https),
+            HeadGuard(fieldLimit: 128), HTTP2FramePayloadToHTTP1ClientCodec(httpProtocol: .https),
         ])
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/", headers: ["host": "x"])
@@ -37,7 +37,7 @@ struct StatusGuardTests {
                 Issue.record("no head")
             }
         } else {
-            #expect(throws: StatusGuard.InvalidStatus.self) { try channel.writeInbound(frame) }
+            #expect(throws: HeadGuard.InvalidStatus.self) { try channel.writeInbound(frame) }
             #expect(try channel.readInbound(as: HTTPClientResponsePart.self) == nil)
             #expect(!channel.isActive)
         }
