@@ -22,6 +22,8 @@
         /// Where it connected to.
         let host: PostgresAddress.Host
         let hostaddr: String?
+        /// How much the server may send.
+        private var intake = PostgresIntake()
         /// The names of statements that this connection has prepared, by their text.
         private var prepared: [String: String] = [:]
 
@@ -126,7 +128,8 @@
                     if session.hasBegun { try rollback() }
                     return outcome
                 }
-            } catch let broken as BrokenConnection {
+            } catch var broken as BrokenConnection {
+                broken.isInTransaction = session.hasBegun
                 throw broken
             } catch {
                 if session.hasBegun { try rollback() }
@@ -182,6 +185,7 @@
         /// - Parameter isFirst: whether each group begins a transaction; behind a pooler it may then reach another session than this one's,
         ///   and is not run there.
         func flight(_ groups: [[SQLStatement]], isFirst: Bool = false) throws -> [Result<[Answer], any Error>] {
+            intake.begin(answers: groups.reduce(0) { $0 + $1.count }, PQsocket(handle))
             var fresh: [[(text: String, index: Int)]] = []
             let process = isFirst ? pooledProcess : nil
             for group in groups {
@@ -267,7 +271,7 @@
                 case 0: return
                 case 1:
                     try wait(for: Int16(POLLIN) | Int16(POLLOUT))
-                    guard PQconsumeInput(handle) == 1 else { throw broken() }
+                    try consume()
                 default: throw broken()
                 }
             }
@@ -276,9 +280,17 @@
         func nextResult() throws -> OpaquePointer? {
             while PQisBusy(handle) == 1 {
                 try wait(for: Int16(POLLIN))
-                guard PQconsumeInput(handle) == 1 else { throw broken() }
+                try consume()
             }
             return PQgetResult(handle)
+        }
+
+        /// Takes what has come, as long as it is not more than any answer of ours can be: libpq itself keeps whatever a server sends.
+        private func consume() throws {
+            guard intake.isWithin(PQsocket(handle)) else {
+                throw BrokenConnection(reason: "PostgreSQL sends more than any answer can have")
+            }
+            guard PQconsumeInput(handle) == 1 else { throw broken() }
         }
 
         /// The longest wait between two looks at the clock and at whether the engine closes.
@@ -319,6 +331,7 @@
         ///
         /// - Throws: ``ServerError`` for the first statement that the server refused.
         func script(_ text: String) throws -> [String?] {
+            intake.begin(answers: 1, PQsocket(handle))
             guard PQsendQuery(handle, text) == 1 else { throw broken() }
             try flush()
             var row: [String?] = []

@@ -100,6 +100,9 @@
             if broken.isSilent {
                 aside.append(lost)
                 facts.observe(.overdue, broken.mayHaveCommitted ? "a commit" : "a statement")
+                if broken.isInTransaction {
+                    facts.observe(.locksHeld, broken.mayHaveCommitted ? "a commit" : "a statement")
+                }
                 facts.countAside(1)
             } else {
                 facts.observe(.connectionLost, broken.reason)
@@ -166,6 +169,8 @@
         let reason: String
         /// Whether a COMMIT was on its way: then nobody knows.
         var mayHaveCommitted = false
+        /// Whether a transaction had begun, whose locks the server keeps until it ends it.
+        var isInTransaction = false
         /// Whether the server only did not answer in time, and may still do what it was asked.
         var isSilent = false
     }

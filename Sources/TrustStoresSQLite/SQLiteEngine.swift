@@ -3,6 +3,7 @@
 
 import Foundation
 import GRDB
+import GRDBSQLite
 import Synchronization
 import TrustStores
 
@@ -65,6 +66,9 @@ final class SQLiteEngine: SQLEngine {
         configuration.maximumReaderCount = 4
         // A neighbour process (a backup, a shell) may hold the file for a moment.
         configuration.busyMode = .timeout(5)
+        configuration.prepareDatabase { database in
+            sqlite3_limit(database.sqliteConnection, SQLITE_LIMIT_LENGTH, SQLiteReader.rowLimit)
+        }
         pool = try DatabasePool(path: path, configuration: configuration)
         readers = SQLiteReaders(path: path)
         try pool.writeWithoutTransaction { database in

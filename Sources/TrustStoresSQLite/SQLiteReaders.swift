@@ -59,6 +59,8 @@ final class SQLiteReader: @unchecked Sendable {
 
     /// How long a reader waits for a neighbour process that holds the file, in milliseconds.
     private static let patience: Int32 = 5000
+    /// The most bytes of a value and of a row: what is longer is an error before it is read. The longest of ours has a tenth of a megabyte.
+    static let rowLimit: Int32 = 16 << 20
 
     init(path: String) throws {
         let code = sqlite3_open_v2(path, &connection, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nil)
@@ -68,6 +70,7 @@ final class SQLiteReader: @unchecked Sendable {
             throw fault
         }
         sqlite3_busy_timeout(connection, SQLiteReader.patience)
+        sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, SQLiteReader.rowLimit)
     }
 
     func prepared(_ text: String) throws -> OpaquePointer {

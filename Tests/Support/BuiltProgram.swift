@@ -31,6 +31,17 @@ public enum BuiltProgram {
         return (URL(fileURLWithPath: words[0]), Array(words.dropFirst()))
     }
 
+    /// What starts a program as `nobody`, who owns nothing and is in no group of this machine; nil where only root could, or has no setpriv.
+    public static let asNobody: [String]? = {
+        let program = "/usr/bin/setpriv"
+        guard geteuid() == 0, FileManager.default.isExecutableFile(atPath: program), getpwnam("nobody") != nil else {
+            return nil
+        }
+        return [
+            program, "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all",
+        ]
+    }()
+
     /// Whether the tests were built with a sanitizer, which takes memory and time of its own.
     public static let isSanitized = dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
 }

@@ -9,6 +9,9 @@ import TestSupport
 import Testing
 
 @testable import TrustService
+@testable import TrustStores
+@testable import TrustStoresPostgres
+@testable import TrustStoresSQLite
 
 /// The operators' verbs of the command line, against a running service and against its store.
 @Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")) struct OperatorCommandTests {
@@ -99,5 +102,68 @@ import Testing
         #expect(try await wait { process.standardError.contains("count as they were before") })
         #expect(try await status() == 200)
         #expect(process.stop().status == 0)
+    }
+
+    /// Stores whose horizon a clock that was ahead has moved, as version 1 did.
+    private static func movedStores(_ folder: URL) async throws -> [String] {
+        let ahead = Int64(Date.now.addingTimeInterval(30 * 86_400).timeIntervalSince1970 * 1000)
+        func move(_ store: SQLTrustStore) async throws {
+            _ = try await store.engine.transact { session in
+                .commit(try session.run("UPDATE store_clock SET swept_until = $1", .integer(ahead)).changes)
+            }
+            await store.close()
+        }
+        let path = "\(folder.path)/s.sqlite"
+        try await move(try SQLTrustStore.sqlite(at: path))
+        var stores = ["sqlite:" + path]
+        #if Postgres
+            if PostgresServer.isAvailable {
+                let server = try await PostgresServer.shared.value
+                let url = try await withCheckedThrowingContinuation { continuation in
+                    Thread { continuation.resume(with: Result { try server.emptyStore() }) }.start()
+                }
+                try await move(try await SQLTrustStore.postgres(url))
+                stores.append(url)
+            }
+        #endif
+        return stores
+    }
+
+    @Test func aHorizonThatIsAheadIsShownAndRepairedOnlyWhenTheClockIsConfirmed() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for store in try await Self.movedStores(folder) {
+            let kind = store.prefix { $0 != ":" }
+            func check(_ more: String...) throws -> ProgramRun {
+                try run(["store", "check", "--store", store, "--format", "json"] + more)
+            }
+            for _ in 0..<2 {
+                // To look repairs nothing.
+                let seen = try check()
+                let fault = seen.json["clockFault"] as? [String: Any]
+                #expect(
+                    seen.status == 1 && seen.json["healthy"] as? Bool == false,
+                    "\(kind): \(seen.output)\(seen.errors)"
+                )
+                #expect(fault?["code"] as? String == "horizon-ahead" && seen.json["repaired"] as? Bool == false)
+                #expect(abs((fault?["seconds"] as? Int ?? 0) - 30 * 86_400) < 600, "\(kind)")
+            }
+            let process = try await ServeProcess(ServeProcess.write(folder, store: store))
+            let phone = await Phone(process.service)
+            await #expect(throws: (any Error).self, "\(kind): everything is refused as expired") {
+                _ = try await phone.attested()
+            }
+            let repaired = try check("--confirm-clock")
+            #expect(repaired.status == 0 && repaired.json["repaired"] as? Bool == true, "\(kind): \(repaired.output)")
+            #expect(repaired.json["clockFault"] is NSNull && repaired.json["healthy"] as? Bool == true)
+            // The service that runs goes on without a restart.
+            _ = try await phone.attested()
+            let again = try check("--confirm-clock")
+            #expect(
+                again.status == 0 && again.json["repaired"] as? Bool == false,
+                "\(kind): there was nothing to repair"
+            )
+            #expect(process.stop().status == 0)
+        }
     }
 }

@@ -51,8 +51,15 @@ final class ServeProcess: Sendable {
 
     /// Starts the program and waits until it listens.
     ///
-    /// - Parameter descriptors: `ulimit -n` of the process; nil for this one's.
-    init(_ configuration: URL, environment: [String: String] = [:], descriptors: Int? = nil) async throws {
+    /// - Parameters:
+    ///   - descriptors: `ulimit -n` of the process; nil for this one's.
+    ///   - starter: a program and its first arguments, which becomes this one.
+    init(
+        _ configuration: URL,
+        environment: [String: String] = [:],
+        descriptors: Int? = nil,
+        starter: [String] = []
+    ) async throws {
         let process = Process()
         process.executableURL = ServeProcess.program
         process.arguments = ["serve", "--config", configuration.path]
@@ -61,6 +68,10 @@ final class ServeProcess: Sendable {
             process.arguments =
                 ["-c", "ulimit -n \(descriptors); exec \"$0\" \"$@\"", ServeProcess.program.path]
                 + (process.arguments ?? [])
+        }
+        if let first = starter.first {
+            process.executableURL = URL(fileURLWithPath: first)
+            process.arguments = starter.dropFirst() + [ServeProcess.program.path] + (process.arguments ?? [])
         }
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         // From anywhere: nothing but the binary and what the configuration names.

@@ -193,4 +193,37 @@ import TrustStores
             }
         }
     }
+
+    /// Who is told to come later is told when, whatever went wrong.
+    @Test func everyFaultSaysWhenToComeAgain() async throws {
+        for code in ProblemTable.codes {
+            let problem = Problem(code)
+            #expect((problem.retry == .after) == (problem.retryAfterSeconds != nil), "\(code)")
+        }
+        struct Unknown: Error {}
+        let isArmed = NIOLockedValueBox(false)
+        let store = FaultyStore { verb in
+            if isArmed.withLockedValue({ $0 }), verb == "keys" { throw Unknown() }
+        }
+        try await RunningService.with(store: store) { (service: RunningService) async throws -> Void in
+            isArmed.withLockedValue { $0 = true }
+            let answer = try await service.get("/v1/keys?app=shop", token: RunningService.adminToken)
+            #expect(answer.status == 500 && answer.code == "internal.error")
+            #expect(answer.headers["retry-after"] == "5")
+            #expect(answer["retryAfterSeconds"] == .integer(5))
+        }
+    }
+
+    /// Whoever scrapes costs the store nothing: what needs a look at all keys is looked at once an hour.
+    @Test func scrapesDoNotAskTheStore() async throws {
+        let verbs = NIOLockedValueBox<[String]>([])
+        let store = FaultyStore { verb in verbs.withLockedValue { $0.append(verb) } }
+        try await RunningService.with(store: store) { (service: RunningService) async throws -> Void in
+            _ = try await service.get("/metrics")
+            verbs.withLockedValue { $0 = [] }
+            for _ in 0..<50 { #expect(try await service.get("/metrics").status == 200) }
+            let asked = Set(verbs.withLockedValue { $0 })
+            #expect(asked.isDisjoint(with: ["keyCounts", "inspect", "keys", "riskMetrics", "tallies"]), "\(asked)")
+        }
+    }
 }

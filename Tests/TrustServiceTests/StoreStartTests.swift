@@ -6,6 +6,11 @@ import Glibc
 import TestSupport
 import Testing
 
+@testable import TrustService
+@testable import TrustStores
+@testable import TrustStoresPostgres
+@testable import TrustStoresSQLite
+
 /// How `sealward serve` starts if its store is not there, is not well named, or may be read by others.
 @Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")) struct StoreStartTests {
     private func write(_ folder: URL, store: String, mode: mode_t = 0o600) throws -> String {
@@ -103,4 +108,146 @@ import Testing
         let end = try ServeProcess.run(["serve", "--config", readable, "--check-config"])
         #expect(end.status == 2 && end.error.contains("everybody may write to it"), "\(end.error)")
     }
+
+    // MARK: As another user
+
+    /// A folder for `nobody`, with the configuration and its files.
+    private func foreign() throws -> (folder: URL, config: String) {
+        let folder = try ServeProcess.folder()
+        let config = try write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        let nobody = try #require(getpwnam("nobody")).pointee
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+            chown(folder.appendingPathComponent(name).path, nobody.pw_uid, nobody.pw_gid)
+        }
+        chown(folder.path, nobody.pw_uid, nobody.pw_gid)
+        chmod(folder.path, 0o700)
+        return (folder, config)
+    }
+
+    private func runAsNobody(_ arguments: [String]) throws -> ProgramRun {
+        let starter = try #require(BuiltProgram.asNobody)
+        return try ProgramRun(
+            URL(fileURLWithPath: starter[0]),
+            Array(starter.dropFirst()) + [ServeProcess.program.path] + arguments
+        )
+    }
+
+    private func mode(_ path: String) throws -> Int {
+        try #require(FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber).intValue
+    }
+
+    @Test(.enabled(if: BuiltProgram.asNobody != nil, "needs root and setpriv"))
+    func anOrdinaryUsersStoreIsItsOwn() async throws {
+        let (folder, config) = try foreign()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let process = try await ServeProcess(URL(fileURLWithPath: config), starter: try #require(BuiltProgram.asNobody))
+        for suffix in ["", "-wal", "-shm"] {
+            #expect(try mode("\(folder.path)/s.sqlite\(suffix)") == 0o600, "\(suffix)")
+        }
+        #expect(!process.standardError.contains("may read"))
+        #expect(process.stop().status == 0)
+        // A store that its owner opened to all is closed again.
+        chmod("\(folder.path)/s.sqlite", 0o644)
+        let again = try await ServeProcess(URL(fileURLWithPath: config), starter: try #require(BuiltProgram.asNobody))
+        #expect(try mode("\(folder.path)/s.sqlite") == 0o600)
+        #expect(again.stop().status == 0)
+    }
+
+    @Test(.enabled(if: BuiltProgram.asNobody != nil, "needs root and setpriv"))
+    func anothersStoreIsNamedAndLeftAsItIs() async throws {
+        let (folder, config) = try foreign()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let process = try await ServeProcess(URL(fileURLWithPath: config))
+        #expect(process.stop().status == 0)
+        for mode in [0o600, 0o644] as [mode_t] {
+            for suffix in ["", "-wal", "-shm"] { chmod("\(folder.path)/s.sqlite\(suffix)", mode) }
+            let end = try runAsNobody(["serve", "--config", config])
+            #expect(end.status == 2, "\(end.status) \(end.errors)")
+            #expect(end.errors.contains("s.sqlite"), "\(end.errors)")
+            #expect(try self.mode("\(folder.path)/s.sqlite") == Int(mode), "who is not its owner changes nothing")
+            let check = try runAsNobody(["store", "check", "--store", "sqlite:\(folder.path)/s.sqlite"])
+            #expect(check.status == 2, "\(check.output) \(check.errors)")
+        }
+    }
+
+    @Test(.enabled(if: BuiltProgram.asNobody != nil, "needs root and setpriv"))
+    func secretsOfAnotherUserAreNamedAndNotQuoted() throws {
+        let (folder, config) = try foreign()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for name in ["server", "admin"] {
+            let path = folder.appendingPathComponent(name).path
+            chown(path, 0, 0)
+            let end = try runAsNobody(["serve", "--config", config, "--check-config"])
+            #expect(end.status == 2, "\(end.errors)")
+            #expect(end.errors.contains(path), "\(end.errors)")
+            #expect(!end.errors.contains(RunningService.serverToken) && !end.errors.contains(RunningService.adminToken))
+            let nobody = try #require(getpwnam("nobody")).pointee
+            chown(path, nobody.pw_uid, nobody.pw_gid)
+        }
+        #expect(try runAsNobody(["serve", "--config", config, "--check-config"]).status == 0)
+        chmod(config, 0o000)
+        let end = try runAsNobody(["serve", "--config", config, "--check-config"])
+        #expect(end.status == 2 && end.errors.contains(config), "\(end.errors)")
+    }
+
+    // MARK: Settings whose meaning changed
+
+    private static func fixture(_ name: String) throws -> Migration {
+        let file = ServeProcess.root.appendingPathComponent("Tests/Vectors/stores/\(name)-schema-1.sql")
+        return Migration(version: 1, name: "fixture", sql: try String(contentsOf: file, encoding: .utf8))
+    }
+
+    /// The check of a configuration names them and changes nothing; the start names them once.
+    private func expectNamed(_ config: String) async throws {
+        for _ in 0..<2 {
+            let check = try ServeProcess.run(["serve", "--config", config, "--check-config"])
+            #expect(check.status == 0, "\(check.error)")
+            for sentence in SettingChanges.sentences(since: 1) {
+                #expect(check.error.contains("changed: \(sentence).\n"), "\(check.error)")
+            }
+        }
+        let process = try await ServeProcess(URL(fileURLWithPath: config))
+        for sentence in SettingChanges.sentences(since: 1) {
+            #expect(process.standardError.components(separatedBy: "changed: \(sentence).\n").count == 2)
+        }
+        #expect(process.stop().status == 0)
+        let next = try ServeProcess.run(["serve", "--config", config, "--check-config"])
+        #expect(next.status == 0 && !next.error.contains("changed: "), "\(next.error)")
+    }
+
+    @Test func whatChangedSinceAStoreWasWrittenIsNamed() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = "\(folder.path)/s.sqlite"
+        let old = try SQLiteEngine(path: path, migrations: [Self.fixture("sqlite")])
+        await old.close()
+        chmod(path, 0o600)
+        try await expectNamed(try write(folder, store: "sqlite:\(path)"))
+    }
+
+    #if Postgres
+        @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
+        func whatChangedSinceAPostgreSQLStoreWasWrittenIsNamed() async throws {
+            let server = try await PostgresServer.shared.value
+            let url = try await blocking { try server.emptyStore() }
+            let folder = try ServeProcess.folder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let config = try write(folder, store: url)
+            // Nobody wrote this one yet.
+            let empty = try ServeProcess.run(["serve", "--config", config, "--check-config"])
+            #expect(empty.status == 0 && !empty.error.contains("changed: "), "\(empty.error)")
+            let old = try PostgresEngine(url: url, configuration: PostgresConfiguration())
+            try await old.migrate([Self.fixture("postgres")])
+            await old.close()
+            try await expectNamed(config)
+        }
+
+        @Test func aServerThatDoesNotAnswerLeavesTheConfigurationComplete() throws {
+            let folder = try ServeProcess.folder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let config = try write(folder, store: "postgres://u@127.0.0.1:\(try FreePort.take())/db")
+            let end = try ServeProcess.run(["serve", "--config", config, "--check-config"])
+            #expect(end.status == 0 && end.error.contains("PostgreSQL does not answer"), "\(end.error)")
+        }
+    #endif
 }

@@ -28,7 +28,12 @@ import Testing
             defer { relay.stop() }
             let url = try await onThread { try server.emptyStore() }
                 .replacingOccurrences(of: ":\(server.port)/", with: ":\(relay.port)/")
-            let store = try await SQLTrustStore.postgres(url, configuration: PostgresDeadlineTests.hasty())
+            let seen = Sightings()
+            let store = try await SQLTrustStore.postgres(
+                url,
+                configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } }
+            )
+            _ = try await write(store)
             relay.set(.holdsStatements)
             for _ in 0..<6 {
                 let start = ContinuousClock.now
@@ -36,6 +41,9 @@ import Testing
                 await #expect(throws: StoreFault.unavailable("")) { _ = try await store.key(Sample.keyId()) }
                 #expect(ContinuousClock.now - start < .seconds(20))
             }
+            // What was begun holds its locks.
+            let held = seen.count("locks-held")
+            #expect(held > 0 && held <= seen.count("overdue"))
             relay.set(.open)
             relay.stopConnections()
             try await eventually("writing works again") { await works(store) }

@@ -144,6 +144,65 @@ extension StoreContract {
         #expect(try await store.standing(claim, at: Sample.now + 62) == .pending(until: Sample.now + 91))
     }
 
+    @Test(
+        "grants go when they count no more, and those of promotions without a reset never",
+        arguments: StoreBackend.all
+    )
+    func grantsAreSwept(_ backend: StoreBackend) async throws {
+        let fixture = try await backend.make()
+        let store = fixture.store
+        func grant(_ promotion: String, _ user: String) async throws -> PromotionClaim {
+            let subject = try #require(PromotionSubject(user: user))
+            let claim = try #require(
+                PromotionClaim(promotion: promotion, app: "app", subject: subject, transactionId: "t-\(user)")
+            )
+            let answer = try await store.answer(store.reserved(claim), with: Self.granted, at: Sample.now)
+            #expect(answer == .answered([1]))
+            return claim
+        }
+        let yearly = try await (0..<3).asyncMap { try await grant("yearly", "user \($0)") }
+        let once = try await grant("once", "user")
+        let gone = try await grant("not configured", "user")
+        fixture.clock.advance(.seconds(60))
+        let now = fixture.clock.now
+        func sweep(_ edge: Date, claimed: Date? = nil) async throws -> Int {
+            var retention = Retention()
+            retention.rowsAtOnce = 2
+            retention.promotionGrants = ["yearly": edge]
+            var swept = 0
+            while true {
+                let report = try await store.sweep(at: claimed ?? now, keeping: retention)
+                swept += report.promotionGrants
+                guard report.more else { return swept }
+            }
+        }
+        func standings(_ claims: [PromotionClaim]) async throws -> [PromotionStanding] {
+            try await claims.asyncMap { claim in
+                let next = try #require(
+                    PromotionClaim(
+                        promotion: claim.promotion,
+                        app: "app",
+                        subject: claim.subject,
+                        transactionId: "next"
+                    )
+                )
+                return try await store.standing(next, at: now)
+            }
+        }
+        _ = try await store.settleClock(at: now)
+        #expect(try await sweep(Sample.now) == 0, "a grant that still counts stays")
+        #expect(try await standings(yearly).allSatisfy { $0 == .alreadyGranted(Sample.now) })
+        // A clock that is ahead of the server's by less than the limit does not move the edge either.
+        let early = try await sweep(Sample.now + 30, claimed: now + 59)
+        #expect(early == 0 || backend.testDescription != "PostgreSQL")
+        #expect(try await early + sweep(Sample.now + 1) == 3)
+        #expect(
+            try await standings(yearly).allSatisfy { if case .reserved = $0 { true } else { false } },
+            "what was swept may be granted again"
+        )
+        #expect(try await standings([once, gone]).allSatisfy { $0 == .alreadyGranted(Sample.now) })
+    }
+
     @Test("texts that a database cannot keep are refused before any backend sees them")
     func texts() {
         #expect(PromotionSubject(user: "bob\0") == nil)
@@ -159,5 +218,13 @@ extension StoreContract {
         #expect(!StoreText.isUser("a\0b") && StoreText.isUser("é"))
         // Two names that look alike are two names.
         #expect(PromotionSubject(user: "e\u{301}") != PromotionSubject(user: "\u{E9}"))
+    }
+}
+
+extension Sequence {
+    fileprivate func asyncMap<Result>(_ body: (Element) async throws -> Result) async rethrows -> [Result] {
+        var results: [Result] = []
+        for element in self { results.append(try await body(element)) }
+        return results
     }
 }

@@ -210,6 +210,20 @@ extension PromotionExchange.Outcome {
     }
 }
 
+extension ServiceCore {
+    /// What a sweep keeps. A grant is kept for a year longer than it counts, so that a later `resetAfterMonths` which is longer still finds it; one of a
+    /// promotion without a reset, or which is configured no more, for ever.
+    func retention(at now: Date) -> Retention {
+        var retention = Retention()
+        guard let registry = try? registry() else { return retention }
+        for name in configuration.bits.map(\.name) {
+            guard let rule = PromotionRule(name, in: registry), rule.meaning.resetAfterMonths != nil else { continue }
+            retention.promotionGrants[name] = rule.grantsCount(from: now).addingTimeInterval(-366 * 86_400)
+        }
+        return retention
+    }
+}
+
 extension PromotionRule {
     /// Grants before this instant count no more, because the promotion's bit has been reset since: the rule by which the bit itself is read.
     func grantsCount(from now: Date) -> Date {

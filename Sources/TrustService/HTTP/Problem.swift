@@ -28,6 +28,8 @@ package struct Problem: Error, Sendable, Equatable {
 
     /// The most bytes of evidence: a line of the log stays below a kilobyte.
     package static let evidenceLimit = 512
+    /// What a caller is told to wait, seconds, where the fault itself does not say.
+    package static let usualWait = 5
 
     package init(_ code: Code, retryAfterSeconds: Int? = nil, evidence: String = "") {
         let entry = ProblemTable.entry(for: code)
@@ -35,7 +37,8 @@ package struct Problem: Error, Sendable, Equatable {
         self.status = entry.status
         self.title = entry.title
         self.retry = retryAfterSeconds == nil ? entry.retry : .after
-        self.retryAfterSeconds = retryAfterSeconds
+        // Whoever is told to come later is also told when.
+        self.retryAfterSeconds = retryAfterSeconds ?? (entry.retry == .after ? Problem.usualWait : nil)
         // Escapes make a text longer: cut before and after.
         self.evidence = evidence.terminalSafe(limit: Problem.evidenceLimit - 6)
             .terminalSafe(limit: Problem.evidenceLimit - 3)

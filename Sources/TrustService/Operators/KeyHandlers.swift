@@ -117,7 +117,7 @@ extension ServiceCore {
             throw Problem("app.unknown")
         }
         if apps[id] != nil { return id }
-        guard try await store.keyCounts().contains(where: { $0.app.hasSameBytes(as: id) }) else {
+        guard try await !store.keys(matching: KeyFilter(app: id), after: nil, limit: 1).keys.isEmpty else {
             throw Problem("app.unknown")
         }
         return id

@@ -46,7 +46,8 @@ struct Maintenance: Service {
         do {
             var more = true
             while more {
-                let report = try await core.store.sweep(at: core.surroundings.now(), keeping: Retention())
+                let now = core.surroundings.now()
+                let report = try await core.store.sweep(at: now, keeping: core.retention(at: now))
                 if let fault = report.clockFault { tell(fault) }
                 more = report.more
             }

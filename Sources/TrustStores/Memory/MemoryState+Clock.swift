@@ -42,6 +42,12 @@ extension MemoryState {
         report.openClaims += removing(&holders) {
             $0.filter { $0.value.grantedAt != nil || $0.value.leasedUntil >= openEdge }
         }
+        for (promotion, edge) in retention.edges(believing: now, insteadOf: instant) {
+            let name = UTF8Key(promotion)
+            report.promotionGrants += removing(&holders) {
+                $0.filter { $0.key.promotion != name || $0.value.grantedAt.map { $0 >= edge } ?? true }
+            }
+        }
         report.audit = removing(&audit) { $0.filter { $0.entry.at >= auditEdge } }
         return report
     }

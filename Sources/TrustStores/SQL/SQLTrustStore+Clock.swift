@@ -34,6 +34,16 @@ extension SQLTrustStore {
         report.promotionAnswers = try await delete(Text.sweepPromotions, upTo: edge(retention.promotionAnswers))
         report.openClaims = try await delete(Text.sweepOpenClaims, upTo: edge(retention.openClaims))
         report.openClaims += try await delete(Text.sweepHolders, upTo: edge(retention.openClaims))
+        for (promotion, instant) in retention.edges(believing: now, insteadOf: instant) {
+            let count = try await engine.transact { session in
+                .commit(
+                    try session.run(Text.sweepGrants, .text(promotion), .integer(instant), .integer(Int64(rows)))
+                        .changes
+                )
+            }
+            if count == rows { report.more = true }
+            report.promotionGrants += count
+        }
         report.audit = try await delete(Text.sweepAudit, upTo: edge(retention.audit))
         return report
     }
@@ -196,6 +206,11 @@ extension SQLTrustStore {
             DELETE FROM promotion_holders WHERE (promotion, app, subject) IN
             (SELECT promotion, app, subject FROM promotion_holders
             WHERE granted_at IS NULL AND leased_until < $1 ORDER BY leased_until LIMIT $2)
+            """
+        static let sweepGrants: SQLText = """
+            DELETE FROM promotion_holders WHERE (promotion, app, subject) IN
+            (SELECT promotion, app, subject FROM promotion_holders
+            WHERE granted_at IS NOT NULL AND promotion = $1 AND granted_at < $2 ORDER BY granted_at LIMIT $3)
             """
         static let sweepAudit: SQLText = """
             DELETE FROM audit_entries WHERE id IN (SELECT id FROM audit_entries WHERE at < $1 ORDER BY at LIMIT $2)

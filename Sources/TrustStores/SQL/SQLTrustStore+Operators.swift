@@ -36,6 +36,9 @@ extension SQLTrustStore {
         }
     }
 
+    /// The question of ``keyCounts()``, for those who look at its plan.
+    static var countText: String { Text.counts.postgres }
+
     public func deleteKey(_ id: KeyIdentifier) async throws -> Bool { try await delete([id], ofUser: nil) == 1 }
 
     public func deleteKeys(ofUser user: String, app: String?) async throws -> Int {

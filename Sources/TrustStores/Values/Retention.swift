@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import Foundation
+
 /// How long a store keeps what it does not need for its promises.
 public struct Retention: Sendable, Equatable {
     /// How long events are kept.
@@ -15,6 +17,8 @@ public struct Retention: Sendable, Equatable {
     public var openClaims: Duration = .seconds(7 * 86_400)
     /// How long audit entries are kept.
     public var audit: Duration = .seconds(800 * 86_400)
+    /// Promotions, each with the instant before which its grants no longer count. Grants of all others are kept for ever.
+    public var promotionGrants: [String: Date] = [:]
     /// At most this many rows of each kind go in one sweep, so that a sweep never holds up a commit for long.
     public var rowsAtOnce = 5_000
 
@@ -36,6 +40,8 @@ public struct SweepReport: Sendable, Equatable {
     public var promotionAnswers = 0
     /// Rows of promotion claims that never got an answer.
     public var openClaims = 0
+    /// Rows of promotion grants that no longer counted.
+    public var promotionGrants = 0
     /// Rows of audit entries.
     public var audit = 0
     /// What is wrong with the clock; nil if nothing is. Nothing was swept if it is an offset or a jump.
@@ -47,5 +53,17 @@ public struct SweepReport: Sendable, Equatable {
     public init() {}
 
     /// All rows together.
-    public var total: Int { spent + events + tallies + receipts + promotionAnswers + openClaims + audit }
+    public var total: Int {
+        spent + events + tallies + receipts + promotionAnswers + openClaims + promotionGrants + audit
+    }
+}
+
+extension Retention {
+    /// The edges of grants in milliseconds, moved by what the caller's clock is ahead of the one that the store believes.
+    func edges(believing now: Int64, insteadOf claimed: Date) -> [(promotion: String, edge: Int64)] {
+        let ahead = StoreTime.milliseconds(claimed) - now
+        return promotionGrants.sorted { $0.key < $1.key }.map {
+            ($0.key, StoreTime.milliseconds($0.value) - max(0, ahead))
+        }
+    }
 }

@@ -49,6 +49,8 @@ extension StoreObservation.Kind {
     public static let connectionLost = Self("connection-lost", "A connection to the store's server broke.")
     /// The server gave no answer within the limit; the connection is set aside until it does.
     public static let overdue = Self("overdue", "The store gave no answer within its limit.")
+    /// A connection was set aside in the middle of a transaction: what it has locked stays locked until the server ends it.
+    public static let locksHeld = Self("locks-held", "A transaction that nobody waits for any more holds locks.")
     /// How many connections are set aside now. A gauge.
     public static let setAside = Self("set-aside", "Connections wait for an overdue answer.", isWarning: false)
     /// How many callers wait for a connection now. A gauge.
@@ -79,6 +81,7 @@ extension StoreObservation.Kind {
 
     /// All kinds that an operator may have to act on.
     package static let warnings: [Self] = [
-        unreachable, connectionLost, overdue, lineFull, waitedTooLong, otherServer, unchecked, notice, exposedFile,
+        unreachable, connectionLost, overdue, locksHeld, lineFull, waitedTooLong, otherServer, unchecked, notice,
+        exposedFile,
     ]
 }

@@ -63,6 +63,7 @@ CREATE TABLE promotion_holders (
     PRIMARY KEY (promotion, app, subject)
 );
 CREATE INDEX holders_by_lease ON promotion_holders (leased_until) WHERE granted_at IS NULL;
+CREATE INDEX holders_by_grant ON promotion_holders (promotion, granted_at) WHERE granted_at IS NOT NULL;
 INSERT INTO promotion_holders (promotion, app, subject, transaction_id, leased_until, granted_at)
 SELECT promotion, app, subject, min(transaction_id), 0, max(answered_at) FROM promotion_claims
 WHERE subject <> 'server' AND position(convert_to('"granted":true', 'UTF8') IN answer) > 0

@@ -48,10 +48,8 @@ struct ServeCommand: AsyncParsableCommand {
             }
             let secrets = SecretFiles()
             guard let settings = try read(secrets) else { return .undetermined }
-            if case .sqlite(let path) = settings.store, let schema = SQLTrustStore.schema(ofSQLiteAt: path) {
-                for sentence in SettingChanges.sentences(since: schema) { CommandIO.say("changed: \(sentence).") }
-            }
             if checkConfig {
+                await StoreOpening.nameChanges(settings.store)
                 CommandIO.say("The configuration is complete.")
                 return .clean
             }

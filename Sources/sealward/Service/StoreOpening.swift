@@ -45,17 +45,47 @@ struct StoreOpening {
     /// - Throws: ``StoreFault``; `store.unavailable` only after the wait.
     func open() async throws -> any TrustStore {
         switch location {
-        case .sqlite(let path): return try SQLTrustStore.sqlite(at: path, observe: observer.observe)
+        case .sqlite(let path):
+            StoreOpening.nameChanges(since: SQLTrustStore.schema(ofSQLiteAt: path))
+            return try SQLTrustStore.sqlite(at: path, observe: observer.observe)
         case .postgres(let url):
             #if Postgres
                 var configuration = PostgresConfiguration()
                 configuration.observe = observer.observe
-                return try await waiting { try await SQLTrustStore.postgres(url, configuration: configuration) }
+                return try await waiting {
+                    StoreOpening.nameChanges(
+                        since: try await SQLTrustStore.schema(ofPostgresAt: url, within: StoreOpening.look)
+                    )
+                    return try await SQLTrustStore.postgres(url, configuration: configuration)
+                }
             #else
                 throw StoreFault.configuration("this build has no PostgreSQL")
             #endif
         }
     }
+
+    /// Names every setting whose meaning changed since the version that wrote the store, before anything is written to it.
+    static func nameChanges(_ location: StoreLocation) async {
+        switch location {
+        case .sqlite(let path): nameChanges(since: SQLTrustStore.schema(ofSQLiteAt: path))
+        case .postgres(let url):
+            #if Postgres
+                do { nameChanges(since: try await SQLTrustStore.schema(ofPostgresAt: url, within: look)) } catch {
+                    CommandIO.say(
+                        "store: PostgreSQL does not answer, so nobody knows which version wrote it; run this again when it does."
+                    )
+                }
+            #endif
+        }
+    }
+
+    private static func nameChanges(since schema: Int?) {
+        guard let schema else { return }
+        for sentence in SettingChanges.sentences(since: schema) { CommandIO.say("changed: \(sentence).") }
+    }
+
+    /// How long a server may take to tell its schema.
+    private static let look = Duration.seconds(5)
 
     /// Opens a store for a command of an operator, who sees at once if it does not answer.
     static func openAtOnce(_ location: StoreLocation) async throws -> any TrustStore {

@@ -1,0 +1,52 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+#if Postgres
+    import Foundation
+
+    /// Counts what a server sends between two requests, as the system does: a row has no bound of its own in libpq but a gigabyte.
+    ///
+    /// On a socket of the file system, which the system does not count, what waits at each look is added up.
+    struct PostgresIntake {
+        /// Bytes that came before the request; nil where the system does not count.
+        private var before: UInt64?
+        private var counted: UInt64 = 0
+        private var limit = PostgresIntake.usual
+
+        /// A page of a thousand keys with the longest names has some megabytes, and so has a batch of the longest receipts.
+        static let perAnswer: UInt64 = 16 << 20
+        /// Beside the answers: notices, and what belongs to the answers before.
+        static let usual: UInt64 = 64 << 20
+
+        /// A request leaves that so many answers are expected for.
+        mutating func begin(answers: Int, _ socket: Int32) {
+            before = PostgresIntake.received(socket)
+            counted = 0
+            limit = PostgresIntake.usual + PostgresIntake.perAnswer * UInt64(max(0, answers))
+        }
+
+        /// Whether what has come since the request is no more than it may be.
+        mutating func isWithin(_ socket: Int32) -> Bool {
+            if let before, let now = PostgresIntake.received(socket) { return now &- before <= limit }
+            var waiting: Int32 = 0
+            if ioctl(socket, UInt(FIONREAD), &waiting) == 0 { counted += UInt64(max(0, waiting)) }
+            return counted <= limit
+        }
+
+        /// All bytes that came over a TCP connection so far; nil where the system does not say.
+        private static func received(_ socket: Int32) -> UInt64? {
+            #if os(Linux)
+                // tcpi_bytes_received of struct tcp_info stands here since Linux 4.1; the C library's header may be older.
+                let offset = 128
+                var info = [UInt8](repeating: 0, count: offset + 8)
+                var length = socklen_t(info.count)
+                guard getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &length) == 0, length == info.count else {
+                    return nil
+                }
+                return info.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+            #else
+                return nil
+            #endif
+        }
+    }
+#endif
