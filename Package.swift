@@ -109,7 +109,7 @@ let package = Package(
         library("AppBundles", ["AppTransportSecurity", "Findings", "CZlib"]),
         library(
             "TLSProbe",
-            ["TLSFacts", "Findings", .nioCore, .nioPosix, .nioConcurrency, .crypto, .cryptoExtras, .x509, .asn1]
+            ["TLSFacts", "Findings", .nioCore, .nioPosix, .nioConcurrency, .crypto, .cryptoExtras, .asn1]
         ),
         library(
             "ConnectionAdmission",

@@ -33,7 +33,7 @@ package final class RememberingChains: Sendable {
     func known(_ presented: [[UInt8]], at instant: Date) -> ChainFacts? {
         let chain = PresentedChain(presented)
         guard let facts = kept.withLockedValue({ $0[chain] }) else { return nil }
-        let isCurrent = facts.judged.allSatisfy { $0.notBefore <= instant && instant <= $0.notAfter }
+        let isCurrent = facts.judged.allSatisfy { $0.isValid(at: instant) }
         return isCurrent ? facts : nil
     }
 

@@ -36,6 +36,9 @@ public struct CertificateRules: Sendable {
     public let requiresAlternativeName: Bool
     /// When the leaf must be for serverAuth.
     public let purposeRules: [PurposeRule]
+    /// The anchors below which the extended key usage of an intermediate must name servers, if it has one. Apple's trust evaluation on macOS
+    /// 11 took an intermediate for emailProtection below a root that a user had installed.
+    public let limitsAuthorities: Set<AnchorKind>
     /// The most that a leaf may be valid, for each kind of anchor and date of issue.
     public let ceilings: [Ceiling]
 }
@@ -48,6 +51,7 @@ extension CertificateRules {
         forbiddenHashes: [.md2, .md4],
         requiresAlternativeName: false,
         purposeRules: [],
+        limitsAuthorities: [.system],
         ceilings: []
     )
 
@@ -58,6 +62,7 @@ extension CertificateRules {
         forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
         requiresAlternativeName: false,
         purposeRules: [],
+        limitsAuthorities: [.system],
         ceilings: []
     )
 
@@ -68,6 +73,7 @@ extension CertificateRules {
         forbiddenHashes: [.md2, .md4, .md5, .sha1],
         requiresAlternativeName: true,
         purposeRules: [PurposeRule(anchors: [.system], issuedFrom: .distantPast)],
+        limitsAuthorities: [.system],
         ceilings: modernCeilings
     )
 
@@ -78,6 +84,7 @@ extension CertificateRules {
         forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
         requiresAlternativeName: true,
         purposeRules: [PurposeRule(anchors: [.system], issuedFrom: .distantPast)],
+        limitsAuthorities: [.system],
         ceilings: modernCeilings
     )
 
@@ -88,6 +95,7 @@ extension CertificateRules {
         forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
         requiresAlternativeName: true,
         purposeRules: [PurposeRule(anchors: [.system, .installed], issuedFrom: july2019)],
+        limitsAuthorities: [.system, .installed],
         ceilings: modernCeilings
     )
 

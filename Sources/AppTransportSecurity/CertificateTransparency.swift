@@ -55,7 +55,7 @@ public struct CTLogList: Sendable {
 enum TransparencyEvaluation {
     static func judge(
         _ requirements: TransportRequirements,
-        _ facts: ConnectionFacts,
+        _ facts: PresentedTrust,
         at instant: Date,
         logs: CTLogList?
     ) -> (causes: [Cause], notes: [Cause]) {
@@ -66,8 +66,8 @@ enum TransparencyEvaluation {
                 && leaf.notBefore >= october2018 && instant <= leaf.notAfter)
         guard isRequired else { return ([], []) }
         let embedded = leaf.embeddedTimestamps.flatMap { SignedTimestamp.list(decoding: $0) } ?? []
-        let extended = facts.handshake.timestamps.flatMap { SignedTimestamp.list(decoding: $0) } ?? []
-        let stapled = facts.handshake.stapledTimestamps.flatMap { SignedTimestamp.list(decoding: $0) } ?? []
+        let extended = facts.timestamps.flatMap { SignedTimestamp.list(decoding: $0) } ?? []
+        let stapled = facts.stapledTimestamps.flatMap { SignedTimestamp.list(decoding: $0) } ?? []
         let delivered = extended + stapled
         let counted =
             "\(embedded.count) signed certificate timestamps in the certificate, \(extended.count) in the handshake, "

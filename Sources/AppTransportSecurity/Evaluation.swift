@@ -24,7 +24,29 @@ public func evaluate(
     evaluate(
         requirements,
         facts.handshake,
-        trust: TrustFindings(requirements, facts, host: host, at: instant, logs: logs)
+        trust: TrustFindings(requirements, facts.trust, host: host, at: instant, logs: logs)
+    )
+}
+
+/// Judges a chain alone, before a server has it, by the same rules of trust: nothing is said of versions, suites and key possession.
+///
+/// - Parameters:
+///   - host: as above; nil judges no name.
+public func evaluate(
+    _ requirements: TransportRequirements,
+    _ facts: PresentedTrust,
+    host: String?,
+    at instant: Date,
+    logs: CTLogList? = nil
+) -> TransportVerdict {
+    let trust = TrustFindings(requirements, facts, host: host, at: instant, logs: logs)
+    let causes = trust.causes + trust.pinCauses
+    return TransportVerdict(
+        passed: causes.isEmpty,
+        causes: causes,
+        notes: trust.transparencyNotes + trust.notes,
+        error: causes.isEmpty ? nil : trust.error,
+        onlyTrustFailed: trust.pinCauses.isEmpty && !causes.isEmpty
     )
 }
 
@@ -83,8 +105,8 @@ package struct TrustFindings: Sendable {
 
     package init(
         _ requirements: TransportRequirements,
-        _ facts: ConnectionFacts,
-        host: String,
+        _ facts: PresentedTrust,
+        host: String?,
         at instant: Date,
         logs: CTLogList?
     ) {

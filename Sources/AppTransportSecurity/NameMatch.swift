@@ -1,10 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import TLSFacts
+import Findings
+package import TLSFacts
 
 /// Whether a certificate names a host: RFC 6125, with wildcards as whole left-most labels only.
-enum NameMatch {
+package enum NameMatch {
     case matches
     /// The host is the common name, and there is no subject alternative name where one is required.
     case onlyCommonName
@@ -36,8 +37,44 @@ enum NameMatch {
         if pattern == host { return true }
         guard pattern.starts(with: "*.".utf8), !isAddress, let dot = host.firstIndex(of: 0x2E) else { return false }
         let suffix = pattern.dropFirst(2)
-        // `*.com` covers nothing: a wildcard needs two labels behind it.
+        // `*.com` covers nothing: a wildcard needs two labels behind it, and those of `*.co.uk` are one registry's.
         return suffix.contains(0x2E) && dot != host.startIndex && host[(dot + 1)...] == suffix
+            && !SharedSuffixes.registries.contains(Array(suffix))
+    }
+
+    /// The suffix of a company whose customers all have names below it, if only a wildcard right below that suffix covers the host.
+    package static func sharedWildcard(_ leaf: CertificateFacts, host: String) -> String? {
+        let wanted = normalized(host)
+        let covering = (leaf.alternativeNames?.dnsNames ?? []).filter { covers($0, wanted, isAddress: false) }
+        let suffixes = covering.map { name -> [UInt8]? in
+            let pattern = normalized(name)
+            let suffix = Array(pattern.dropFirst(2))
+            return pattern.starts(with: "*.".utf8) && SharedSuffixes.companies.contains(suffix) ? suffix : nil
+        }
+        guard let first = suffixes.first, let first, !suffixes.contains(nil) else { return nil }
+        return String(decoding: first, as: UTF8.self)
+    }
+
+    /// A common name that stands for a subject alternative name but is not its copy, or that is an internationalized name which no
+    /// alternative name repeats (Baseline Requirements section 7.1.4.3). Another plain common name is none: it names nothing.
+    package static func oddCommonName(_ leaf: CertificateFacts) -> String? {
+        let names = leaf.alternativeNames?.dnsNames ?? []
+        let addresses = (leaf.alternativeNames?.addresses ?? []).compactMap { IPAddress(bytes: $0) }
+        return leaf.commonNames.first { isOdd($0, names, addresses) }
+    }
+
+    private static func isOdd(_ common: String, _ names: [String], _ addresses: [IPAddress]) -> Bool {
+        guard common.utf8.count <= longestName, !names.contains(where: { $0.hasSameBytes(as: common) }),
+            !addresses.contains(where: { $0.canonicalText.hasSameBytes(as: common) })
+        else { return false }
+        if let address = IPAddress(loosely: common) { return addresses.contains(address) }
+        let lower = normalized(common)
+        if names.contains(where: { normalized($0) == lower }) { return true }
+        let labels = common.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
+        guard labels.count > 1, labels.allSatisfy({ !$0.isEmpty && !$0.contains(0x20) }) else { return false }
+        return labels.contains { label in
+            label.contains { $0 >= 0x80 } || label.prefix(4).map { $0 | 0x20 } == Array("xn--".utf8)
+        }
     }
 
     /// ASCII letters in lower case, without the dot at the end.

@@ -127,6 +127,11 @@ package struct Remediation: Sendable {
             "get a certificate for server authentication",
             exception: .insecureHTTPLoadsWithDelegate
         ),
+        "ats.trust.name-constraints": .init(
+            "get a certificate from an authority that may issue for all names in it",
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        "ats.trust.issuance": .init("let the authority issue the certificate anew, without the fault"),
         "ats.trust.needs-delegate": .init(
             "get a certificate that trust evaluation accepts",
             exception: .insecureHTTPLoadsWithDelegate

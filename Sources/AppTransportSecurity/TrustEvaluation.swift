@@ -8,8 +8,9 @@ import TLSFacts
 /// Judges the chain: anchor, dates, name, strength, validity, purpose, pins. Each failure has its own reason.
 struct TrustEvaluation {
     let requirements: TransportRequirements
-    let facts: ConnectionFacts
-    let host: String
+    let facts: PresentedTrust
+    /// Nil where no name is judged.
+    let host: String?
     let instant: Date
 
     private var rules: CertificateRules { requirements.certificateRules.value }
@@ -34,7 +35,7 @@ struct TrustEvaluation {
 
     /// Pins hold whatever the dictionary permits.
     func pinCauses() -> [Cause] {
-        guard let pins = requirements.pins, let leaf = judged.first else { return [] }
+        guard let pins = requirements.pins, let leaf = judged.first, let host else { return [] }
         var causes: [Cause] = []
         if let leaves = pins.leaves, !leaves.contains(leaf.publicKey.sha256) {
             causes.append(
@@ -111,7 +112,13 @@ struct TrustEvaluation {
                 )
             }
         }
-        causes += facts.chain.violations.map { Cause("ats.trust.wrong-key-usage", $0, citation: citation) }
+        causes += facts.chain.violations.map { violation in
+            Cause(
+                violation.concernsNames ? "ats.trust.name-constraints" : "ats.trust.wrong-key-usage",
+                violation.sentence + ".",
+                citation: citation
+            )
+        }
         return causes
     }
 
@@ -169,7 +176,7 @@ struct TrustEvaluation {
     private func dateCauses() -> [Cause] {
         var causes: [Cause] = []
         let chain = judged + (facts.chain.anchor.map { [$0.certificate] } ?? [])
-        for certificate in chain where instant > certificate.notAfter {
+        for certificate in chain where certificate.hasExpired(at: instant) {
             causes.append(
                 Cause(
                     "ats.trust.expired",
@@ -178,7 +185,7 @@ struct TrustEvaluation {
                 )
             )
         }
-        for certificate in chain where instant < certificate.notBefore {
+        for certificate in chain where certificate.isNotYetValid(at: instant) {
             causes.append(
                 Cause(
                     "ats.trust.not-yet-valid",
@@ -191,6 +198,7 @@ struct TrustEvaluation {
     }
 
     private func nameCauses(_ leaf: CertificateFacts) -> [Cause] {
+        guard let host else { return [] }
         switch NameMatch.judge(leaf, host: host, mayUseCommonName: !rules.requiresAlternativeName) {
         case .matches: return []
         case .onlyCommonName:
@@ -222,32 +230,33 @@ struct TrustEvaluation {
 
     // MARK: - Strength
 
+    /// The keys of the whole path: Apple asks for the key that a certificate is signed with, so that of the root counts too.
     private func keyCauses() -> [Cause] {
         guard requirements.judgesKeySize || requirements.serverTrust == .default else { return [] }
-        return judged.compactMap { certificate in
-            switch certificate.publicKey.kind {
-            case .rsa(let bits):
-                guard let least = rules.minimumRSABits, bits < least else { return nil }
-                return Cause(
-                    "ats.trust.weak-key",
-                    "\(certificate.subject) has an RSA key of \(bits) bits; at least \(least) bits are required.",
-                    citation: citation
-                )
-            case .ellipticCurve(let curve, let bits):
-                guard let least = rules.minimumCurveBits, bits < least else { return nil }
-                return Cause(
-                    "ats.trust.weak-key",
-                    "\(certificate.subject) has an elliptic-curve key of \(bits) bits (\(curve)); at least \(least) bits are required.",
-                    citation: citation
-                )
-            case .other(let identifier):
-                guard rules.minimumRSABits != nil else { return nil }
-                return Cause(
-                    "ats.trust.weak-key",
-                    "\(certificate.subject) has a key of the kind \(identifier), which is neither RSA nor an elliptic curve of TLS.",
-                    citation: citation
-                )
+        let root = facts.chain.anchor.map { [$0.certificate] } ?? []
+        return (judged + root.filter { root in !judged.contains { $0.der == root.der } }).compactMap { certificate in
+            weakness(of: certificate.publicKey).map {
+                Cause("ats.trust.weak-key", "\(certificate.subject) has \($0).", citation: citation)
             }
+        }
+    }
+
+    /// What a certificate has, and what is required.
+    private func weakness(of key: PublicKeyFacts) -> String? {
+        switch key.kind {
+        case .rsa(let bits):
+            guard let least = rules.minimumRSABits, bits < least else { return nil }
+            return "an RSA key of \(bits) bits; at least \(least) bits are required"
+        case .ellipticCurve(let curve, let bits):
+            guard let least = rules.minimumCurveBits else { return nil }
+            if bits < least {
+                return "an elliptic-curve key of \(bits) bits (\(curve)); at least \(least) bits are required"
+            }
+            guard !PublicKeyFacts.curvesOfTLS.contains(curve) else { return nil }
+            return "a key on the elliptic curve \(curve); P-256, P-384 and P-521 are known"
+        case .other(let identifier):
+            guard rules.minimumRSABits != nil else { return nil }
+            return "a key of the kind \(identifier), which is neither RSA nor an elliptic curve of TLS"
         }
     }
 
@@ -295,7 +304,7 @@ struct TrustEvaluation {
             ]
         }
         var causes: [Cause] = []
-        if let purposes, !purposes.contains(where: { TrustEvaluation.serverPurposes.contains($0) }) {
+        if purposes != nil, !leaf.isForServers {
             causes.append(
                 Cause(
                     "ats.trust.wrong-key-usage",
@@ -304,32 +313,25 @@ struct TrustEvaluation {
                 )
             )
         }
-        for authority in judged.dropFirst() {
-            if let purposes = authority.extendedKeyUsages,
-                !purposes.contains(where: { TrustEvaluation.serverPurposes.contains($0) })
-            {
-                causes.append(
-                    Cause(
-                        "ats.trust.wrong-key-usage",
-                        "The intermediate \(authority.subject) may not issue server certificates by its extended key usage.",
-                        citation: citation
-                    )
+        guard rules.limitsAuthorities.contains(anchor.kind) else { return causes }
+        for authority in judged.dropFirst() where authority.extendedKeyUsages != nil && !authority.isForServers {
+            causes.append(
+                Cause(
+                    "ats.trust.wrong-key-usage",
+                    "The intermediate \(authority.subject) may not issue server certificates by its extended key usage.",
+                    citation: citation
                 )
-            }
+            )
         }
         return causes
     }
-
-    /// serverAuth, anyExtendedKeyUsage, and the two server-gated-cryptography purposes of old.
-    private static let serverPurposes: Set<String> = [
-        "1.3.6.1.5.5.7.3.1", "2.5.29.37.0", "1.3.6.1.4.1.311.10.3.3", "2.16.840.1.113730.4.1",
-    ]
 
     // MARK: - Error
 
     /// The NSURLError of a trust failure. Source: facts gathered from real nscurl output and Security, base/SecBase.h.
     func error(for cause: Cause?) -> URLLoadError? {
         guard let cause else { return nil }
+        let host = host ?? ""
         if requirements.serverTrust == .ats || cause.code == "ats.trust.pin-mismatch" {
             return .secureConnectionFailed(-9802)
         }

@@ -57,6 +57,8 @@ public struct CertificateFacts: Sendable, Equatable {
     public let hasNameConstraints: Bool
     /// Whether it has extensions at all, which only version 3 allows.
     public let hasExtensions: Bool
+    /// What else breaks the profile of RFC 5280 in the certificate by itself, as sentences without their subject and end.
+    public let faults: [String]
 
     /// Makes one from its parts, which the properties describe.
     public init(
@@ -85,7 +87,8 @@ public struct CertificateFacts: Sendable, Equatable {
         unknownCriticalExtensions: [String] = [],
         malformedExtensions: [String] = [],
         hasNameConstraints: Bool = false,
-        hasExtensions: Bool = true
+        hasExtensions: Bool = true,
+        faults: [String] = []
     ) {
         self.der = der
         self.version = version
@@ -113,10 +116,36 @@ public struct CertificateFacts: Sendable, Equatable {
         self.malformedExtensions = malformedExtensions
         self.hasNameConstraints = hasNameConstraints
         self.hasExtensions = hasExtensions
+        self.faults = faults
     }
 
     /// Whether subject and issuer are the same name. It says nothing of the signature.
     public var isSelfIssued: Bool { subjectDER == issuerDER }
+
+    /// Whether the instant is before the validity; certificates know whole seconds, and a part of one does not count.
+    public func isNotYetValid(at instant: Date) -> Bool {
+        instant.timeIntervalSince1970.rounded(.down) < notBefore.timeIntervalSince1970
+    }
+
+    /// Whether the instant is after the last second of the validity.
+    public func hasExpired(at instant: Date) -> Bool {
+        instant.timeIntervalSince1970.rounded(.down) > notAfter.timeIntervalSince1970
+    }
+
+    /// Whether the instant is within the validity, both ends included.
+    public func isValid(at instant: Date) -> Bool { !isNotYetValid(at: instant) && !hasExpired(at: instant) }
+}
+
+extension CertificateFacts {
+    /// Whether the extended key usage names servers: serverAuth, anyExtendedKeyUsage, or one of the two purposes of server-gated
+    /// cryptography. False also where the extension is absent.
+    public var isForServers: Bool {
+        extendedKeyUsages?.contains { CertificateFacts.serverPurposes.contains($0) } ?? false
+    }
+
+    private static let serverPurposes: Set<String> = [
+        "1.3.6.1.5.5.7.3.1", "2.5.29.37.0", "1.3.6.1.4.1.311.10.3.3", "2.16.840.1.113730.4.1",
+    ]
 }
 
 /// The names of a subjectAltName extension.
@@ -144,6 +173,9 @@ public struct PublicKeyFacts: Sendable, Equatable {
         /// Ed25519, DSA and others, by dotted object identifier.
         case other(objectIdentifier: String)
     }
+
+    /// The curves that TLS and Apple's systems know for certificates (RFC 8422 section 5.1.1).
+    public static let curvesOfTLS: Set<String> = ["P-256", "P-384", "P-521"]
 
     /// Algorithm and size.
     public let kind: Kind

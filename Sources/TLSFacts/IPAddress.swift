@@ -87,6 +87,47 @@ public struct IPAddress: Hashable, Sendable {
         }.joined(separator: ":")
     }
 
+    /// Reads an address also in the forms that are not canonical: octets with leading zeros, which are decimal here, and one hexadecimal
+    /// number of 32 bits.
+    package init?(loosely text: String) {
+        if let address = IPAddress(text) {
+            self = address
+            return
+        }
+        let characters = Array(text.utf8)
+        guard characters.count <= 45 else { return nil }
+        if characters.count == 10, characters[0] == 0x30, characters[1] | 0x20 == 0x78 {
+            let digits = characters.dropFirst(2).compactMap(\.hexadecimalValue)
+            guard digits.count == 8 else { return nil }
+            self.init(bytes: stride(from: 0, to: 8, by: 2).map { digits[$0] << 4 | digits[$0 + 1] })
+            return
+        }
+        let octets = characters.split(separator: 0x2E, omittingEmptySubsequences: false).map { field -> UInt8? in
+            guard (1...3).contains(field.count), field.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+            return UInt8(exactly: field.reduce(0) { $0 * 10 + Int($1 - 0x30) })
+        }
+        guard octets.count == 4, !octets.contains(nil) else { return nil }
+        self.init(bytes: octets.compactMap { $0 })
+    }
+
+    /// Dotted quad, or the one text that RFC 5952 section 4 gives an IPv6 address.
+    package var canonicalText: String {
+        if isIPv4 { return description }
+        let groups = stride(from: 0, to: bytes.count, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }
+        var gap = 0..<0
+        var start = 0
+        for index in groups.indices {
+            if groups[index] != 0 {
+                start = index + 1
+            } else if index + 1 - start > gap.count {
+                gap = start..<(index + 1)
+            }
+        }
+        func text(_ part: ArraySlice<UInt16>) -> String { part.map { String($0, radix: 16) }.joined(separator: ":") }
+        guard gap.count > 1 else { return text(groups[...]) }
+        return text(groups[..<gap.lowerBound]) + "::" + text(groups[gap.upperBound...])
+    }
+
     /// The IPv4 address inside an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2), else the address itself.
     package var unmapped: IPAddress {
         guard bytes.count == 16, bytes.prefix(10).allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF,

@@ -48,9 +48,8 @@ public struct ChainFacts: Sendable, Equatable {
     public let path: Path
     /// Intermediates that were fetched from caIssuers addresses, with their address.
     public let fetched: [FetchedCertificate]
-    /// RFC 5280 violations on the path that are neither dates nor names, as sentences (not an authority, path too long,
-    /// name constraints, unknown critical extension).
-    public let violations: [String]
+    /// What breaks RFC 5280 on the path, apart from signatures, dates and the name of the server.
+    public let violations: [PathViolation]
 
     /// Makes one from its parts, which the properties describe.
     public init(
@@ -58,7 +57,7 @@ public struct ChainFacts: Sendable, Equatable {
         unparsed: Int = 0,
         path: Path,
         fetched: [FetchedCertificate] = [],
-        violations: [String] = []
+        violations: [PathViolation] = []
     ) {
         self.presented = presented
         self.unparsed = unparsed
@@ -86,6 +85,21 @@ public struct ChainFacts: Sendable, Equatable {
     }
 }
 
+/// One rule of RFC 5280 section 6.1 that a path breaks: not an authority, a path too long, names outside of the constraints, an
+/// unknown critical extension.
+public struct PathViolation: Sendable, Equatable {
+    /// For people.
+    public let sentence: String
+    /// Whether it is about name constraints.
+    public let concernsNames: Bool
+
+    /// Makes one from its parts, which the properties describe.
+    public init(_ sentence: String, concernsNames: Bool = false) {
+        self.sentence = sentence
+        self.concernsNames = concernsNames
+    }
+}
+
 /// An intermediate certificate that the server left out and that was fetched.
 public struct FetchedCertificate: Sendable, Equatable {
     /// The caIssuers address that it came from.
@@ -100,6 +114,31 @@ public struct FetchedCertificate: Sendable, Equatable {
     }
 }
 
+/// What trust evaluation looks at: a chain, and what came beside it. A chain that no server has presented yet comes alone.
+public struct PresentedTrust: Sendable, Equatable {
+    /// What became of the certificates.
+    public let chain: ChainFacts
+    /// What an OCSP response says of the leaf; nil where there is none.
+    public let staple: StapleStatus?
+    /// SignedCertificateTimestampList of the TLS extension.
+    public let timestamps: [UInt8]?
+    /// SignedCertificateTimestampList out of the OCSP response.
+    public let stapledTimestamps: [UInt8]?
+
+    /// Makes one from its parts, which the properties describe.
+    public init(
+        chain: ChainFacts,
+        staple: StapleStatus? = nil,
+        timestamps: [UInt8]? = nil,
+        stapledTimestamps: [UInt8]? = nil
+    ) {
+        self.chain = chain
+        self.staple = staple
+        self.timestamps = timestamps
+        self.stapledTimestamps = stapledTimestamps
+    }
+}
+
 /// Everything that is judged about one connection: the handshake and the chain it presented.
 public struct ConnectionFacts: Sendable, Equatable {
     /// What was seen of the handshake.
@@ -108,6 +147,16 @@ public struct ConnectionFacts: Sendable, Equatable {
     public let chain: ChainFacts
     /// What the stapled OCSP response says of the leaf; nil where none was stapled.
     public let staple: StapleStatus?
+
+    /// What trust evaluation looks at.
+    public var trust: PresentedTrust {
+        PresentedTrust(
+            chain: chain,
+            staple: staple,
+            timestamps: handshake.timestamps,
+            stapledTimestamps: handshake.stapledTimestamps
+        )
+    }
 
     /// Makes one from its parts, which the properties describe.
     public init(handshake: HandshakeObservation, chain: ChainFacts, staple: StapleStatus? = nil) {

@@ -4,6 +4,9 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import Findings
+import Foundation
+import TLSFacts
+import TLSProbe
 import Testing
 
 @Test func `ATSDiagnostics: one target under the configurations of nscurl`() async throws {
@@ -24,4 +27,21 @@ import Testing
     #expect(report.results.count == 16)
     #expect(report.smallestException == SmallestException.none)
     #expect(report.results.first?.result == .pass, "\(report.results.first?.because ?? [])")
+}
+
+@Test func `ATSDiagnostics: a chain before it is installed`() async throws {
+    let server = try FlawedServer()
+    let (chain, roots) = (server.certificate, server.certificate)
+
+    // walkthrough: ATSDiagnostics certificate
+    var anchors = TrustAnchors()
+    try anchors.add(file: roots, kind: .installed)
+    let pem = try Data(contentsOf: URL(fileURLWithPath: chain))
+    let question = CertificateJudge.Question(certificates: PEMBlocks.decode(pem), host: "localhost")
+    let answer = await CertificateJudge(anchors: anchors).judge(question, at: Date())
+
+    print(answer.passed, answer.because)
+    // end
+    #expect(answer.passed, "\(answer.because)")
+    withExtendedLifetime(server) {}
 }

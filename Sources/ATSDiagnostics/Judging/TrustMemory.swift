@@ -25,7 +25,7 @@ final class TrustMemory: Sendable {
         _ logs: CTLogList?
     ) -> TrustFindings {
         func find() -> TrustFindings {
-            TrustFindings(requirements, facts, host: endpoint.host, at: instant, logs: logs)
+            TrustFindings(requirements, facts.trust, host: endpoint.host, at: instant, logs: logs)
         }
         guard let aspect = TrustFindings.Aspect(requirements) else { return find() }
         let known = entries.withLock { entries in

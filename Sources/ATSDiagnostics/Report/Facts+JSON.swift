@@ -68,28 +68,32 @@ extension ConnectionFacts {
             .init("helloRetryRequest", .bool(handshake.usedHelloRetryRequest)),
             .init("stapledOCSP", .bool(handshake.stapledResponse != nil)),
             .init("ocspStatus", .optional(staple?.word)),
-            .init("timestamps", timestamps),
+            .init("timestamps", trust.timestampsJSON),
             .init("certificates", .array(chain.judged.map(\.json))),
             .init("presented", .integer(chain.presented.count + chain.unparsed)),
-            .init("anchor", chain.anchor.map(anchor) ?? .null),
+            .init("anchor", chain.anchor?.json ?? .null),
             .init("fetched", .array(chain.fetched.map { .string($0.address) })),
         ])
     }
+}
 
-    private func anchor(_ anchor: AnchorFacts) -> JSONValue {
+extension AnchorFacts {
+    var json: JSONValue {
         .object([
-            .init("subject", .string(anchor.certificate.subject)), .init("kind", .string(anchor.kind.rawValue)),
-            .init("store", .string(anchor.store)),
+            .init("subject", .string(certificate.subject)), .init("kind", .string(kind.rawValue)),
+            .init("store", .string(store)),
         ])
     }
+}
 
+extension PresentedTrust {
     /// Signed certificate timestamps, counted by where they came from.
-    private var timestamps: JSONValue {
+    var timestampsJSON: JSONValue {
         func count(_ bytes: [UInt8]?) -> Int { bytes.flatMap { SignedTimestamp.list(decoding: $0) }?.count ?? 0 }
         return .object([
             .init("certificate", .integer(count(chain.judged.first?.embeddedTimestamps))),
-            .init("extension", .integer(count(handshake.timestamps))),
-            .init("staple", .integer(count(handshake.stapledTimestamps))),
+            .init("extension", .integer(count(timestamps))),
+            .init("staple", .integer(count(stapledTimestamps))),
         ])
     }
 }

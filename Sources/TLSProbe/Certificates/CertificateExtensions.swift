@@ -24,21 +24,18 @@ struct CertificateExtensions {
     mutating func read(_ node: ASN1Node) throws(MalformedInput) {
         var seen: Set<String> = []
         var list = try DERReader(node, "extensions")
-        while let entry = list.next() {
-            var reader = try DERReader(entry, "extension")
-            let identifier = try reader.required("extnID").objectIdentifier("extnID")
-            let critical = reader.optional(.boolean).map { (try? $0.primitive("critical"))?.first != 0 } ?? false
-            let value = try reader.required("extnValue", .octetString).primitive("extnValue")
+        while let node = list.next() {
+            let entry = try ExtensionEntry(node)
             // RFC 5280 section 4.2: no extension occurs twice.
-            guard seen.insert(identifier).inserted else {
-                note(identifier, in: &malformed)
+            guard seen.insert(entry.identifier).inserted else {
+                note(entry.identifier, in: &malformed)
                 continue
             }
             do {
-                let known = try take(identifier, value)
-                if !known, critical { note(identifier, in: &unknownCritical) }
+                let known = try take(entry.identifier, entry.value)
+                if !known, entry.isCritical { note(entry.identifier, in: &unknownCritical) }
             } catch {
-                note(identifier, in: &malformed)
+                note(entry.identifier, in: &malformed)
             }
         }
     }

@@ -22,7 +22,7 @@ extension CertificateFacts {
             return number.map { $0.count > 1 ? 0 : Int($0.first ?? 0) + 1 } ?? 0
         }
         let serial = try reader.required("serialNumber", .integer).primitive("serialNumber")
-        _ = try reader.required("signature", .sequence)
+        let algorithm = try reader.required("signature", .sequence)
         let issuer = try DistinguishedName(try reader.required("issuer", .sequence), "issuer")
         var validity = try DERReader(try reader.required("validity", .sequence), "validity")
         let notBefore = try CertificateTime.date(try validity.required("notBefore"), "notBefore")
@@ -37,6 +37,11 @@ extension CertificateFacts {
             hasExtensions = true
             try extensions.read(try tagged.explicit("extensions"))
         }
+        var faults: [String] = []
+        if algorithm.encodedBytes != frame.encodedAlgorithm {
+            faults.append("names one signature algorithm in what is signed and another one outside")
+        }
+        if issuer.relativeNames.isEmpty { faults.append("names no issuer") }
         self.init(
             der: der,
             version: version ?? 1,
@@ -63,7 +68,8 @@ extension CertificateFacts {
             unknownCriticalExtensions: extensions.unknownCritical,
             malformedExtensions: extensions.malformed,
             hasNameConstraints: extensions.hasNameConstraints,
-            hasExtensions: hasExtensions
+            hasExtensions: hasExtensions,
+            faults: faults
         )
     }
 }

@@ -66,17 +66,21 @@ struct DistinguishedName: Sendable {
     /// Equal for two names that RFC 5280 section 7.1 compares as equal: string type, case and runs of spaces do not matter.
     ///
     /// Bytes, because the server chooses the text. An attribute with a longer text than any honest one has is compared as it is encoded.
-    var comparisonKey: EncodedKey {
-        var key: [UInt8] = []
-        for attributes in relativeNames {
-            key += ",".utf8
-            for part in attributes.map(DistinguishedName.comparisonKey).sorted(by: { $0.lexicographicallyPrecedes($1) })
-            {
-                key += "+".utf8
-                key += part
-            }
+    var comparisonKey: EncodedKey { EncodedKey(relativeKeys.flatMap { $0 }) }
+
+    /// The part of the comparison key that each relative name makes.
+    var relativeKeys: [[UInt8]] {
+        relativeNames.map { attributes in
+            let parts = attributes.map(DistinguishedName.comparisonKey).sorted { $0.lexicographicallyPrecedes($1) }
+            return [UInt8](",".utf8) + parts.flatMap { [UInt8]("+".utf8) + $0 }
         }
-        return EncodedKey(key)
+    }
+
+    /// The attributes emailAddress (PKCS #9), as bytes.
+    var mailAddresses: [[UInt8]] {
+        relativeNames.flatMap { $0 }.filter { $0.type == "1.2.840.113549.1.9.1" }.compactMap {
+            $0.text.map { Array($0.utf8) }
+        }
     }
 
     private static func comparisonKey(_ attribute: Attribute) -> [UInt8] {

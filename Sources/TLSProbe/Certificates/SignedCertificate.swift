@@ -9,6 +9,8 @@ package import TLSFacts
 package struct SignedCertificate: Sendable {
     package let signedBytes: ArraySlice<UInt8>
     package let algorithm: SignatureAlgorithm
+    /// signatureAlgorithm as it is encoded.
+    let encodedAlgorithm: ArraySlice<UInt8>
     package let signature: ArraySlice<UInt8>
 
     package init(decoding der: [UInt8]) throws(MalformedInput) {
@@ -25,15 +27,26 @@ package struct SignedCertificate: Sendable {
         guard outer.identifier == .sequence else { throw .certificate("a certificate is a sequence, and this is none") }
         var frame = try DERReader(outer, "certificate")
         let signed = try frame.required("tbsCertificate", .sequence)
-        let algorithm = try SignatureAlgorithm(try frame.required("signatureAlgorithm", .sequence))
+        let algorithm = try frame.required("signatureAlgorithm", .sequence)
         let signature = try frame.required("signature").bitStringBytes("signature")
-        let value = SignedCertificate(signedBytes: signed.encodedBytes, algorithm: algorithm, signature: signature)
+        let value = SignedCertificate(
+            signedBytes: signed.encodedBytes,
+            algorithm: try SignatureAlgorithm(algorithm),
+            encodedAlgorithm: algorithm.encodedBytes,
+            signature: signature
+        )
         return (value, signed)
     }
 
-    private init(signedBytes: ArraySlice<UInt8>, algorithm: SignatureAlgorithm, signature: ArraySlice<UInt8>) {
+    private init(
+        signedBytes: ArraySlice<UInt8>,
+        algorithm: SignatureAlgorithm,
+        encodedAlgorithm: ArraySlice<UInt8>,
+        signature: ArraySlice<UInt8>
+    ) {
         self.signedBytes = signedBytes
         self.algorithm = algorithm
+        self.encodedAlgorithm = encodedAlgorithm
         self.signature = signature
     }
 

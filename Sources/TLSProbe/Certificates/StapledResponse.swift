@@ -121,7 +121,7 @@ public struct StapledResponse: Sendable {
     }
 
     /// The timestamps of the first certificate in it that has some; nil where there are none.
-    static func timestamps(in der: [UInt8]) -> [UInt8]? {
+    package static func timestamps(in der: [UInt8]) -> [UInt8]? {
         (try? StapledResponse(decoding: der))?.singles.lazy.compactMap(\.timestamps).first
     }
 

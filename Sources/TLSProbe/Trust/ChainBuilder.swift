@@ -7,17 +7,19 @@ public import TLSFacts
 /// Builds the path from a presented chain to a root: in whatever order the server sent it, with duplicates, cross-signed
 /// certificates and gaps.
 ///
-/// Dates and the server's name are not judged; of several complete paths the first in order is taken whose certificates are
-/// valid at the given instant, else the first.
+/// Dates and the server's name are not judged; of several complete paths the first is taken against which nothing speaks: what RFC 5280
+/// asks of paths, weak keys and hashes, and the dates at the given instant.
 public struct ChainBuilder: Sendable {
     /// Bounds of the search. A chain of the web has at most five certificates; the figures leave room for odd ones.
     public struct Limits: Sendable {
         /// Certificates on a path, the anchor not counted.
         public var pathLength = 10
         /// Signatures checked for one chain: cross-signed chains need under ten.
-        public var signatureChecks = 64
-        /// Presented certificates that are looked at; the rest are counted as unparsed.
-        public var presented = 32
+        public var signatureChecks = 128
+        /// Issuers tried in one round of the search; there are at most four rounds.
+        public var steps = 1024
+        /// Presented certificates that are looked at; the rest are counted as unparsed. Apple's trust evaluation sorted 36 in one message.
+        public var presented = 64
         /// Intermediates fetched for one chain.
         public var fetches = 3
 
@@ -64,9 +66,10 @@ public struct ChainBuilder: Sendable {
                 leaf: leaf,
                 others: certificates.dropFirst() + fetched.map(\.certificate),
                 anchors,
-                limits
+                limits,
+                preferringValidAt: instant
             )
-            let result = await search.run(preferringValidAt: instant)
+            let result = search.run()
             guard case .unanchored(let partial) = result.path, let tip = partial.last,
                 let found = await fetch(above: tip, &tried, scope)
             else {

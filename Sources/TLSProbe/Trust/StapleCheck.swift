@@ -64,7 +64,7 @@ enum StapleCheck {
         guard appointed.issuerDER == issuer.subjectDER,
             case .valid = appointed.signatureVerdict(under: issuer.publicKey)
         else { return "its responder was not appointed by the issuer of the certificate" }
-        guard appointed.notBefore <= instant, instant <= appointed.notAfter else {
+        guard appointed.isValid(at: instant) else {
             return "its responder's certificate is not valid now"
         }
         return signatureFault(response, appointed.publicKey)
@@ -117,6 +117,15 @@ enum StapleCheck {
 
     /// How far the clocks of responder and client may be apart, seconds.
     private static let skew: TimeInterval = 300
+}
+
+extension ChainFacts {
+    /// What an OCSP response says of the leaf: its signature, its dates and the certificate that it is about are checked.
+    ///
+    /// - Parameter instant: when the response must be current.
+    package func status(in response: [UInt8], at instant: Date) -> StapleStatus {
+        StapleCheck.status(of: self, in: response, at: instant)
+    }
 }
 
 extension ConnectionFacts {

@@ -27,7 +27,7 @@ public struct TrustAnchors: Sendable {
     let issuers = DecodedIssuers { try? CertificateFacts(decoding: $0) }
     /// The comparison keys of issuers' names.
     let issuerNames = DecodedIssuers { DistinguishedName.comparisonKey($0) }
-    /// Who signed intermediates, and which may stand on a path together.
+    /// Who signed intermediates.
     let judged = JudgedIssuers()
 
     /// No root: every chain ends unanchored.
@@ -75,6 +75,9 @@ public struct TrustAnchors: Sendable {
             throw MalformedInput(code: "malformed.trust-store", place: store, reason: "there is no certificate in it")
         }
     }
+
+    /// Whether a root has exactly these bytes.
+    func contains(_ der: [UInt8]) -> Bool { indexByBytes[EncodedKey(der)] != nil }
 
     /// The root with exactly these bytes.
     func root(equalTo der: [UInt8]) -> AnchorFacts? {

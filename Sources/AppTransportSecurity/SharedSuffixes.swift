@@ -3,11 +3,16 @@
 
 /// Suffixes of more than one label under which anybody can get a name.
 ///
-/// A short list of the busiest ones, chosen by hand; single labels need no list. A suffix that is missing here is not reported.
-enum SharedSuffixes {
-    static let all: Set<String> = Set(
-        countries.flatMap { country, seconds in seconds.map { "\($0).\(country)" } } + hosting
-    )
+/// A short list of the busiest ones, chosen by hand; single labels need no list. A suffix that is missing here is not known as one.
+package enum SharedSuffixes {
+    package static let all: Set<String> = Set(registrySuffixes + hosting)
+
+    /// Those of registries, under which names are registered.
+    static let registries: Set<[UInt8]> = Set(registrySuffixes.map { Array($0.utf8) })
+    /// Those of companies that give names to their customers.
+    static let companies: Set<[UInt8]> = Set(hosting.map { Array($0.utf8) })
+
+    private static let registrySuffixes = countries.flatMap { country, seconds in seconds.map { "\($0).\(country)" } }
 
     private static let countries: [(String, [String])] = [
         ("uk", ["co", "org", "me", "ac", "gov", "ltd", "plc"]), ("au", ["com", "net", "org", "edu", "gov"]),
@@ -24,7 +29,8 @@ enum SharedSuffixes {
     ]
 
     private static let hosting = [
-        "github.io", "gitlab.io", "herokuapp.com", "amazonaws.com", "cloudfront.net", "azurewebsites.net",
+        "github.io", "gitlab.io", "herokuapp.com", "amazonaws.com", "s3.amazonaws.com", "cloudfront.net",
+        "azurewebsites.net",
         "azureedge.net",
         "cloudapp.net", "blob.core.windows.net", "appspot.com", "web.app", "firebaseapp.com", "netlify.app",
         "vercel.app",

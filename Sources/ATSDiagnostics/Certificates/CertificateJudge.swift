@@ -1,0 +1,116 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import AppTransportSecurity
+public import Findings
+public import Foundation
+public import TLSFacts
+public import TLSProbe
+
+/// Judges a chain before a server has it, by the judge of `check` and `fetch` (`ats certificate`).
+///
+///     let judge = CertificateJudge(anchors: try .system())
+///     let report = await judge.judge(.init(certificates: chain, host: "api.example.com"), at: Date())
+///
+/// Nothing is fetched, and nothing is said of versions, suites and key possession: there is no server.
+public struct CertificateJudge: Sendable {
+    /// A chain and what it is judged by.
+    public struct Question: Sendable {
+        /// DER, leaf first, the others in any order.
+        public var certificates: [[UInt8]]
+        /// The host as ``LoadURL`` has it; nil judges no name.
+        public var host: String?
+        /// The system whose client will load.
+        public var profile: OSProfile
+        /// With the rules of ATS, or plain trust evaluation.
+        public var serverTrust: TransportRequirements.ServerTrust
+        /// An OCSP response as a server would staple it, DER.
+        public var response: [UInt8]?
+
+        /// Makes one from its parts, which the properties describe.
+        public init(
+            certificates: [[UInt8]],
+            host: String? = nil,
+            profile: OSProfile = .standard,
+            serverTrust: TransportRequirements.ServerTrust = .ats,
+            response: [UInt8]? = nil
+        ) {
+            self.certificates = certificates
+            self.host = host
+            self.profile = profile
+            self.serverTrust = serverTrust
+            self.response = response
+        }
+    }
+
+    /// The roots that chains may lead to.
+    public let anchors: TrustAnchors
+    /// The CT logs by which timestamps are judged; nil only counts them.
+    public let logs: CTLogList?
+
+    /// Makes one from its parts, which the properties describe.
+    public init(anchors: TrustAnchors, logs: CTLogList? = nil) {
+        self.anchors = anchors
+        self.logs = logs
+    }
+
+    /// Judges one chain.
+    ///
+    /// What trust evaluation lets through but no authority may issue fails too, after every other cause (`ats.trust.issuance`).
+    public func judge(_ question: Question, at instant: Date) async -> CertificateReport {
+        let chain = await ChainBuilder(anchors: anchors).build(presented: question.certificates, at: instant)
+        let facts = PresentedTrust(
+            chain: chain,
+            staple: question.response.map { chain.status(in: $0, at: instant) },
+            stapledTimestamps: question.response.flatMap { StapledResponse.timestamps(in: $0) }
+        )
+        let requirements = TransportRequirements(
+            minimumTLS: nil,
+            suitePolicy: .ats,
+            serverTrust: question.serverTrust,
+            delegateMayAccept: false,
+            profile: question.profile
+        )
+        let verdict = evaluate(requirements, facts, host: question.host, at: instant, logs: logs)
+        let issuance = IssuanceRules.breaches(chain, host: question.host).map {
+            Cause("ats.trust.issuance", $0, citation: CertificateJudge.citation)
+        }
+        return CertificateReport(
+            facts: facts,
+            hasResponse: question.response != nil,
+            because: verdict.causes + issuance,
+            notes: verdict.notes
+        )
+    }
+
+    private static let citation = Citation(
+        source: "RFC 5280 section 4; CA/Browser Forum Baseline Requirements (BR) section 7.1",
+        read: "2026-11-22"
+    )
+}
+
+/// What became of one chain.
+public struct CertificateReport: Sendable {
+    /// The chain and what came beside it.
+    public let facts: PresentedTrust
+    let hasResponse: Bool
+    /// Every failed requirement, first cause first; empty where all are met.
+    public let because: [Cause]
+    /// What is worth knowing and fails nothing.
+    public let notes: [Cause]
+
+    /// Whether an app can load from a server with this chain, as far as the chain decides.
+    public var passed: Bool { because.isEmpty }
+
+    /// `facts` of `sealward.ats-certificate/1`.
+    package var factsJSON: JSONValue {
+        .object([
+            .init("certificates", .array(facts.chain.judged.map(\.json))),
+            .init("presented", .integer(facts.chain.presented.count + facts.chain.unparsed)),
+            .init("anchor", facts.chain.anchor?.json ?? .null),
+            .init("stapledOCSP", .bool(hasResponse)),
+            .init("ocspStatus", .optional(facts.staple?.word)),
+            .init("timestamps", facts.timestampsJSON),
+        ])
+    }
+}

@@ -1,0 +1,51 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+import SwiftASN1
+
+/// One extension of a certificate as it stands (RFC 5280 section 4.2).
+package struct ExtensionEntry: Sendable {
+    /// Dotted.
+    package let identifier: String
+    package let isCritical: Bool
+    /// What the octet string contains.
+    package let value: ArraySlice<UInt8>
+
+    init(_ node: ASN1Node) throws(MalformedInput) {
+        var reader = try DERReader(node, "extension")
+        identifier = try reader.required("extnID").objectIdentifier("extnID")
+        isCritical = reader.optional(.boolean).map { (try? $0.primitive("critical"))?.first != 0 } ?? false
+        value = try reader.required("extnValue", .octetString).primitive("extnValue")
+    }
+}
+
+/// The members of a certificate that ``TLSFacts/CertificateFacts`` does not keep: read again by the few rules that ask for them.
+package struct CertificateOutline: Sendable {
+    /// The content bytes of the INTEGER.
+    package let serialNumber: [UInt8]
+    let subject: DistinguishedName
+    package let extensions: [ExtensionEntry]
+
+    /// - Throws: `malformed.certificate` where the bytes are not a DER certificate.
+    package init(decoding der: [UInt8]) throws(MalformedInput) {
+        let (_, signed) = try SignedCertificate.open(der)
+        var reader = try DERReader(signed, "tbsCertificate")
+        _ = reader.optional(context: 0)
+        serialNumber = Array(try reader.required("serialNumber", .integer).primitive("serialNumber"))
+        for member in ["signature", "issuer", "validity"] { _ = try reader.required(member, .sequence) }
+        subject = try DistinguishedName(try reader.required("subject", .sequence), "subject")
+        _ = try reader.required("subjectPublicKeyInfo", .sequence)
+        _ = reader.optional(context: 1)
+        _ = reader.optional(context: 2)
+        var entries: [ExtensionEntry] = []
+        if let tagged = reader.optional(context: 3) {
+            var list = try DERReader(try tagged.explicit("extensions"), "extensions")
+            while let entry = list.next() { entries.append(try ExtensionEntry(entry)) }
+        }
+        extensions = entries
+    }
+
+    /// The extension with this identifier; the first where it occurs twice, which is a fault of its own.
+    package func entry(_ identifier: String) -> ExtensionEntry? { extensions.first { $0.identifier == identifier } }
+}

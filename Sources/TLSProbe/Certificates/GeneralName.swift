@@ -1,0 +1,97 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import SwiftASN1
+
+/// A name of a subjectAltName extension, or the base of a name constraint (RFC 5280 sections 4.2.1.6 and 4.2.1.10).
+enum GeneralName: Sendable {
+    case email([UInt8])
+    case dns([UInt8])
+    /// The comparison keys of the relative names.
+    case directory([[UInt8]])
+    case uri([UInt8])
+    case address([UInt8])
+    /// otherName, x400Address, ediPartyName and registeredID, by their tag: no rule here compares them.
+    case other(UInt)
+
+    /// The kinds that a constraint is about: a constraint on one says nothing of the others.
+    enum Kind: Hashable, Sendable {
+        case email, dns, directory, uri, address
+        case other(UInt)
+    }
+
+    var kind: Kind {
+        switch self {
+        case .email: .email
+        case .dns: .dns
+        case .directory: .directory
+        case .uri: .uri
+        case .address: .address
+        case .other(let tag): .other(tag)
+        }
+    }
+
+    init(_ node: ASN1Node) throws(MalformedInput) {
+        guard node.identifier.tagClass == .contextSpecific else { throw .certificate("a general name has no tag") }
+        switch node.identifier.tagNumber {
+        case 1: self = .email(Array(try node.primitive("rfc822Name")))
+        case 2: self = .dns(Array(try node.primitive("dNSName")))
+        case 4:
+            self = .directory(
+                try DistinguishedName(try node.explicit("directoryName"), "directoryName").relativeKeys
+            )
+        case 6: self = .uri(Array(try node.primitive("uniformResourceIdentifier")))
+        case 7: self = .address(Array(try node.primitive("iPAddress")))
+        case let tag where tag <= 8: self = .other(tag)
+        default: throw .certificate("a general name has an unknown tag")
+        }
+    }
+}
+
+/// Every name of a certificate that a name constraint above it may be about.
+struct ConstrainedNames: Sendable {
+    private(set) var names: [GeneralName] = []
+    /// Why the names cannot be read.
+    private(set) var fault: String?
+
+    /// The subject, every subjectAltName, and the mail addresses of the subject if there is no subjectAltName. Never a common name.
+    init(of certificate: [UInt8]) {
+        do throws(MalformedInput) {
+            let outline = try CertificateOutline(decoding: certificate)
+            if !outline.subject.relativeNames.isEmpty { names.append(.directory(outline.subject.relativeKeys)) }
+            if let entry = outline.entry("2.5.29.17") {
+                var reader = try DERReader(try DERReader.parse(entry.value, "subjectAltName"), "subjectAltName")
+                while let name = reader.next() { names.append(try GeneralName(name)) }
+            } else {
+                names += outline.subject.mailAddresses.map { .email($0) }
+            }
+        } catch {
+            fault = error.reason
+        }
+    }
+}
+
+/// The form of names, compared as bytes.
+enum NameForm {
+    /// ASCII letters in lower case.
+    static func lowercased(_ name: some Sequence<UInt8>) -> [UInt8] {
+        name.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+    }
+
+    /// Whether it is a host name of letters, digits, hyphens and underscores (RFC 1034 section 3.5), none of its labels empty or
+    /// longer than 63 bytes.
+    static func isHostName(_ name: some Collection<UInt8>) -> Bool {
+        guard !name.isEmpty, name.count <= 253 else { return false }
+        return name.split(separator: 0x2E, omittingEmptySubsequences: false).allSatisfy { label in
+            (1...63).contains(label.count) && label.allSatisfy(isHostByte)
+        }
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x5F: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,153 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import AppTransportSecurity
+import ArgumentParser
+import Findings
+import Foundation
+
+struct CertificateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "certificate",
+        abstract: "Judge a certificate chain before it is installed. No network.",
+        discussion: """
+            Example:
+              sealward ats certificate fullchain.pem --host api.example.com --os ios17
+
+            FILE is PEM: the server's certificate first, the others in any order. The rules are those of `ats check`; what no authority may
+            issue fails too (ats.trust.issuance). There is no server, so nothing is said of protocol versions, suites and key possession.
+
+            With --jobs, each line of a file is a JSON object with the options as members, paths relative to that file, and each answer is
+            one line:
+              {"file":"chain.pem","host":"api.example.com","at":"2026-11-22T12:00:00Z","ca-file":["root.pem"]}
+
+            Exit status: 0 every chain passes, 1 one fails, 2 one could not be judged, 64 usage.
+            """
+    )
+
+    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
+
+    @Argument(help: ArgumentHelp("PEM files, one chain each; - is standard input.", valueName: "FILE"))
+    var files: [String] = []
+
+    @OptionGroup var options: CertificateOptions
+
+    @Option(help: ArgumentHelp("Chains to judge, one JSON object a line; - is standard input.", valueName: "FILE"))
+    var jobs: String?
+
+    @Option(help: "The form of the result: text or json.")
+    var format: Format = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func validate() throws {
+        if jobs == nil, files.isEmpty {
+            throw ValidationError("Name at least one PEM file, for example: sealward ats certificate fullchain.pem")
+        }
+        if jobs != nil, !files.isEmpty { throw ValidationError("Give FILE or --jobs, not both.") }
+        if files.filter({ $0 == "-" }).count > 1 { throw ValidationError("Standard input is one file.") }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            var bench = CertificateBench(now: Date())
+            if let jobs { return try await run(jobs: jobs, &bench) }
+            var answers: [CertificateAnswer] = []
+            for file in files {
+                // A file that cannot be read ends the command, as everywhere; only a list goes on with its next line.
+                answers.append(try await bench.answer(options.job(file: file)))
+            }
+            let stream = try ResultStream(path: shared.output)
+            switch format {
+            case .json:
+                let profile = options.system.profile()
+                let document: JSONValue = [
+                    "schema": "sealward.ats-certificate/1",
+                    "os": .string(profile.id),
+                    "sdk": profile.sdk.json,
+                    "certificates": .array(answers.map(\.json)),
+                ]
+                try stream.write(document.rendered() + "\n")
+            case .text:
+                let isColored = CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)
+                for answer in answers { try stream.write(answer.text(colored: isColored)) }
+            }
+            try stream.close()
+            return CertificateAnswer.outcome(answers.map(\.verdict))
+        }
+    }
+
+    /// One answer a line, as it comes.
+    private func run(jobs path: String, _ bench: inout CertificateBench) async throws -> Outcome {
+        let bytes = try CommandIO.read(path, limit: 64 << 20)
+        let folder = path == "-" ? nil : URL(fileURLWithPath: path).deletingLastPathComponent()
+        let stream = try ResultStream(path: shared.output)
+        var verdicts: Set<CertificateAnswer.Verdict> = []
+        for line in bytes.split(separator: 0x0A) where line.contains(where: { $0 > 0x20 }) {
+            let answer = await bench.answer(line: Array(line), defaults: options, folder: folder)
+            verdicts.insert(answer.verdict)
+            try stream.write(line: answer.json)
+        }
+        try stream.close()
+        if verdicts.isEmpty {
+            throw CommandFault("\(CommandIO.name(of: path)): contains no job; write one JSON object a line.")
+        }
+        return CertificateAnswer.outcome(Array(verdicts))
+    }
+}
+
+/// How a chain is judged: the options of the command, and the defaults of each line of `--jobs`.
+struct CertificateOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The host that the server will serve; without it no name is judged.", valueName: "NAME"))
+    var host: String?
+
+    @OptionGroup var system: SystemOptions
+
+    @Option(help: ArgumentHelp("The time of judgement, RFC 3339; default now.", valueName: "RFC3339"))
+    var at: Instant?
+
+    @Option(help: ArgumentHelp("Roots as if a user had installed them. May be repeated.", valueName: "PEM"))
+    var caFile: [String] = []
+
+    @Option(help: ArgumentHelp("Roots instead of the system's.", valueName: "PEM"))
+    var roots: String?
+
+    @Option(
+        help: ArgumentHelp("The Certificate Transparency logs, as browsers publish them (JSON).", valueName: "FILE")
+    )
+    var ctLogList: String?
+
+    @Option(help: ArgumentHelp("An OCSP response as the server would staple it, DER.", valueName: "FILE"))
+    var ocspResponse: String?
+
+    @Option(help: "The rules of trust: ats, or default (plain trust evaluation without ATS's own).")
+    var serverTrust: ServerTrust = .ats
+
+    enum ServerTrust: String, ExpressibleByArgument, CaseIterable { case ats, `default` }
+
+    func validate() throws {
+        if let host {
+            do {
+                _ = try CertificateJob.host(host)
+            } catch {
+                throw ValidationError("--host: \(error).")
+            }
+        }
+    }
+
+    func job(file: String) -> CertificateJob {
+        CertificateJob(
+            file: file,
+            path: file,
+            host: host,
+            profile: system.profile(),
+            instant: at?.date,
+            authorities: caFile,
+            roots: roots,
+            logs: ctLogList,
+            response: ocspResponse,
+            serverTrust: serverTrust == .ats ? .ats : .default
+        )
+    }
+}

@@ -1,0 +1,213 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import AppTransportSecurity
+import Findings
+import Foundation
+import TLSFacts
+import TLSProbe
+
+/// One chain to judge, with everything that it is judged by still as paths and text.
+struct CertificateJob {
+    /// As it was given, for the answer.
+    var file: String
+    var path: String
+    var host: String?
+    var profile: OSProfile
+    var instant: Date?
+    var authorities: [String]
+    var roots: String?
+    var logs: String?
+    var response: String?
+    var serverTrust: TransportRequirements.ServerTrust
+
+    /// A host as ``LoadURL`` has it: lower case, its ASCII form; an IPv6 address with or without brackets.
+    static func host(_ text: String) throws(MalformedInput) -> String {
+        if let address = IPAddress(text) { return address.canonicalText }
+        let url = try LoadURL("https://\(text)/")
+        guard url.port == nil, url.pathAndQuery.utf8.count == 1, !text.utf8.contains(0x40) else {
+            throw MalformedInput(code: "malformed.url", quoting: text, reason: "a host has no port, path or user")
+        }
+        return url.host
+    }
+
+    /// Reads one line of `--jobs`. Members that are no options are passed over, so that a list may carry notes of its own.
+    ///
+    /// - Throws: `malformed.json` for what is no object, has no `file`, or has an option with a value that it does not take.
+    init(line: [UInt8], defaults: CertificateOptions, folder: URL?) throws(MalformedInput) {
+        let object = try JSONReader.read(line, limits: .outside)
+        func fault(_ reason: String) -> MalformedInput { MalformedInput(code: "malformed.json", reason: reason) }
+        func text(_ name: String) throws(MalformedInput) -> String? {
+            switch object.member(name) {
+            case nil, .null: return nil
+            case .string(let text): return text
+            default: throw fault("the member \(name) is not a string")
+            }
+        }
+        func path(_ given: String) -> String {
+            guard let folder, given.utf8.first != 0x2F else { return given }
+            return folder.appendingPathComponent(given).path
+        }
+        guard object.members != nil else { throw fault("a job is a JSON object") }
+        guard let file = try text("file") else { throw fault("a job has no member file") }
+        self = defaults.job(file: file)
+        self.path = path(file)
+        if let given = try text("host") { host = given }
+        if let id = try text("os") {
+            guard let known = OSProfile.named(id) else {
+                throw fault("the system \(id.terminalSafe(limit: 40)) is unknown")
+            }
+            profile = defaults.system.sdk.map(known.linked) ?? known
+        }
+        if let number = try text("sdk") {
+            guard let sdk = LinkedSDK(number) else { throw fault("the member sdk is a number from 9 to 27, as text") }
+            profile = profile.linked(on: sdk)
+        }
+        if let moment = try text("at") {
+            guard let parsed = Instant(argument: moment) else { throw fault("the member at is not a time in RFC 3339") }
+            instant = parsed.date
+        }
+        switch object.member("ca-file") {
+        case nil, .null: break
+        case .string(let one): authorities = [path(one)]
+        case .array(let list):
+            var paths: [String] = []
+            for entry in list {
+                guard let one = entry.text else { throw fault("the member ca-file is a path or a list of paths") }
+                paths.append(path(one))
+            }
+            authorities = paths
+        default: throw fault("the member ca-file is a path or a list of paths")
+        }
+        if let given = try text("roots") { roots = path(given) }
+        if let given = try text("ct-log-list") { logs = path(given) }
+        if let given = try text("ocsp-response") { response = path(given) }
+        if let word = try text("server-trust") {
+            guard let known = CertificateOptions.ServerTrust(rawValue: word) else {
+                throw fault("the member server-trust is neither ats nor default")
+            }
+            serverTrust = known == .ats ? .ats : .default
+        }
+    }
+
+    init(
+        file: String,
+        path: String,
+        host: String?,
+        profile: OSProfile,
+        instant: Date?,
+        authorities: [String],
+        roots: String?,
+        logs: String?,
+        response: String?,
+        serverTrust: TransportRequirements.ServerTrust
+    ) {
+        self.file = file
+        self.path = path
+        self.host = host
+        self.profile = profile
+        self.instant = instant
+        self.authorities = authorities
+        self.roots = roots
+        self.logs = logs
+        self.response = response
+        self.serverTrust = serverTrust
+    }
+}
+
+/// Answers jobs one after the other, with the stores of roots and the lists of logs read once.
+struct CertificateBench {
+    private let now: Date
+    private var stores: [[String]: TrustAnchors] = [:]
+    private var lists: [String: CTLogList] = [:]
+
+    init(now: Date) { self.now = now }
+
+    /// The answer to one line of `--jobs`: whatever is wrong with the job, there is one.
+    mutating func answer(line: [UInt8], defaults: CertificateOptions, folder: URL?) async -> CertificateAnswer {
+        var file: String?
+        do {
+            let job = try CertificateJob(line: line, defaults: defaults, folder: folder)
+            file = job.file
+            return try await answer(job)
+        } catch let fault as CommandFault {
+            return CertificateAnswer(file: file, code: "malformed.certificate", reason: fault.description)
+        } catch let malformed as MalformedInput {
+            return CertificateAnswer(file: file, code: malformed.code, reason: "\(malformed.description).")
+        } catch {
+            return CertificateAnswer(file: file, code: "malformed.certificate", reason: "The job cannot be done.")
+        }
+    }
+
+    mutating func answer(_ job: CertificateJob) async throws -> CertificateAnswer {
+        let chain = try CommandIO.read(job.path, limit: CertificateBench.maximumFile)
+        var certificates = PEMBlocks.decode(chain)
+        if certificates.isEmpty, chain.first == 0x30 { certificates = [chain] }
+        guard !certificates.isEmpty else {
+            throw CommandFault("\(CommandIO.name(of: job.path)): contains no certificate in PEM.")
+        }
+        let judge = CertificateJudge(anchors: try anchors(job), logs: try job.logs.map { try logs($0) })
+        let question = CertificateJudge.Question(
+            certificates: certificates,
+            host: try job.host.map { text throws(MalformedInput) in try CertificateJob.host(text) },
+            profile: job.profile,
+            serverTrust: job.serverTrust,
+            response: try job.response.map { try CertificateBench.response($0) }
+        )
+        let report = await judge.judge(question, at: job.instant ?? now)
+        return CertificateAnswer(file: job.file, host: question.host, report)
+    }
+
+    /// The system's roots or those of `--roots`, and those of `--ca-file`.
+    private mutating func anchors(_ job: CertificateJob) throws -> TrustAnchors {
+        let key = [job.roots ?? ""] + job.authorities
+        if let known = stores[key] { return known }
+        var anchors: TrustAnchors
+        if let base = stores[[job.roots ?? ""]] {
+            anchors = base
+        } else {
+            anchors = TrustAnchors()
+            do {
+                if let roots = job.roots {
+                    try anchors.add(file: roots, kind: .system)
+                } else {
+                    anchors = try .system()
+                }
+            } catch {
+                // A machine without roots can still judge chains to the roots that were named.
+                guard job.roots == nil, !job.authorities.isEmpty else { throw error }
+            }
+            keep(anchors, [job.roots ?? ""])
+        }
+        for path in job.authorities { try anchors.add(file: path, kind: .installed) }
+        keep(anchors, key)
+        return anchors
+    }
+
+    /// A list of jobs may name a store of its own in every line; those of a few lines are kept.
+    private mutating func keep(_ anchors: TrustAnchors, _ key: [String]) {
+        if stores.count >= CertificateBench.maximumStores {
+            stores = stores.filter { $0.key == [""] }
+        }
+        stores[key] = anchors
+    }
+
+    private mutating func logs(_ path: String) throws -> CTLogList {
+        if let known = lists[path] { return known }
+        let list = try PropertyListFile.named(path) { try CTLogList(json: CommandIO.read(path, limit: 16 << 20)) }
+        if lists.count >= CertificateBench.maximumStores { lists.removeAll() }
+        lists[path] = list
+        return list
+    }
+
+    /// DER, or PEM with the label that OpenSSL writes.
+    private static func response(_ path: String) throws -> [UInt8] {
+        let bytes = try CommandIO.read(path, limit: 1 << 20)
+        return bytes.first == 0x30 ? bytes : PEMBlocks.decode(bytes, labels: ["OCSP RESPONSE"]).first ?? bytes
+    }
+
+    /// 64 certificates of 10 KiB, the most that are looked at, are 900 KiB in PEM.
+    private static let maximumFile = 1 << 20
+    private static let maximumStores = 8
+}

@@ -1,0 +1,359 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `sealward ats certificate`: files, options, lists, the two formats and the exit status.
+@Suite struct CertificateCommandTests {
+    struct Answer: Decodable {
+        struct Cause: Decodable {
+            let code: String
+            let message: String
+            let citation: String?
+        }
+
+        struct Facts: Decodable {
+            struct Certificate: Decodable {
+                let subject: String
+            }
+
+            struct Anchor: Decodable {
+                let kind: String
+            }
+
+            let certificates: [Certificate]
+            let presented: Int
+            let anchor: Anchor?
+            let ocspStatus: String?
+        }
+
+        let file: String?
+        let host: String?
+        let verdict: String
+        let because: [Cause]
+        let facts: Facts?
+    }
+
+    struct Document: Decodable {
+        let schema: String
+        let os: String
+        let sdk: String?
+        let certificates: [Answer]
+    }
+
+    /// A chain of three for localhost and 127.0.0.1, as files.
+    struct Chain {
+        let certification: TestCertification
+        let root: TestCertification.Identity
+        let chain: String
+
+        init(
+            authority: [String] = TestCertification.authority,
+            server: [String] = TestCertification.server,
+            rootKey: TestCertification.Key = .curve("prime256v1")
+        ) throws {
+            certification = try TestCertification()
+            root = try certification.root(key: rootKey)
+            let intermediate = try certification.issue(
+                "intermediate",
+                subject: "/CN=Test Intermediate",
+                issuer: root,
+                extensions: authority
+            )
+            let leaf = try certification.issue(
+                "leaf",
+                subject: "/CN=localhost",
+                issuer: intermediate,
+                extensions: server
+            )
+            chain = certification.directory.path("chain.pem")
+            let files = [leaf, root, intermediate].map(\.certificatePath)
+            try files.map { try String(contentsOfFile: $0, encoding: .utf8) }.joined()
+                .write(toFile: chain, atomically: true, encoding: .utf8)
+        }
+
+        func run(_ arguments: String..., anchor: String = "--ca-file") throws -> (
+            status: Int32, answer: Answer?, errors: String
+        ) {
+            let run = try ProgramRun(
+                ["ats", "certificate", chain, anchor, root.certificatePath, "--format", "json"] + arguments
+            )
+            let document = try? JSONDecoder().decode(Document.self, from: run.data)
+            return (run.status, document?.certificates.first, run.errors)
+        }
+
+        func codes(_ arguments: String...) throws -> [String] {
+            let run = try ProgramRun(
+                ["ats", "certificate", chain, "--ca-file", root.certificatePath, "--format", "json"] + arguments
+            )
+            return try JSONDecoder().decode(Document.self, from: run.data).certificates.flatMap(\.because).map(\.code)
+        }
+    }
+
+    @Test func document() throws {
+        let chain = try Chain()
+        let run = try ProgramRun(
+            [
+                "ats", "certificate", chain.chain, "--host", "localhost", "--ca-file", chain.root.certificatePath,
+                "--format", "json", "--os", "ios17",
+            ]
+        )
+        #expect(run.status == 0, "\(run.errors)")
+        let document = try JSONDecoder().decode(Document.self, from: run.data)
+        #expect(document.schema == "sealward.ats-certificate/1" && document.os == "ios17" && document.sdk == "17")
+        let answer = try #require(document.certificates.first)
+        #expect(answer.file == chain.chain && answer.host == "localhost" && answer.verdict == "pass")
+        #expect(answer.facts?.certificates.map(\.subject) == ["CN=localhost", "CN=Test Intermediate"])
+        #expect(answer.facts?.presented == 3 && answer.facts?.anchor?.kind == "installed" && answer.because.isEmpty)
+    }
+
+    @Test func text() throws {
+        let chain = try Chain()
+        let run = try ProgramRun([
+            "ats", "certificate", chain.chain, "--host", "elsewhere.example", "--roots", chain.root.certificatePath,
+        ])
+        #expect(run.status == 1)
+        let lines = run.output.split(separator: "\n").map(String.init)
+        #expect(lines.first?.hasPrefix("FAIL") == true && lines.first?.contains("elsewhere.example") == true)
+        #expect(run.output.contains("ats.trust.wrong-host") && run.output.contains("fix"))
+    }
+
+    @Test func hosts() throws {
+        let chain = try Chain()
+        #expect(try chain.codes("--host", "LOCALHOST") == [])
+        #expect(try chain.codes("--host", "127.0.0.1") == [])
+        #expect(try chain.codes("--host", "127.0.0.2") == ["ats.trust.wrong-host"])
+        #expect(try chain.codes() == [])
+        for bad in ["localhost:443", "localhost/x", "me@localhost", "a b", ""] {
+            #expect(try chain.run("--host", bad).status == 64, "\(bad)")
+        }
+    }
+
+    @Test func timesAndTrust() throws {
+        let chain = try Chain()
+        #expect(try chain.codes("--at", "2001-01-01T00:00:00Z").first == "ats.trust.not-yet-valid")
+        #expect(try chain.codes("--at", "2101-01-01T00:00:00Z").first == "ats.trust.expired")
+        // Below the system's roots a leaf must be for servers; below an installed one it need not say so.
+        let bare = try Chain(server: ["subjectAltName=DNS:localhost"])
+        #expect(try bare.codes("--host", "localhost") == [])
+        #expect(try bare.run(anchor: "--roots").answer?.because.map(\.code) == ["ats.trust.wrong-key-usage"])
+        // So must intermediates.
+        let mail = try Chain(authority: TestCertification.authority + ["extendedKeyUsage=emailProtection"])
+        #expect(try mail.codes("--host", "localhost") == [])
+        #expect(try mail.run(anchor: "--roots").answer?.because.map(\.code) == ["ats.trust.wrong-key-usage"])
+        #expect(try mail.codes("--os", "published") == ["ats.trust.wrong-key-usage"])
+        // The key that a certificate is signed with counts too, the root's.
+        #expect(try Chain(rootKey: .rsa(1024)).codes() == ["ats.trust.weak-key"])
+    }
+
+    @Test("SHA-224 is a floor of ATS's own; plain trust evaluation has none")
+    func serverTrust() throws {
+        let certification = try TestCertification()
+        let leaf = try certification.issue(
+            "leaf",
+            subject: "/CN=localhost",
+            key: .rsa(2048),
+            extensions: TestCertification.server,
+            digest: "sha224"
+        )
+        // Its own root, so that the signature is not what is looked for.
+        func codes(_ trust: String) throws -> [String] {
+            let run = try ProgramRun(
+                [
+                    "ats", "certificate", leaf.certificatePath, "--ca-file", leaf.certificatePath, "--server-trust",
+                    trust,
+                    "--format", "json",
+                ]
+            )
+            return try JSONDecoder().decode(Document.self, from: run.data).certificates.flatMap(\.because).map(\.code)
+        }
+        #expect(try codes("ats") == ["ats.trust.weak-signature"])
+        #expect(try codes("default") == [])
+    }
+
+    @Test func nameConstraints() throws {
+        let chain = try Chain(
+            authority: TestCertification.authority + ["nameConstraints=permitted;DNS:elsewhere.example"]
+        )
+        let answer = try chain.run("--host", "localhost").answer
+        #expect(answer?.because.map(\.code) == ["ats.trust.name-constraints"])
+        #expect(answer?.because.first?.citation != nil)
+    }
+
+    struct Issued: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var authority = TestCertification.authority
+        var server = TestCertification.server
+        let says: String
+    }
+
+    @Test(
+        "What no authority may issue fails although trust evaluation lets it through",
+        arguments: [
+            Issued(
+                testDescription: "basicConstraints",
+                authority: ["basicConstraints=CA:TRUE", "subjectKeyIdentifier=hash"],
+                says: "basicConstraints"
+            ),
+            Issued(
+                testDescription: "key identifiers",
+                server: TestCertification.server + ["subjectKeyIdentifier=critical,hash"],
+                says: "subjectKeyIdentifier"
+            ),
+            Issued(
+                testDescription: "an authority as server",
+                server: ["basicConstraints=critical,CA:TRUE", "subjectAltName=DNS:localhost"],
+                says: "anybody could issue"
+            ),
+            Issued(
+                testDescription: "an authority that may not issue",
+                server: [
+                    "basicConstraints=critical,CA:TRUE", "keyUsage=digitalSignature", "subjectAltName=DNS:localhost",
+                ],
+                says: "does not allow it"
+            ),
+            Issued(
+                testDescription: "keyCertSign",
+                server: ["keyUsage=keyCertSign", "subjectAltName=DNS:localhost"],
+                says: "no authority"
+            ),
+            Issued(
+                testDescription: "any purpose",
+                server: ["extendedKeyUsage=anyExtendedKeyUsage", "subjectAltName=DNS:localhost"],
+                says: "any extended key usage"
+            ),
+            Issued(
+                testDescription: "a name with an underscore",
+                server: ["subjectAltName=DNS:localhost,DNS:a_b.example"],
+                says: "a_b.example"
+            ),
+            Issued(
+                testDescription: "a critical alternative name",
+                server: ["subjectAltName=critical,DNS:localhost"],
+                says: "must not be critical"
+            ),
+            Issued(
+                testDescription: "a common name in other letters",
+                server: ["subjectAltName=DNS:LocalHost"],
+                says: "common name"
+            ),
+            Issued(
+                testDescription: "a leading dot",
+                authority: TestCertification.authority + ["nameConstraints=critical,excluded;DNS:.elsewhere.example"],
+                says: "leading dot"
+            ),
+        ]
+    )
+    func issuance(_ issued: Issued) throws {
+        let answer = try Chain(authority: issued.authority, server: issued.server).run("--host", "localhost").answer
+        #expect(answer?.verdict == "fail" && answer?.because.map(\.code) == ["ats.trust.issuance"])
+        #expect(answer?.because.first?.message.contains(issued.says) == true, "\(answer?.because.first?.message ?? "")")
+    }
+
+    @Test("A list is answered line for line, whatever is wrong with a line, and its members are the options")
+    func jobs() throws {
+        let chain = try Chain()
+        let folder = chain.certification.directory
+        let lines = [
+            #"{"file":"chain.pem","host":"localhost","ca-file":"root.pem","note":["mine"]}"#,
+            #"{"file":"chain.pem","host":"other.example","ca-file":["root.pem"],"os":"ios17"}"#,
+            #"{"file":"chain.pem","host":"localhost","roots":"root.pem","at":"2001-01-01T00:00:00Z"}"#,
+            #"{"file":"absent.pem"}"#,
+            "no JSON",
+            #"{"host":"localhost"}"#,
+            #"{"file":"root.key","ca-file":"root.pem"}"#,
+            #"{"file":"chain.pem","ca-file":"root.pem","os":"ios3"}"#,
+            #"{"file":"chain.pem","ca-file":"root.pem","at":"yesterday"}"#,
+            #"{"file":"chain.pem","ca-file":"root.pem","host":"a b"}"#,
+            "",
+            #"{"file":"chain.pem","ca-file":"absent.pem"}"#,
+        ]
+        let jobs = folder.path("jobs.jsonl")
+        try lines.joined(separator: "\n").write(toFile: jobs, atomically: true, encoding: .utf8)
+        // From another folder: paths are relative to the list.
+        let run = try ProgramRun(["ats", "certificate", "--jobs", jobs], in: URL(fileURLWithPath: "/"))
+        #expect(run.status == 1)
+        let answers = try run.data.split(separator: 0x0A).map { try JSONDecoder().decode(Answer.self, from: $0) }
+        #expect(
+            answers.map(\.verdict) == ["pass", "fail", "fail"] + Array(repeating: "undetermined", count: 8),
+            "\(run.output)"
+        )
+        #expect(answers.map(\.file?.description).prefix(4) == ["chain.pem", "chain.pem", "chain.pem", "absent.pem"])
+        #expect(answers.dropFirst(3).allSatisfy { $0.because.count == 1 && $0.facts == nil })
+        // Options of the command are what lines leave out.
+        try #"{"file":"chain.pem"}"#.write(toFile: jobs, atomically: true, encoding: .utf8)
+        let defaults = try ProgramRun(
+            ["ats", "certificate", "--jobs", jobs, "--ca-file", chain.root.certificatePath, "--host", "other.example"]
+        )
+        #expect(defaults.status == 1 && defaults.output.contains("ats.trust.wrong-host"))
+        try "\n\n".write(toFile: jobs, atomically: true, encoding: .utf8)
+        #expect(try ProgramRun(["ats", "certificate", "--jobs", jobs]).status == 2)
+    }
+
+    @Test func faults() throws {
+        let chain = try Chain()
+        let folder = chain.certification.directory
+        let key = chain.root.keyPath
+        for (arguments, status) in [
+            (["ats", "certificate"], Int32(64)), (["ats", "certificate", chain.chain, "--jobs", chain.chain], 64),
+            (["ats", "certificate", chain.chain, "--sdk", "8"], 64),
+            (["ats", "certificate", chain.chain, "--os", "ios3"], 64),
+            (["ats", "certificate", folder.path("absent.pem")], 2), (["ats", "certificate", key], 2),
+            (["ats", "certificate", chain.chain, "--ca-file", key], 2),
+            (["ats", "certificate", chain.chain, "--ca-file", chain.root.certificatePath, "--ct-log-list", key], 2),
+        ] {
+            let run = try ProgramRun(arguments)
+            #expect(run.status == status && run.output.isEmpty && !run.errors.isEmpty, "\(arguments): \(run.errors)")
+        }
+        // A broken certificate is a verdict, not a fault.
+        try "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"
+            .write(toFile: folder.path("broken.pem"), atomically: true, encoding: .utf8)
+        let broken = try ProgramRun([
+            "ats", "certificate", folder.path("broken.pem"), "--ca-file", chain.root.certificatePath,
+        ])
+        #expect(broken.status == 1 && broken.output.contains("can be read"))
+    }
+
+    @Test("An OCSP response that the issuer signed counts as one that a server staples")
+    func response() throws {
+        let certification = try TestCertification()
+        let root = try certification.root()
+        let leaf = try certification.issue(
+            "leaf",
+            subject: "/CN=localhost",
+            issuer: root,
+            extensions: TestCertification.server
+        )
+        let (request, index, response) = (
+            certification.directory.path("request"), certification.directory.path("index"),
+            certification.directory.path("response")
+        )
+        try OpenSSLProgram.run(
+            ["ocsp", "-issuer", root.certificatePath, "-cert", leaf.certificatePath, "-reqout", request, "-no_nonce"]
+        )
+        let serial =
+            try OpenSSLProgram.run(["x509", "-in", leaf.certificatePath, "-noout", "-serial"])
+            .trimmingCharacters(in: .whitespacesAndNewlines).split(separator: "=").last.map(String.init) ?? ""
+        for (letter, revoked, verdict) in [("V", "", "pass"), ("R", "260101000000Z,keyCompromise", "fail")] {
+            try "\(letter)\t351231235959Z\t\(revoked)\t\(serial)\tunknown\t/CN=localhost\n"
+                .write(toFile: index, atomically: true, encoding: .utf8)
+            try OpenSSLProgram.run(
+                [
+                    "ocsp", "-index", index, "-CA", root.certificatePath, "-rsigner", root.certificatePath, "-rkey",
+                    root.keyPath, "-reqin", request, "-respout", response, "-ndays", "1",
+                ]
+            )
+            let run = try ProgramRun(
+                [
+                    "ats", "certificate", leaf.certificatePath, "--ca-file", root.certificatePath, "--ocsp-response",
+                    response, "--format", "json",
+                ]
+            )
+            let answer = try JSONDecoder().decode(Document.self, from: run.data).certificates.first
+            #expect(answer?.verdict == verdict, "\(run.output)")
+            #expect(answer?.facts?.ocspStatus == (letter == "V" ? "good" : "revoked"))
+        }
+    }
+}
