@@ -104,12 +104,15 @@ public struct NetworkStack: Sendable, Equatable {
     public let atsApplies: Bool
     /// The file and the line that chose the handler, for example `App.csproj:14`.
     public let source: String
+    /// Conditions and imports of the project that could not be followed, each with its file and line: another build may choose otherwise.
+    public let notFollowed: [String]
 
     /// Makes one from its parts, which the properties describe.
-    public init(handler: String, source: String) {
+    public init(handler: String, source: String, notFollowed: [String] = []) {
         self.handler = handler
         atsApplies = handler != "managed"
         self.source = source
+        self.notFollowed = notFollowed
     }
 }
 

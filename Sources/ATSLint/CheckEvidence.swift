@@ -24,6 +24,8 @@ public struct CheckEvidence: Sendable {
     }
 
     let os: String
+    /// The day of the measurement, as `YYYY-MM-DD`; nil in reports of older versions.
+    let checked: String?
     let targets: [Target]
 
     /// Reads the report.
@@ -39,6 +41,11 @@ public struct CheckEvidence: Sendable {
         )
         guard let os = document["os"]?.text, let list = document["targets"]?.elements else { throw document.fault }
         self.os = os
+        checked = document["checked"]?.text.flatMap { text in
+            let day = text.utf8.prefix(10)
+            let isDay = day.count == 10 && day.allSatisfy { $0 == 0x2D || (0x30...0x39).contains($0) }
+            return isDay ? String(Substring(day)) : nil
+        }
         targets = try list.map { value throws(MalformedInput) in
             guard let target = Target(value) else { throw document.fault }
             return target

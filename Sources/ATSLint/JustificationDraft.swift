@@ -27,7 +27,7 @@ public struct JustificationDraft: Sendable {
         }
         var result = "# App Transport Security: draft for the notes to App Review\n\n"
         result +=
-            "Facts below come from the Info.plist\(evidence.map { " and from measurements of the servers (profile \($0.os))" } ?? ""). "
+            "Facts below come from the Info.plist\(evidence.map { " and from measurements of the servers (\($0.checked.map { "of \($0), " } ?? "")profile \($0.os))" } ?? ""). "
         result += "Lines in square brackets are for you to write.\n"
         for file in asking { result += section(file) }
         if evidence == nil {
@@ -42,14 +42,24 @@ public struct JustificationDraft: Sendable {
         let facts = PlistFacts(file.subject)
         let entries = Dictionary(facts.exceptions.map { (UTF8Key($0.key), $0) }, uniquingKeysWith: { $1 })
         var result = "\n## \(file.subject.bundle ?? file.subject.path)\n"
+        var written: Set<UTF8Key> = []
         for finding in file.findings {
             guard let key = finding.reviewTrigger else { continue }
             let host = finding.finding.keyPath.count >= 4 ? finding.finding.keyPath[2] : nil
+            // Two rules may ask about one key.
+            guard written.insert(UTF8Key(key + "\u{0}" + (host ?? ""))).inserted else { continue }
             result += "\n### \(key)\(host.map { " for \($0)" } ?? "")\n\n"
             if let place = finding.finding.location { result += "- Set in \(file.subject.path), line \(place.line).\n" }
             let entry = host.flatMap { entries[UTF8Key($0)] }
             result += "- Effect: \(effect(key, host, entry, facts))\n"
             result += measured(host, entry)
+            let reasons = ReviewReason.accepted(for: key)
+            if reasons.isEmpty {
+                result += "- Apple has named no acceptable reason for this key (\(ReviewReason.citation.source)).\n"
+            } else {
+                result += "- Apple has named as acceptable (\(ReviewReason.citation.source)):\n"
+                for reason in reasons { result += "  - \(reason)\n" }
+            }
             result += "- Reason: \(Self.blank)\n"
         }
         return result
@@ -69,8 +79,12 @@ public struct JustificationDraft: Sendable {
             if !facts.arbitraryLoadsInForce {
                 return "none on iOS 10, macOS 10.12 and later, where another key takes its place."
             }
-            return "ATS is off for every host"
-                + (kept.isEmpty ? "." : ", except \(kept.joined(separator: ", ")), which keep it.")
+            let effect =
+                "ATS is off for every host"
+                + (kept.isEmpty ? "" : ", except \(kept.joined(separator: ", ")), which keep it")
+            guard let sibling = facts.arbitraryLoadsSiblings.first?.key else { return effect + "." }
+            return effect
+                + ", but on iOS 9 and macOS 10.11 alone: from iOS 10 and macOS 10.12 on \(sibling) takes its place."
         case "NSAllowsArbitraryLoadsForMedia":
             return "ATS is off for media that AVFoundation loads; everything else keeps it."
         case "NSAllowsArbitraryLoadsInWebContent": return "ATS is off inside of web views; everything else keeps it."

@@ -18,7 +18,11 @@ extension LintResult {
             .init(
                 "networkStack",
                 subject.networkStack.map {
-                    ["handler": .string($0.handler), "atsApplies": .bool($0.atsApplies), "source": .string($0.source)]
+                    [
+                        "handler": .string($0.handler), "atsApplies": .bool($0.atsApplies),
+                        "source": .string($0.source),
+                        "notFollowed": .array($0.notFollowed.map(JSONValue.string)),
+                    ]
                 } ?? .null
             ),
         ]

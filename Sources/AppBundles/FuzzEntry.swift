@@ -21,8 +21,8 @@ public enum FuzzEntry {
 
     /// Reads bytes as a .NET project file and as one of Xcode: whether either says something.
     public static func project(_ bytes: [UInt8]) -> Bool {
-        let stack = DotNetStack(project: bytes, name: "fuzz.csproj")
+        let project = (try? DotNetProject.read(bytes, name: "fuzz.csproj")) ?? nil
         let generated = XcodeProject.generated(bytes)
-        return stack != nil || generated != nil
+        return project != nil || generated != nil
     }
 }

@@ -15,14 +15,16 @@ package struct InfoPlistSearch {
 
     private var found = FoundPlists()
     /// The stack of each folder with a project, the first by name.
-    private var projects: [UTF8Key: DotNetStack] = [:]
+    private var projects: [UTF8Key: DotNetProject] = [:]
+    private let configuration: String
     private let budget: ReadingBudget
     /// The folder that is searched, without links; nil where one file is read.
     private let root: String?
 
-    private init(_ budget: ReadingBudget, root: String? = nil) {
+    private init(_ budget: ReadingBudget, root: String? = nil, configuration: String = "Release") {
         self.budget = budget
         self.root = root
+        self.configuration = configuration
     }
 
     /// Searches one path.
@@ -30,14 +32,21 @@ package struct InfoPlistSearch {
     /// Inside of a folder only regular files are opened, and links only to such files below the same folder: a named pipe, a device or
     /// a link that leads out is listed as unreadable if it has the name of something that would be read.
     ///
-    /// - Parameter budget: what the run may still keep and unfold.
+    /// - Parameters:
+    ///   - budget: what the run may still keep and unfold.
+    ///   - configuration: the configuration that .NET projects are evaluated for.
     /// - Throws: `MalformedInput` where the path itself cannot be read. What cannot be read inside of a folder is listed in the result.
     package static func search(
         _ path: String,
-        budget: ReadingBudget = ReadingBudget()
+        budget: ReadingBudget = ReadingBudget(),
+        configuration: String = "Release"
     ) throws(MalformedInput) -> FoundPlists {
         let kind = FileKind(path)
-        var search = InfoPlistSearch(budget, root: kind == .folder ? InputFile.resolved(path) : nil)
+        var search = InfoPlistSearch(
+            budget,
+            root: kind == .folder ? InputFile.resolved(path) : nil,
+            configuration: configuration
+        )
         switch kind {
         case .folder:
             let clean = path.utf8.count > 1 && path.utf8.last == 0x2F ? String(path.dropLast()) : path
@@ -52,7 +61,11 @@ package struct InfoPlistSearch {
             if path.hasSuffix(".csproj") || path.hasSuffix(".fsproj") || path.hasSuffix(".vbproj") {
                 let folder = path.parentFolder
                 if let fault = InputFile.refusal(of: path) { throw .file(fault) }
-                return try InfoPlistSearch.search(folder.isEmpty ? "." : folder, budget: budget)
+                return try InfoPlistSearch.search(
+                    folder.isEmpty ? "." : folder,
+                    budget: budget,
+                    configuration: configuration
+                )
             }
             try search.file(path)
         }
@@ -208,12 +221,16 @@ package struct InfoPlistSearch {
             }
             let isBundle = BundlePath.isBundle(name) || name.hasSuffix(".xcarchive")
             if inside {
-                if !name.hasSuffix(".framework"), !name.hasSuffix(".bundle") {
+                if !name.hasSuffix(".framework"), !name.hasSuffix(".bundle"), !name.hasSuffix(".dSYM") {
                     folder(full, inside: true, depth: depth + 1)
                 }
             } else if isBundle {
                 folder(full, inside: true, depth: depth + 1)
-            } else if !name.hasPrefix("."), !Self.skippedFolders.contains(name), !name.hasSuffix(".xcframework") {
+            } else if name.hasPrefix(".") {
+                continue
+            } else if Self.skippedFolders.contains(name) || name.hasSuffix(".xcframework") || name.hasSuffix(".dSYM") {
+                if found.skipped.count < 100 { found.skipped.append(full) }
+            } else {
                 folder(full, inside: false, depth: depth + 1)
             }
         }
@@ -390,8 +407,16 @@ package struct InfoPlistSearch {
             return
         }
         do throws(MalformedInput) {
-            guard let bytes = try contents(path, limit: 4 << 20) else { return }
-            projects[folder] = DotNetStack(project: bytes, name: path)
+            guard let bytes = try contents(path, limit: DotNetProject.fileBytes) else { return }
+            guard bytes.count <= DotNetProject.fileBytes else {
+                throw .plist("", "is larger than \(DotNetProject.fileBytes >> 20) MiB, which no project is")
+            }
+            projects[folder] = try DotNetProject.read(
+                bytes,
+                name: path,
+                configuration: configuration,
+                surroundings: .tree(of: path, root: root)
+            )
         } catch {
             refuse(path, error)
         }
@@ -403,8 +428,8 @@ package struct InfoPlistSearch {
         for index in found.lists.indices {
             var folder = found.lists[index].path.parentFolder.utf8[...]
             while true {
-                if let stack = projects[UTF8Key(String(decoding: folder, as: UTF8.self))] {
-                    found.lists[index].stack = stack
+                if let project = projects[UTF8Key(String(decoding: folder, as: UTF8.self))] {
+                    found.lists[index].stack = project.stack(forListAt: found.lists[index].path)
                     break
                 }
                 if folder.isEmpty { break }

@@ -25,6 +25,7 @@ extension FindingsReport {
         for (path, reason) in unreadable {
             result += "\(path.terminalSafe): could not be read: \(reason.terminalSafe)\n"
         }
+        for note in notes { result += note.terminalSafe + "\n" }
         return result + summary + ".\n"
     }
 

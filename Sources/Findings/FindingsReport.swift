@@ -50,6 +50,8 @@ public struct FindingsReport: Sendable {
     public let failOn: Severity
     /// Files that could not be read, with the reason.
     public let unreadable: [(path: String, reason: String)]
+    /// Sentences about the run that are no findings, for readers of the text.
+    public let notes: [String]
 
     /// Makes one from its parts, which the properties describe.
     public init(
@@ -57,13 +59,15 @@ public struct FindingsReport: Sendable {
         rules: [RuleDescription],
         files: [File],
         failOn: Severity = .error,
-        unreadable: [(path: String, reason: String)] = []
+        unreadable: [(path: String, reason: String)] = [],
+        notes: [String] = []
     ) {
         self.version = version
         self.rules = rules
         self.files = files
         self.failOn = failOn
         self.unreadable = unreadable
+        self.notes = notes
     }
 
     /// How many findings have a severity.

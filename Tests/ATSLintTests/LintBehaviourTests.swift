@@ -175,7 +175,7 @@ import Testing
                 "<key>NSExceptionDomains</key><dict><key>old.example.com</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string></dict></dict>"
         )
         let report = """
-            {"schema":"sealward.ats-check/1","os":"macos26","targets":[{"target":"https://old.example.com:443/","host":"old.example.com","port":443,
+            {"schema":"sealward.ats-check/1","os":"macos26","checked":"2026-11-20T09:00:00Z","targets":[{"target":"https://old.example.com:443/","host":"old.example.com","port":443,
             "address":"192.0.2.1","tests":[{"section":"s","name":"ATS Default Connection","ats":{},"result":"FAIL","error":null,
             "because":[{"code":"ats.tls.version-too-low","message":"The server ends at TLS 1.0."}]},
             {"section":"s","name":"TLSv1.0","ats":{},"result":"PASS","because":[]}],"smallestException":{},"facts":{},"handshakes":1,"elapsedMilliseconds":1}]}
@@ -185,7 +185,25 @@ import Testing
         #expect(draft.contains("The server ends at TLS 1.0."))
         #expect(draft.contains("loads with: TLSv1.0"))
         #expect(draft.contains(JustificationDraft.blank))
+        #expect(draft.contains("  - the app depends on a server of somebody else"))
+        #expect(draft.contains("measurements of the servers (of 2026-11-20, profile macos26)"))
         #expect(JustificationDraft([try LintFixtures.lint(ats: "")], evidence: nil).text().contains("No key"))
+    }
+
+    /// Two rules ask about the key that two generations of systems read; the draft has it once, with what it does on which.
+    @Test func justificationHasEachKeyOnce() throws {
+        let ats = "<key>NSAllowsArbitraryLoads</key><true/><key>NSAllowsArbitraryLoadsForMedia</key><true/>"
+        let draft = JustificationDraft(
+            [try LintFixtures.lint(ats: ats, root: "<key>MinimumOSVersion</key><string>9.0</string>")],
+            evidence: nil
+        ).text()
+        #expect(draft.components(separatedBy: "### NSAllowsArbitraryLoads\n").count == 2, "\(draft)")
+        #expect(
+            draft.contains(
+                "on iOS 9 and macOS 10.11 alone: from iOS 10 and macOS 10.12 on NSAllowsArbitraryLoadsForMedia"
+            )
+        )
+        #expect(draft.contains("  - the app loads media that is itself encrypted and holds nothing personal"))
     }
 
     @Test("the justification claims no effect for keys that are never read")

@@ -12,7 +12,7 @@ import Testing
 @Suite struct BundleReadingTests {
     private static let python = "/usr/bin/env"
 
-    private static func list(_ bundle: String, _ ats: String = "") -> String {
+    static func list(_ bundle: String, _ ats: String = "") -> String {
         "<plist><dict><key>CFBundleIdentifier</key><string>\(bundle)</string><key>MinimumOSVersion</key><string>15.0</string>\(ats)</dict></plist>"
     }
 
@@ -192,13 +192,8 @@ import Testing
         }
     }
 
-    @Test func otherDotNetProjectsSayNothing() {
-        #expect(
-            DotNetStack(
-                project: Array("<Project><TargetFramework>net9.0-android</TargetFramework></Project>".utf8),
-                name: "a"
-            )
-                == nil
-        )
+    @Test func otherDotNetProjectsSayNothing() throws {
+        let text = "<Project><TargetFramework>net9.0-android</TargetFramework></Project>"
+        #expect(try DotNetProject.read(Array(text.utf8), name: "a") == nil)
     }
 }

@@ -138,11 +138,16 @@ enum TinyZip {
             _ = CodeSignature.entitlement(MemoryBytes(Array(executable[..<count])), name: "a")
             _ = EncodedEntitlements.read(Array(TinyMachO.encoded.prefix(count)))
         }
-        let project = Array("<Project>\n<MtouchHttpClientHandler>HttpClientHandler</MtouchHttpClientHandler>\n".utf8)
+        let project = Array(
+            "<Project>\n<MtouchHttpClientHandler Condition=\"'$(A)' == ''\">HttpClientHandler</MtouchHttpClientHandler>\n</Project>"
+                .utf8
+        )
         let xcode = Array("{ GENERATE_INFOPLIST_FILE = YES; }".utf8)
-        for count in 0...project.count { _ = DotNetStack(project: Array(project[..<count]), name: "a.csproj") }
+        for count in 0..<project.count {
+            #expect(throws: MalformedInput.self) { try DotNetProject.read(Array(project[..<count]), name: "a.csproj") }
+        }
         for count in 0...xcode.count { _ = XcodeProject.generated(Array(xcode[..<count])) }
-        #expect(DotNetStack(project: project, name: "a.csproj")?.source == "a.csproj:2")
+        #expect((try? DotNetProject.read(project, name: "a.csproj"))??.stack.source == "a.csproj:2")
     }
 }
 

@@ -91,15 +91,15 @@ import Testing
     }
 
     /// A project file whose lines are marks costs no more than one of letters.
-    @Test func projectsAreReadByBytes() {
+    @Test func projectsAreReadByBytes() throws {
         func project(_ filling: String) -> [UInt8] {
             Array("<Project>a\(filling)\n<TargetFramework>net9.0-ios</TargetFramework></Project>".utf8)
         }
         let letters = project(String(repeating: "abcd", count: 100_000))
         let marks = project(String(repeating: "\u{301}\u{316}", count: 100_000))
-        #expect(DotNetStack(project: marks, name: "a")?.handler == .nsurlsession)
-        let ordinary = CPUTime.measure { _ = DotNetStack(project: letters, name: "a") }
-        let hostile = CPUTime.measure { _ = DotNetStack(project: marks, name: "a") }
+        #expect(try DotNetProject.read(marks, name: "a")?.stack.handler == .nsurlsession)
+        let ordinary = try CPUTime.measure { _ = try DotNetProject.read(letters, name: "a") }
+        let hostile = try CPUTime.measure { _ = try DotNetProject.read(marks, name: "a") }
         #expect(hostile < 5 * ordinary + 0.05)
     }
 

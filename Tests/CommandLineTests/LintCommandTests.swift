@@ -203,6 +203,50 @@ import Testing
         #expect(run.rules == ["ATS043"])
     }
 
+    /// The handler of the configuration that ships, in words, with what was not followed; a broken project is named.
+    @Test func theConfigurationOfADotNetProjectIsFollowed() throws {
+        try write("Platforms/iOS/Info.plist", "<key>NSAllowsLocalNetworking</key><true/>")
+        func project(_ text: String) throws {
+            try
+                "<Project Sdk=\"Microsoft.NET.Sdk\"><PropertyGroup>\n<TargetFramework>net9.0-ios</TargetFramework>\n\(text)</PropertyGroup></Project>"
+                .write(toFile: folder.path("App.csproj"), atomically: true, encoding: .utf8)
+        }
+        try project(
+            "<MtouchHttpClientHandler Condition=\"'$(Configuration)' == 'Debug'\">HttpClientHandler</MtouchHttpClientHandler>\n"
+                + "<UseNativeHttpHandler Condition=\"%(x) == 1\">false</UseNativeHttpHandler>"
+        )
+        let release = try sealward(["lint", "."])
+        #expect(
+            release.output.contains("HttpClient uses NSUrlSessionHandler in Release: App.csproj:2; ATS applies to it.")
+        )
+        #expect(release.output.contains("App.csproj:4: the condition %(x) == 1 cannot be decided without a build."))
+        let debug = try sealward(["lint", ".", "--configuration", "Debug"])
+        #expect(
+            debug.output.contains("HttpClient uses HttpClientHandler (managed) in Debug: App.csproj:3; ATS does not")
+        )
+        try project("<broken>")
+        let broken = try sealward(["lint", "."])
+        #expect(broken.status == 2)
+        #expect(broken.output.contains("App.csproj: could not be read: line 3: </PropertyGroup> closes nothing"))
+    }
+
+    @Test func whatIsPassedOverIsSaid() throws {
+        for name in ["Pods/A/Info.plist", "SourcePackages/checkouts/B/Info.plist", "App.dSYM/Contents/Info.plist"] {
+            try write(name, arbitrary)
+        }
+        try write("App/Info.plist", "")
+        let run = try sealward(["lint", "."])
+        #expect(run.status == 0)
+        #expect(
+            run.output.contains(
+                "Passed over, because builds and package managers write them: App.dSYM, Pods, SourcePackages."
+            )
+        )
+        let json = try sealward(["lint", ".", "--format", "json"])
+        #expect(json.files.count == 1)
+        #expect(try sealward(["lint", "Pods", "--format", "json"]).files.count == 1)
+    }
+
     @Test func justifyPrintsADraft() throws {
         try write("Info.plist", arbitrary)
         let run = try sealward(["lint", "Info.plist", "--justify"])

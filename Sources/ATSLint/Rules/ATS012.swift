@@ -11,7 +11,8 @@ extension RuleCatalog {
         "NSAllowsArbitraryLoads switches ATS off for every host without an exception.",
         reason: """
             Plain HTTP and old TLS work to any host, and the app's own code may accept any certificate. \
-            App Review asks for a justification. Hosts listed in NSExceptionDomains keep their own rules.
+            App Review asks for a justification. Hosts listed in NSExceptionDomains keep their own rules. \
+            \(ReviewReason.sentence(for: "NSAllowsArbitraryLoads"))
             """,
         citation: .apple("NSAllowsArbitraryLoads", read: "2026-11-21"),
         fires: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),

@@ -10,7 +10,8 @@ extension RuleCatalog {
         .warning,
         "NSAllowsArbitraryLoadsForMedia needs a justification for App Review.",
         reason: """
-            ATS is off for media that AVFoundation loads. It is meant for media that are encrypted already and hold nothing personal.
+            ATS is off for media that AVFoundation loads. It is meant for media that are encrypted already and hold nothing personal. \
+            \(ReviewReason.sentence(for: "NSAllowsArbitraryLoadsForMedia"))
             """,
         citation: .apple("NSAllowsArbitraryLoadsForMedia", read: "2026-11-21"),
         firstOS: "iOS 10, macOS 10.12",

@@ -10,7 +10,8 @@ extension RuleCatalog {
         .warning,
         "NSAllowsArbitraryLoadsInWebContent needs a justification for App Review.",
         reason: """
-            ATS is off for what web views load. The app itself keeps ATS, but pages it shows may load anything, and video inside of them is loaded by another process.
+            ATS is off for what web views load. The app itself keeps ATS, but pages it shows may load anything, and video inside of them is loaded by another process. \
+            \(ReviewReason.sentence(for: "NSAllowsArbitraryLoadsInWebContent"))
             """,
         citation: .apple("NSAllowsArbitraryLoadsInWebContent", read: "2026-11-21"),
         firstOS: "iOS 10, macOS 10.12",

@@ -11,7 +11,8 @@ extension RuleCatalog {
         "NSExceptionAllowsInsecureHTTPLoads needs a justification for App Review.",
         reason: """
             Plain HTTP to the host is allowed, and the app's own code may accept a certificate that the system refuses. \
-            App Review asks why the server cannot do better.
+            App Review asks why the server cannot do better. \
+            \(ReviewReason.sentence(for: "NSExceptionAllowsInsecureHTTPLoads"))
             """,
         citation: .apple("NSExceptionAllowsInsecureHTTPLoads", read: "2026-11-21"),
         fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"),

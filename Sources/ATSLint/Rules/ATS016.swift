@@ -9,8 +9,10 @@ extension RuleCatalog {
         "ATS016",
         .warning,
         "A minimum below TLS 1.2 needs a justification for App Review.",
-        reason:
-            "TLS 1.0 and 1.1 have known weaknesses and are off in current servers. App Review asks why the host needs them.",
+        reason: """
+            TLS 1.0 and 1.1 have known weaknesses and are off in current servers. App Review asks why the host needs them. \
+            \(ReviewReason.sentence(for: "NSExceptionMinimumTLSVersion"))
+            """,
         citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21"),
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string>"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),

@@ -58,7 +58,8 @@ struct CheckOutput {
         case .json:
             try stream.write(
                 "{\n  \"schema\": \"sealward.ats-check/1\",\n  \"os\": \(JSONValue.string(options.profile.id).rendered()),\n"
-                    + "  \"sdk\": \(options.profile.sdk.json.rendered()),\n  \"targets\": ["
+                    + "  \"sdk\": \(options.profile.sdk.json.rendered()),\n  \"checked\": \"\(Date().formatted(.iso8601))\",\n"
+                    + "  \"targets\": ["
             )
         case .junit: try stream.write(CheckDocuments.junitHead)
         case .markdown: try stream.write(CheckDocuments.markdownHead(os: options.profile.shownID))

@@ -51,6 +51,14 @@ struct LintCommand: AsyncParsableCommand {
     )
     var sdk: LinkedSDK?
 
+    @Option(
+        help: ArgumentHelp(
+            "The configuration that .NET project files are read for: Release, Debug or yours.",
+            valueName: "NAME"
+        )
+    )
+    var configuration = "Release"
+
     @Option(help: ArgumentHelp("Known findings that do not fail the run.", valueName: "FILE"))
     var baseline: String?
 
@@ -90,12 +98,12 @@ struct LintCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandIO.run {
             let budget = ReadingBudget()
-            var gathered = LintInput(minimumOS: minimumOS, sdk: sdk, budget: budget)
+            var gathered = LintInput(minimumOS: minimumOS, sdk: sdk, budget: budget, configuration: configuration)
             for path in paths { try gathered.add(path) }
             if fix { try LintFixes.apply(to: &gathered, quiet: shared.quiet) }
             var results: [LintResult]
             if let against {
-                var old = LintInput(minimumOS: minimumOS, sdk: sdk, budget: budget)
+                var old = LintInput(minimumOS: minimumOS, sdk: sdk, budget: budget, configuration: configuration)
                 try old.add(against)
                 for (path, reason) in old.unreadable { throw CommandFault("\(path): \(reason).") }
                 results = gathered.weakenings(since: old)
@@ -112,7 +120,8 @@ struct LintCommand: AsyncParsableCommand {
                     .init(path: LintInput.relative($0.subject.path), findings: $0.findings.map(\.finding))
                 },
                 failOn: failOn,
-                unreadable: gathered.unreadable + results.compactMap(LintCommand.omission)
+                unreadable: gathered.unreadable + results.compactMap(LintCommand.omission),
+                notes: notes(results, gathered)
             )
             let draft = justify ? JustificationDraft(results, evidence: try evidence()).text() : nil
             try CommandIO.write(render(report, results, gathered, draft), to: shared.output)
@@ -122,6 +131,26 @@ struct LintCommand: AsyncParsableCommand {
             if report.fails { return .findings }
             return report.unreadable.isEmpty ? .clean : .undetermined
         }
+    }
+
+    /// What a reader of the text should know beside the findings: the HTTP stacks of .NET apps, and what was passed over.
+    private func notes(_ results: [LintResult], _ input: LintInput) -> [String] {
+        var notes: [String] = []
+        for stack in results.compactMap(\.subject.networkStack) {
+            let name = ["managed": "HttpClientHandler (managed)", "cfnetwork": "CFNetworkHandler"][stack.handler]
+            let effect = stack.atsApplies ? "ATS applies to it" : "ATS does not apply to it"
+            let line =
+                "HttpClient uses \(name ?? "NSUrlSessionHandler") in \(configuration): \(stack.source); \(effect)."
+            for note in [line] + stack.notFollowed.map({ "\($0)." }) where !notes.contains(note) { notes.append(note) }
+        }
+        if !input.skipped.isEmpty {
+            let paths = input.skipped.prefix(5).map(LintInput.relative).joined(separator: ", ")
+            let more = input.skipped.count > 5 ? " and \(input.skipped.count - 5) more" : ""
+            notes.append(
+                "Passed over, because builds and package managers write them: \(paths)\(more). Name one to lint it."
+            )
+        }
+        return notes
     }
 
     private func evidence() throws -> CheckEvidence? {
@@ -177,6 +206,9 @@ struct LintCommand: AsyncParsableCommand {
                     .array(report.unreadable.map { ["path": .string($0.path), "reason": .string($0.reason)] })
                 )
             )
+        }
+        if !input.skipped.isEmpty {
+            members.append(.init("skipped", .array(input.skipped.map { .string(LintInput.relative($0)) })))
         }
         if let draft { members.append(.init("justification", .string(draft))) }
         return .object(members)

@@ -12,14 +12,22 @@ struct LintInput {
     private let minimumOS: MinimumSystem?
     private let sdk: LinkedSDK?
     private let budget: ReadingBudget
+    private let configuration: String
     /// Lists with the path that they were found through.
     private var found: [(root: String, subject: LintSubject)] = []
+    /// Folders that were passed over.
+    private(set) var skipped: [String] = []
     private(set) var unreadable: [(path: String, reason: String)] = []
     /// What embedded profiles say, by the path of the list.
     private(set) var attest: [String: JSONValue] = [:]
 
-    /// - Parameter budget: what the run may keep, shared by all that it reads.
-    init(minimumOS: String?, sdk: LinkedSDK?, budget: ReadingBudget) {
+    /// - Parameters:
+    ///   - minimumOS: the oldest system, where it was named.
+    ///   - sdk: the SDK that the apps are linked on, where it was named.
+    ///   - budget: what the run may keep, shared by all that it reads.
+    ///   - configuration: the configuration that .NET projects are evaluated for.
+    init(minimumOS: String?, sdk: LinkedSDK?, budget: ReadingBudget, configuration: String) {
+        self.configuration = configuration
         self.minimumOS = minimumOS.flatMap { MinimumSystem(id: $0) }
         self.sdk = sdk
         self.budget = budget
@@ -37,7 +45,7 @@ struct LintInput {
                     budget: budget
                 )
             } else {
-                lists = try InfoPlistSearch.search(path, budget: budget)
+                lists = try InfoPlistSearch.search(path, budget: budget, configuration: configuration)
             }
         } catch let fault as InputFault {
             unreadable.append((CommandIO.name(of: path), fault.reason))
@@ -46,6 +54,7 @@ struct LintInput {
             unreadable.append((CommandIO.name(of: path), malformed.description))
             return
         }
+        skipped += lists.skipped
         unreadable += lists.unreadable.map { ($0.path, $0.fault.description) }
         for list in lists.lists {
             found.append((path, subject(list)))
@@ -62,7 +71,11 @@ struct LintInput {
             role: role(list),
             app: list.place?.app,
             networkStack: list.stack.map {
-                NetworkStack(handler: $0.handler.rawValue, source: Self.relative($0.source))
+                NetworkStack(
+                    handler: $0.handler.rawValue,
+                    source: Self.relative($0.source),
+                    notFollowed: $0.notFollowed.map(Self.relative)
+                )
             },
             origin: origin(list.origin)
         )
