@@ -5,6 +5,8 @@
 package struct BundlePath: Equatable, Sendable {
     package enum Part: String, Sendable {
         case app, appExtension, appClip, watchApp
+        /// A framework or a bundle of resources: no process of its own.
+        case framework
     }
 
     package let part: Part
@@ -18,8 +20,20 @@ package struct BundlePath: Equatable, Sendable {
         guard parts.last == "Info.plist" else { return nil }
         var folders = Array(parts.dropLast())
         if folders.last == "Contents" { folders.removeLast() }
+        if let inner = folders.firstIndex(where: BundlePath.isFramework) {
+            // Only its own list: at its top, in Resources, or in those of a version.
+            let rest = folders[(inner + 1)...]
+            let isItsOwn =
+                rest.isEmpty || rest.elementsEqual(["Resources"]) || rest.elementsEqual(["Versions", "A", "Resources"])
+            guard isItsOwn, let outermost = folders[..<inner].firstIndex(where: { $0.hasSuffix(".app") }) else {
+                return nil
+            }
+            app = folders[...outermost].joined(separator: "/")
+            part = .framework
+            return
+        }
         guard let bundle = folders.last, let kind = BundlePath.kind(of: bundle),
-            !folders.contains(where: { $0.hasSuffix(".framework") || $0.hasSuffix(".bundle") || $0.hasSuffix(".dSYM") })
+            !folders.contains(where: { $0.hasSuffix(".dSYM") })
         else { return nil }
         guard let outermost = folders.firstIndex(where: { $0.hasSuffix(".app") }) else {
             app = folders.joined(separator: "/")
@@ -44,6 +58,10 @@ package struct BundlePath: Equatable, Sendable {
             return .appExtension
         }
         return nil
+    }
+
+    private static func isFramework(_ folder: String) -> Bool {
+        folder.hasSuffix(".framework") || folder.hasSuffix(".bundle")
     }
 
     /// Whether a folder is an app or a part of one.

@@ -202,7 +202,7 @@ package struct InfoPlistSearch {
             if name.hasSuffix(".plist") {
                 found.files += 1
                 if inside || path.hasSuffix(".xcarchive") {
-                    if BundlePath(full) != nil { list(full, isCandidate: true) }
+                    if let place = BundlePath(full) { list(full, isCandidate: place.part != .framework) }
                 } else {
                     list(
                         full,
@@ -221,9 +221,7 @@ package struct InfoPlistSearch {
             }
             let isBundle = BundlePath.isBundle(name) || name.hasSuffix(".xcarchive")
             if inside {
-                if !name.hasSuffix(".framework"), !name.hasSuffix(".bundle"), !name.hasSuffix(".dSYM") {
-                    folder(full, inside: true, depth: depth + 1)
-                }
+                if !name.hasSuffix(".dSYM") { folder(full, inside: true, depth: depth + 1) }
             } else if isBundle {
                 folder(full, inside: true, depth: depth + 1)
             } else if name.hasPrefix(".") {
@@ -245,6 +243,12 @@ package struct InfoPlistSearch {
                 || document.root["CFBundleIdentifier"] != nil
             guard isInfoPlist else { return }
             let place = BundlePath(path)
+            if place?.part == .framework {
+                // Of interest only where somebody believes that its dictionary counts.
+                guard document.root["NSAppTransportSecurity"] != nil else { return }
+                try keep(FoundPlist(path: path, document: document, place: place))
+                return
+            }
             let executable = place == nil ? nil : Self.openExecutable(of: document, at: path, below: root)
             let attest =
                 place == nil
@@ -344,8 +348,16 @@ package struct InfoPlistSearch {
         )
         var executables = CodeSignature.unpackedBytesOfArchive
         var lists: [FoundPlist] = []
-        guard bundles.count <= 1_000 else { throw .archive(name, "has more than 1000 bundles") }
+        guard bundles.count(where: { $0.1.part != .framework }) <= 1_000 else {
+            throw .archive(name, "has more than 1000 bundles")
+        }
+        var frameworks = 2_000
         for (entry, place) in bundles {
+            if place.part == .framework {
+                frameworks -= 1
+                if frameworks >= 0, let list = framework(entry, place, in: archive, name: name) { lists.append(list) }
+                continue
+            }
             let bytes = try archive.contents(entry, limit: ReadingLimits.plistBytes)
             guard budget.unfold(bytes.count) else { throw Self.tooMuch(name) }
             let path = name + "/" + entry.name
@@ -390,6 +402,22 @@ package struct InfoPlistSearch {
             throw .archive("", "holds no app: there is no Payload/NAME.app/Info.plist in it")
         }
         found.lists += lists
+    }
+
+    /// The list of a framework or of a bundle of resources, if it has a dictionary that nobody reads. Others, and what cannot be read, are
+    /// of no interest: no app fails because of them.
+    private func framework(
+        _ entry: ZipArchive.Entry,
+        _ place: BundlePath,
+        in archive: ZipArchive,
+        name: String
+    ) -> FoundPlist? {
+        guard entry.size <= 1 << 20, budget.unfold(entry.size),
+            let bytes = try? archive.contents(entry, limit: 1 << 20), let document = try? PlistReader.read(bytes),
+            document.root["NSAppTransportSecurity"] != nil, budget.unfold(ReadingBudget.weight(of: document)),
+            (try? budget.keep(document, path: name)) != nil
+        else { return nil }
+        return FoundPlist(path: name + "/" + entry.name, document: document, place: place)
     }
 
     private static func tooMuch(_ name: String) -> MalformedInput {

@@ -36,13 +36,16 @@ import Testing
         ("Payload/A.app/Watch/D.app/PlugIns/E.appex/Info.plist", .appExtension),
         ("x/Products/Applications/A.app/Contents/Info.plist", .app),
         ("A.app/Contents/XPCServices/X.xpc/Contents/Info.plist", .appExtension),
+        ("Payload/A.app/Frameworks/F.framework/Info.plist", .framework),
+        ("A.app/Contents/Frameworks/F.framework/Versions/A/Resources/Info.plist", .framework),
+        ("Payload/A.app/R.bundle/Info.plist", .framework), ("A.app/Contents/R.bundle/Contents/Info.plist", .framework),
     ]) func tellsPartsOfAnApp(_ path: String, _ part: BundlePath.Part) {
         #expect(BundlePath(path)?.part == part)
     }
 
     @Test(arguments: [
-        "Payload/A.app/Frameworks/F.framework/Info.plist", "Payload/A.app/R.bundle/Info.plist",
-        "Payload/A.app/Base.lproj/Info.plist",
+        "Payload/A.app/Base.lproj/Info.plist", "F.framework/Info.plist", "Payload/A.app/R.bundle/en.lproj/Info.plist",
+        "Payload/A.app/Frameworks/F.framework/XPCServices/X.xpc/Contents/Info.plist",
         "Payload/A.app/Other.plist", "A.xcarchive/Info.plist",
     ]) func leavesOtherListsAlone(_ path: String) {
         #expect(BundlePath(path) == nil)
@@ -58,6 +61,7 @@ import Testing
                 z.writestr("Payload/A.app/Info.plist", '''\(Self.list("com.example.app"))''')
                 z.writestr("Payload/A.app/PlugIns/B.appex/Info.plist", '''\(Self.list("com.example.app.b"))''', zipfile.ZIP_STORED)
                 z.writestr("Payload/A.app/Frameworks/F.framework/Info.plist", "not a list")
+                z.writestr("Payload/A.app/Frameworks/G.framework/Info.plist", '''\(Self.list("com.example.g"))''')
                 z.writestr("Payload/A.app/embedded.mobileprovision", '''\(profile)''')
             """
         #expect(try Self.python(script, in: folder.url.path) == 0)

@@ -230,6 +230,29 @@ import Testing
         #expect(broken.output.contains("App.csproj: could not be read: line 3: </PropertyGroup> closes nothing"))
     }
 
+    /// Somebody put the dictionary into a framework of the app: in the folder and in the archive, that alone is said about frameworks.
+    @Test func aDictionaryInAFrameworkOfAnAppIsNamed() throws {
+        try write("Payload/A.app/Info.plist", "")
+        try write("Payload/A.app/Frameworks/Net.framework/Info.plist", arbitrary)
+        try write("Payload/A.app/Art.bundle/Info.plist", "<key>NSAllowsLocalNetworking</key><true/>")
+        try "<plist><dict/></plist>".write(
+            to: folder.url.appendingPathComponent("Payload/A.app/Frameworks/Other.plist"),
+            atomically: true,
+            encoding: .utf8
+        )
+        let zip = Process()
+        zip.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        zip.arguments = ["python3", "-m", "zipfile", "-c", "a.ipa", "Payload"]
+        zip.currentDirectoryURL = folder.url
+        try zip.run()
+        zip.waitUntilExit()
+        for path in ["Payload/A.app", "a.ipa"] {
+            let run = try sealward(["lint", path, "--format", "json"])
+            #expect(run.files.count == 3, "\(run.output)")
+            #expect(run.rules == ["ATS045", "ATS045"], "\(path): \(run.rules)")
+        }
+    }
+
     @Test func whatIsPassedOverIsSaid() throws {
         for name in ["Pods/A/Info.plist", "SourcePackages/checkouts/B/Info.plist", "App.dSYM/Contents/Info.plist"] {
             try write(name, arbitrary)

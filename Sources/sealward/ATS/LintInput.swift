@@ -87,6 +87,7 @@ struct LintInput {
         case .appExtension: .appExtension
         case .appClip: .appClip
         case .watchApp: .watchApp
+        case .framework: .framework
         case nil: .unknown
         }
     }
