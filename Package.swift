@@ -101,7 +101,7 @@ let package = Package(
         library("AppTransportSecurity", ["TLSFacts", "Findings"]),
         library("ATSLint", ["AppTransportSecurity", "TLSFacts", "Findings"]),
         library("AppAttest", ["StrictCBOR", "Findings", .x509, .asn1, .crypto]),
-        library("DeviceCheckBits"),
+        library("DeviceCheckBits", ["Findings"]),
         library("TrustPolicy", ["Findings"]),
 
         // Layer 2

@@ -113,17 +113,18 @@ struct HostKey: Sendable, Equatable {
         }
     }
 
-    /// Whether ATS never asks the host for TLS since iOS 10: localhost, `.local`, names without a dot, loopback and link-local addresses.
+    /// Whether ATS requires no TLS of the host since iOS 10: local names, and the addresses that Apple's own tests treat as local.
     var isLocal: Bool {
         switch kind {
-        case .address(let address): return HostKey.directRanges.contains { $0.contains(address) }
-        case .name:
-            let folded = bareHost.lowercased()
-            let host = folded.utf8.last == 0x2E ? folded.utf8.dropLast() : folded.utf8[...]
-            func ends(_ text: String) -> Bool { host.suffix(text.utf8.count).elementsEqual(text.utf8) }
-            return ends(".local") || ends(".localhost") || host.elementsEqual("localhost".utf8)
-        default: return false
+        case .address(let address): LocalHosts.isDirect(address) && !LocalHosts.isUnverified(address)
+        case .name: LocalHosts.isLocalName(bareHost.lowercased())
+        default: false
         }
+    }
+
+    /// Whether the hosts below the key are those of a whole top-level domain: `com`, but not `local` and not `localhost` (RFC 6761).
+    var isTopLevel: Bool {
+        kind == .name && labelCount == 1 && !["local", "localhost"].contains(bareHost.lowercased())
     }
 
     /// Whether the address or the whole range lies inside of another range.
@@ -140,9 +141,6 @@ struct HostKey: Sendable, Equatable {
         guard case .block(let own) = kind else { return false }
         return own.prefixLength <= range.prefixLength && own.contains(range.base)
     }
-
-    /// Loopback and link-local addresses, which Apple's own tests treat as local.
-    private static let directRanges = ["127.0.0.0/8", "::1/128", "fe80::/10"].compactMap { AddressRange($0) }
 
     /// The network of the range with its host bits cleared, as text.
     var cleanBlock: String? {

@@ -90,6 +90,8 @@ struct DomainEntry: Sendable {
 
     var allowsInsecureLoads: Bool { flag("NSExceptionAllowsInsecureHTTPLoads") == true }
     var includesSubdomains: Bool { flag("NSIncludesSubdomains") == true }
+    /// Whether every host that the entry covers is local.
+    var isLocal: Bool { host.isLocal && !(includesSubdomains && host.isTopLevel) }
 }
 
 /// Booleans as Apple's parser reads them: a number that equals YES is true, every other number false, anything else is ignored.

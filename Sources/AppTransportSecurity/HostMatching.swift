@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import TLSFacts
+package import TLSFacts
 
 /// Finds the exception entry for a host, as Apple's evaluator does.
 ///
@@ -67,8 +67,8 @@ struct ExceptionLookup: Sendable {
     }
 }
 
-/// Whether a host is local, by the rule of a system.
-enum LocalHosts {
+/// Which hosts are local. The linter asks here too.
+package enum LocalHosts {
     static func contains(_ url: LoadURL, _ rule: OSProfile.LocalRule) -> Bool {
         switch rule {
         case .nothing: false
@@ -77,15 +77,16 @@ enum LocalHosts {
         }
     }
 
-    static func isLocalName(_ host: String) -> Bool {
+    /// Whether a host name in lower case is local: a name without a dot, or one below `.local`.
+    package static func isLocalName(_ host: String) -> Bool {
         host.hasSuffix(".local") || host.hasSuffix(".local.") || !host.utf8.contains(0x2E)
     }
 
     /// Whether an address is of the local network.
-    static func isDirect(_ address: IPAddress) -> Bool { direct.contains { $0.contains(address) } }
+    package static func isDirect(_ address: IPAddress) -> Bool { direct.contains { $0.contains(address) } }
 
-    /// Whether the range that holds the address is one that no Apple source confirms.
-    static func isUnverified(_ address: IPAddress) -> Bool { unverified.contains { $0.contains(address) } }
+    /// Whether the range that contains the address is one that no Apple source confirms.
+    package static func isUnverified(_ address: IPAddress) -> Bool { unverified.contains { $0.contains(address) } }
 
     /// Loopback and link-local: Apple's own tests (SecProtocolConfigurationTest.m). Private ranges: field reports.
     /// 100.64/10 is not local: several projects need entries for it.

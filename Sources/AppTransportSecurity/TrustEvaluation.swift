@@ -346,5 +346,5 @@ struct TrustEvaluation {
         }
     }
 
-    private func day(_ date: Date) -> String { date.formatted(.iso8601) }
+    private func day(_ date: Date) -> String { CivilDate.text(of: date) }
 }

@@ -18,7 +18,7 @@ public struct AppleAuthorizationFault: Error, Sendable, Equatable, CustomStringC
 /// Makes the ES256 tokens with which a team speaks to Apple, and keeps one for as long as Apple wants it kept.
 ///
 /// Apple refuses a token that is older than an hour and asks not to make one for each request, so a token serves for
-/// ``Configuration/lifetime`` and is then made anew.
+/// ``Configuration/lifetime`` and is then made again.
 public actor AppleAuthorization {
     /// How long a token serves.
     public struct Configuration: Sendable {
@@ -41,7 +41,7 @@ public actor AppleAuthorization {
     ///   - teamId: The `iss` of the token: Apple's ten-character team id.
     ///   - keyId: The `kid` of the token: the id of the key with DeviceCheck enabled.
     ///   - privateKeyPEM: The contents of Apple's `.p8` file: a P-256 key as PKCS#8 in PEM.
-    /// - Throws: ``AppleAuthorizationFault`` where the text holds no P-256 private key, or an id is empty.
+    /// - Throws: ``AppleAuthorizationFault`` where the text contains no P-256 private key, or an id is empty.
     public init(
         teamId: String,
         keyId: String,
@@ -54,7 +54,7 @@ public actor AppleAuthorization {
         do {
             key = try ES256PrivateKey(pem: privateKeyPEM)
         } catch {
-            throw AppleAuthorizationFault(reason: "the key file holds no P-256 private key in PEM (Apple's .p8)")
+            throw AppleAuthorizationFault(reason: "the key file contains no P-256 private key in PEM (Apple's .p8)")
         }
         self.teamId = teamId
         self.keyId = keyId

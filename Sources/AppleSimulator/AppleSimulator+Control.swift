@@ -9,7 +9,7 @@ extension AppleSimulator {
     func controlAnswer(_ request: SimulatorRequest, _ path: [String], wall: Date) -> SimulatorAnswer {
         switch (request.method, path.joined(separator: "/")) {
         case ("GET", "state"): return SimulatorAnswer(200, json: state(wall: wall))
-        case ("PUT", "clock"): return read(ClockWish.self, request) { setClock($0, wall: wall) }
+        case ("PUT", "clock"): return read(ClockBody.self, request) { setClock($0, wall: wall) }
         case ("PUT", "faults"):
             return read([Fault].self, request) { faults in
                 plan.set(faults)
@@ -17,76 +17,76 @@ extension AppleSimulator {
             }
         case ("PUT", "limits"): return read([String: Double].self, request, setLimits)
         case ("PUT", "device-tokens"):
-            return read(TokenWish.self, request) { wish in
-                tokens.require(singleUse: wish.singleUse)
-                return SimulatorAnswer(200, json: ["singleUse": wish.singleUse])
+            return read(TokenBody.self, request) { body in
+                tokens.require(singleUse: body.singleUse)
+                return SimulatorAnswer(200, json: ["singleUse": body.singleUse])
             }
-        case ("POST", "teams"): return read(TeamWish.self, request, addTeam)
-        case ("DELETE", "teams"): return read(TeamWish.self, request, removeTeam)
+        case ("POST", "teams"): return read(TeamBody.self, request, addTeam)
+        case ("DELETE", "teams"): return read(TeamBody.self, request, removeTeam)
         case (_, "state"), (_, "clock"), (_, "faults"), (_, "limits"), (_, "device-tokens"), (_, "teams"):
             return SimulatorAnswer(405, json: Problem(error: "method"))
         default: return SimulatorAnswer(404, json: Problem(error: "unknownPath"))
         }
     }
 
-    private func read<Wish: Decodable>(
-        _ type: Wish.Type,
+    private func read<Body: Decodable>(
+        _ type: Body.Type,
         _ request: SimulatorRequest,
-        _ act: (Wish) -> SimulatorAnswer
+        _ act: (Body) -> SimulatorAnswer
     ) -> SimulatorAnswer {
-        guard let wish = try? JSONDecoder().decode(type, from: Data(request.body)) else {
+        guard let body = try? JSONDecoder().decode(type, from: Data(request.body)) else {
             return SimulatorAnswer(400, json: Problem(error: "invalidInput"))
         }
-        return act(wish)
+        return act(body)
     }
 
-    private func setClock(_ wish: ClockWish, wall: Date) -> SimulatorAnswer {
-        if let text = wish.now {
+    private func setClock(_ body: ClockBody, wall: Date) -> SimulatorAnswer {
+        if let text = body.now {
             guard let instant = Timestamp.read(text) else {
                 return SimulatorAnswer(400, json: Problem(error: "invalidInput"))
             }
-            if wish.stopped ?? false { clock.stop(at: instant) } else { clock.run(from: instant, wall: wall) }
-        } else if wish.follow ?? false {
+            if body.stopped ?? false { clock.stop(at: instant) } else { clock.run(from: instant, wall: wall) }
+        } else if body.follow ?? false {
             clock.follow()
-        } else if wish.stopped ?? false {
+        } else if body.stopped ?? false {
             clock.stop(at: clock.now(wall: wall))
         }
-        if let seconds = wish.advanceSeconds, seconds.isFinite, abs(seconds) < 1e10 { clock.advance(seconds: seconds) }
+        if let seconds = body.advanceSeconds, seconds.isFinite, abs(seconds) < 1e10 { clock.advance(seconds: seconds) }
         return SimulatorAnswer(200, json: ["now": Timestamp.text(clock.now(wall: wall))])
     }
 
-    private func setLimits(_ wishes: [String: Double]) -> SimulatorAnswer {
+    private func setLimits(_ numbers: [String: Double]) -> SimulatorAnswer {
         var limits: [Call: Double] = [:]
-        for (name, number) in wishes {
+        for (name, number) in numbers {
             guard let call = Call(rawValue: name), number >= 0 else {
                 return SimulatorAnswer(400, json: Problem(error: "invalidInput"))
             }
             limits[call] = number
         }
         plan.limit(limits)
-        return SimulatorAnswer(200, json: wishes)
+        return SimulatorAnswer(200, json: numbers)
     }
 
     /// Registers the public key that is given, or the key that the seed gives to the team; the private half of that one is in the answer.
-    private func addTeam(_ wish: TeamWish) -> SimulatorAnswer {
-        if let pem = wish.publicKey {
+    private func addTeam(_ body: TeamBody) -> SimulatorAnswer {
+        if let pem = body.publicKey {
             guard let key = try? P256.Signing.PublicKey(pemRepresentation: pem) else {
                 return SimulatorAnswer(400, json: Problem(error: "invalidInput"))
             }
-            authorizations.register(team: wish.teamId, keyId: wish.keyId, key: key)
-            return SimulatorAnswer(201, json: ["teamId": wish.teamId, "keyId": wish.keyId])
+            authorizations.register(team: body.teamId, keyId: body.keyId, key: key)
+            return SimulatorAnswer(201, json: ["teamId": body.teamId, "keyId": body.keyId])
         }
-        let key = AppleSimulatorConfiguration.teamKey(seed: configuration.seed, team: wish.teamId)
-        authorizations.register(team: wish.teamId, keyId: wish.keyId, key: key.publicKey)
+        let key = AppleSimulatorConfiguration.teamKey(seed: configuration.seed, team: body.teamId)
+        authorizations.register(team: body.teamId, keyId: body.keyId, key: key.publicKey)
         return SimulatorAnswer(
             201,
-            json: ["teamId": wish.teamId, "keyId": wish.keyId, "privateKey": key.pemRepresentation]
+            json: ["teamId": body.teamId, "keyId": body.keyId, "privateKey": key.pemRepresentation]
         )
     }
 
-    private func removeTeam(_ wish: TeamWish) -> SimulatorAnswer {
-        authorizations.remove(team: wish.teamId, keyId: wish.keyId)
-        return SimulatorAnswer(200, json: ["teamId": wish.teamId, "keyId": wish.keyId])
+    private func removeTeam(_ body: TeamBody) -> SimulatorAnswer {
+        authorizations.remove(team: body.teamId, keyId: body.keyId)
+        return SimulatorAnswer(200, json: ["teamId": body.teamId, "keyId": body.keyId])
     }
 
     private func state(wall: Date) -> StateBody {
@@ -100,18 +100,18 @@ extension AppleSimulator {
         )
     }
 
-    private struct ClockWish: Decodable {
+    private struct ClockBody: Decodable {
         let now: String?
         let advanceSeconds: Double?
         let stopped: Bool?
         let follow: Bool?
     }
 
-    private struct TokenWish: Decodable {
+    private struct TokenBody: Decodable {
         let singleUse: Bool
     }
 
-    private struct TeamWish: Decodable {
+    private struct TeamBody: Decodable {
         let teamId: String
         let keyId: String
         let publicKey: String?

@@ -34,33 +34,33 @@ extension AppleSimulator {
         verb: String,
         wall: Date
     ) throws -> SimulatorAnswer {
-        let wish = try JSONDecoder().decode(
-            Wish.self,
+        let action = try JSONDecoder().decode(
+            DeviceAction.self,
             from: Data(request.body.isEmpty ? Array("{}".utf8) : request.body)
         )
         switch verb {
         case "keys":
             let key = try phones.makeKey(
                 device,
-                app: wish.app ?? "",
-                environment: wish.environment ?? .production,
-                clip: wish.clip ?? false
+                app: action.app ?? "",
+                environment: action.environment ?? .production,
+                clip: action.clip ?? false
             )
             return SimulatorAnswer(201, json: ["keyId": key.id])
-        case "attest": return try attest(wish, device, wall: wall)
-        case "assert": return try assert(wish, device)
+        case "attest": return try attest(action, device, wall: wall)
+        case "assert": return try assert(action, device)
         case "token":
-            guard let app = wish.app, AppId.isValid(app) else { throw PhoneError.invalidInput }
+            guard let app = action.app, AppId.isValid(app) else { throw PhoneError.invalidInput }
             _ = try phones.phone(device)
             let token = tokens.make(
                 device: device,
                 team: AppId.team(of: app),
-                environment: wish.environment ?? .production,
+                environment: action.environment ?? .production,
                 at: clock.now(wall: wall)
             )
             return SimulatorAnswer(200, json: ["deviceToken": token])
         case "reinstall":
-            try phones.remove(app: wish.app ?? "", clipOnly: wish.clip ?? false, from: device)
+            try phones.remove(app: action.app ?? "", clipOnly: action.clip ?? false, from: device)
             return SimulatorAnswer(200, json: DeviceBody(try phones.phone(device)))
         case "erase":
             try phones.erase(device)
@@ -71,14 +71,14 @@ extension AppleSimulator {
 
     private func makeDevice(_ request: SimulatorRequest) throws -> SimulatorAnswer {
         let body = request.body.isEmpty ? Array("{}".utf8) : request.body
-        let wish = try JSONDecoder().decode(DeviceWish.self, from: Data(body))
-        let phone = try phones.make(id: wish.device, os: wish.os ?? "17.6", isSupported: wish.supported ?? true)
+        let new = try JSONDecoder().decode(NewDevice.self, from: Data(body))
+        let phone = try phones.make(id: new.device, os: new.os ?? "17.6", isSupported: new.supported ?? true)
         return SimulatorAnswer(201, json: DeviceBody(phone))
     }
 
     /// `attestKey`: once for each key. After `serverUnavailable` the same key and the same hash may be tried again.
-    private func attest(_ wish: Wish, _ device: String, wall: Date) throws -> SimulatorAnswer {
-        guard let keyId = wish.keyId, let hash = wish.clientDataHash, hash.count >= 16 else {
+    private func attest(_ action: DeviceAction, _ device: String, wall: Date) throws -> SimulatorAnswer {
+        guard let keyId = action.keyId, let hash = action.clientDataHash, hash.count >= 16 else {
             throw PhoneError.invalidInput
         }
         var key = try phones.key(keyId, on: device)
@@ -90,10 +90,10 @@ extension AppleSimulator {
         let issued = try issuer.attest(
             key,
             phone: try phones.phone(device),
-            build: try build(wish),
+            build: try build(action),
             clientDataHash: Array(hash),
             at: now,
-            fault: try wish.fault.map { try named($0) }
+            fault: try action.fault.map { try named($0) }
         )
         key.attestedHash = Array(hash)
         phones.keep(key, on: device)
@@ -104,8 +104,8 @@ extension AppleSimulator {
     }
 
     /// `generateAssertion`: never asks Apple; the counter grows by one each time.
-    private func assert(_ wish: Wish, _ device: String) throws -> SimulatorAnswer {
-        guard let keyId = wish.keyId, let hash = wish.clientDataHash, hash.count >= 16 else {
+    private func assert(_ action: DeviceAction, _ device: String) throws -> SimulatorAnswer {
+        guard let keyId = action.keyId, let hash = action.clientDataHash, hash.count >= 16 else {
             throw PhoneError.invalidInput
         }
         var key = try phones.key(keyId, on: device)
@@ -116,9 +116,9 @@ extension AppleSimulator {
         let bytes = try issuer.assertion(
             key,
             phone: phone,
-            build: try build(wish),
+            build: try build(action),
             clientDataHash: Array(hash),
-            fault: try wish.fault.map { try named($0) }
+            fault: try action.fault.map { try named($0) }
         )
         return SimulatorAnswer(200, json: ["assertion": Data(bytes).base64EncodedString()])
     }
@@ -129,22 +129,22 @@ extension AppleSimulator {
         return fault
     }
 
-    private func build(_ wish: Wish) throws -> AppBuild {
+    private func build(_ action: DeviceAction) throws -> AppBuild {
         var build = AppBuild()
-        if let version = wish.bundleVersion { build.version = version }
-        guard let category = wish.validationCategory else { return build }
+        if let version = action.bundleVersion { build.version = version }
+        guard let category = action.validationCategory else { return build }
         guard let distribution = SimulatedApp.Distribution(rawValue: category) else { throw PhoneError.invalidInput }
         build.distribution = distribution
         return build
     }
 
-    private struct DeviceWish: Decodable {
+    private struct NewDevice: Decodable {
         let device: String?
         let os: String?
         let supported: Bool?
     }
 
-    private struct Wish: Decodable {
+    private struct DeviceAction: Decodable {
         let app: String?
         let environment: SimulatedEnvironment?
         let clip: Bool?

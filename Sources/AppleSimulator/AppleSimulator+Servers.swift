@@ -16,7 +16,7 @@ extension AppleSimulator {
             return SimulatorAnswer(429, "Too Many Requests", headers: ["Retry-After": "1"])
         }
         let fault = plan.next(call, seed: seed)
-        var answer = fault.flatMap { spoiled($0, request) } ?? judged(request, call, environment, wall: wall)
+        var answer = fault.flatMap { faultAnswer($0, request) } ?? judged(request, call, environment, wall: wall)
         if let delay = fault?.delayMilliseconds { answer.delay = .milliseconds(min(max(delay, 0), 60_000)) }
         return answer
     }
@@ -35,7 +35,7 @@ extension AppleSimulator {
     }
 
     /// App Attest knows one refusal; DeviceCheck has a text for each, and its 400 for what is no token at all.
-    private func refusal(_ verdict: AuthorizationDesk.Verdict, _ call: Call) -> SimulatorAnswer {
+    private func refusal(_ verdict: AuthorizationVerifier.Verdict, _ call: Call) -> SimulatorAnswer {
         if call == .attestationData { return .apple(401) }
         return switch verdict {
         case .malformed: SimulatorAnswer(400, "Missing or badly formatted authorization token")
@@ -68,7 +68,7 @@ extension AppleSimulator {
         }
     }
 
-    private func issue(for subject: ReceiptDesk.Subject, metric: Int, at instant: Date) -> [UInt8]? {
+    private func issue(for subject: IssuedReceipts.Subject, metric: Int, at instant: Date) -> [UInt8]? {
         try? issuer.refreshedReceipt(
             for: subject,
             metric: metric,
@@ -127,7 +127,7 @@ extension AppleSimulator {
     }
 
     /// The answer that a fault gives instead of the right one; nil for one that only delays.
-    private func spoiled(_ fault: Fault, _ request: SimulatorRequest) -> SimulatorAnswer? {
+    private func faultAnswer(_ fault: Fault, _ request: SimulatorRequest) -> SimulatorAnswer? {
         var headers: [String: String] = [:]
         if let seconds = fault.retryAfterSeconds { headers["Retry-After"] = String(seconds) }
         switch fault.kind ?? (fault.status == nil ? nil : .status) {
@@ -153,7 +153,7 @@ extension AppleSimulator {
             let subject = receipts.subject(of: sent)
         else { return nil }
         let older = fault.kind == .olderReceipt
-        guard let about = older ? subject : receipts.stranger(to: subject.app) else { return nil }
+        guard let about = older ? subject : receipts.otherApp(than: subject.app) else { return nil }
         let instant = issuer.startOfValidity.addingTimeInterval(older ? 60 : 7 * 86_400)
         guard let receipt = issue(for: about, metric: 1, at: instant) else { return nil }
         return SimulatorAnswer(200, Data(receipt).base64EncodedString())

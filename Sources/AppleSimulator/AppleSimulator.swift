@@ -14,11 +14,11 @@ public actor AppleSimulator {
     let seed: Seed
     let issuer: Issuer
     var clock = SimulatedClock()
-    var authorizations = AuthorizationDesk()
-    var phones: PhoneDesk
-    var tokens: DeviceTokenDesk
-    var bits = BitDesk()
-    var receipts = ReceiptDesk()
+    var authorizations = AuthorizationVerifier()
+    var phones: SimulatedPhones
+    var tokens: DeviceTokenIssuer
+    var bits = BitStore()
+    var receipts = IssuedReceipts()
     var plan = FaultPlan()
     var answered: [String: Int] = [:]
 
@@ -27,8 +27,8 @@ public actor AppleSimulator {
         self.configuration = configuration
         seed = Seed(value: configuration.seed)
         issuer = try Issuer(seed: seed)
-        phones = PhoneDesk(seed: seed, limit: configuration.deviceLimit)
-        tokens = DeviceTokenDesk(
+        phones = SimulatedPhones(seed: seed, limit: configuration.deviceLimit)
+        tokens = DeviceTokenIssuer(
             seed: seed,
             lifetimeSeconds: Int(configuration.deviceTokenLifetime.components.seconds),
             singleUse: configuration.singleUseDeviceTokens

@@ -15,7 +15,7 @@ enum Call: String, Sendable, CaseIterable, Codable {
 
 /// Something that goes wrong on purpose.
 struct Fault: Sendable, Codable, Equatable {
-    /// How an answer is spoiled; without one the status is sent with Apple's text for it.
+    /// What is wrong with an answer; without one the status is sent with Apple's text for it.
     enum Kind: String, Sendable, Codable {
         /// The status with Apple's text.
         case status

@@ -11,7 +11,7 @@ struct Issuer: Sendable {
     struct Issued {
         let attestation: [UInt8]
         let receipt: [UInt8]
-        let subject: ReceiptDesk.Subject
+        let subject: IssuedReceipts.Subject
     }
 
     private let authority: SimulatedAuthority
@@ -47,7 +47,7 @@ struct Issuer: Sendable {
         return Issued(
             attestation: made.object,
             receipt: made.receipt,
-            subject: ReceiptDesk.Subject(
+            subject: IssuedReceipts.Subject(
                 keyId: key.id,
                 device: phone.id,
                 app: key.app,
@@ -60,7 +60,7 @@ struct Issuer: Sendable {
     }
 
     func refreshedReceipt(
-        for subject: ReceiptDesk.Subject,
+        for subject: IssuedReceipts.Subject,
         metric: Int,
         createdAt: Date,
         notBefore: Date,

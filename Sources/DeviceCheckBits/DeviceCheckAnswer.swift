@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
+import Findings
 
 /// Reads Apple's answers to DeviceCheck requests.
 public enum DeviceCheckAnswer {
@@ -21,17 +21,16 @@ public enum DeviceCheckAnswer {
     ) throws(DeviceCheckFault) -> DeviceBitState {
         try expectSuccess(status, body, retryAfter)
         if neverSetTexts.contains(plainText(body)) { return .neverSet }
-        // Bounded above by ``bodyLimit``, and in depth by Foundation (512); the reader of `Findings` lies beside this layer, not below.
-        guard let fields = try? JSONDecoder().decode([String: Member].self, from: Data(body)) else {
-            throw unusable("not-json", "neither JSON nor one of the texts for bits that were never set")
+        guard let answer = try? JSONReader.read(Array(body)), answer.members != nil else {
+            throw unusable("not-json", "neither a JSON object nor one of the texts for bits that were never set")
         }
-        guard let bit0 = fields["bit0"], let bit1 = fields["bit1"] else {
+        guard let bit0 = answer.member("bit0"), let bit1 = answer.member("bit1") else {
             throw unusable("bits-missing", "an object without both bits")
         }
         guard case .bool(let first) = bit0, case .bool(let second) = bit1 else {
             throw unusable("bits-not-boolean", "bits that are not true or false")
         }
-        guard let time = fields["last_update_time"] else {
+        guard let time = answer.member("last_update_time") else {
             throw unusable("time-missing", "bits without last_update_time")
         }
         guard case .string(let text) = time, let month = YearMonth(text) else {
@@ -68,27 +67,9 @@ public enum DeviceCheckAnswer {
     private static func unusable(_ detail: String, _ found: String) -> DeviceCheckFault {
         DeviceCheckFault(
             code: "devicecheck.answer.\(detail)",
-            reason: "Apple's answer holds \(found)",
+            reason: "Apple's answer contains \(found)",
             status: 200,
             advice: .later(seconds: nil)
         )
-    }
-
-    /// A member's value, told apart by its JSON type.
-    private enum Member: Decodable {
-        case bool(Bool)
-        case string(String)
-        case other
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.singleValueContainer()
-            if let flag = try? container.decode(Bool.self) {
-                self = .bool(flag)
-            } else if let text = try? container.decode(String.self) {
-                self = .string(text)
-            } else {
-                self = .other
-            }
-        }
     }
 }

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 public import FoundationEssentials
 
 /// A calendar month in UTC, written `YYYY-MM`: the only precision in which Apple says when a device's bits were last written.
@@ -35,18 +36,8 @@ public struct YearMonth: Hashable, Comparable, Sendable, CustomStringConvertible
 
     /// The month in UTC that holds `instant`. Instants outside the years 0 to 9999 give the nearest month.
     public init(containing instant: Date) {
-        let clamped = min(max(instant.timeIntervalSince1970, -62_167_219_200), 253_402_300_799)
-        let days = Int((clamped / 86_400).rounded(.down))
-        // Days to civil date in the proleptic Gregorian calendar: eras of 400 years that begin in March.
-        let shifted = days + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let marchMonth = (5 * dayOfYear + 2) / 153
-        let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        ordinal = year * 12 + month - 1
+        let day = CivilDate(containing: instant)
+        ordinal = day.year * 12 + day.month - 1
     }
 
     /// How many months lie between `earlier` and this month; negative where `earlier` is later.

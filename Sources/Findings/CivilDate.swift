@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
+
 /// A day of the proleptic Gregorian calendar, without a calendar library: the same on every platform, and fast.
 ///
 /// Counted in eras of 400 years that begin in March, so that the leap day is the last day of a year.
@@ -44,12 +46,25 @@ package struct CivilDate: Sendable, Equatable {
     /// From 0000-03-01.
     private static let daysTo1970 = 719_468
 
+    /// The day of an instant in UTC; instants outside the years 0 to 9999 give the nearest day.
+    package init(containing instant: Date) {
+        let seconds = instant.timeIntervalSince1970
+        let clamped = seconds.isFinite ? min(max(seconds, -62_167_219_200), 253_402_300_799) : 0
+        self.init(daysSince1970: Int((clamped / 86_400).rounded(.down)))
+    }
+
+    /// `YYYY-MM-DD` of an instant in UTC.
+    package static func text(of instant: Date) -> String { CivilDate(containing: instant).text }
+
     /// `YYYY-MM-DD` of an instant in UTC, of the years 1 to 9999.
     static func text(_ seconds: Int) -> String {
         let clamped = min(max(seconds, -62_135_596_800), 253_402_300_799)
-        let date = CivilDate(daysSince1970: (clamped - (clamped % 86_400 + 86_400) % 86_400) / 86_400)
+        return CivilDate(daysSince1970: (clamped - (clamped % 86_400 + 86_400) % 86_400) / 86_400).text
+    }
+
+    private var text: String {
         func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        let digits = String(date.year)
-        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "-\(two(date.month))-\(two(date.day))"
+        let digits = String(year)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "-\(two(month))-\(two(day))"
     }
 }

@@ -21,11 +21,11 @@ public enum Severity: String, Sendable, Comparable, CaseIterable {
     }
 }
 
-/// A place in a text file. Lines and columns count from 1; columns count characters.
+/// A place in a text file.
 public struct SourceLocation: Hashable, Sendable {
     /// From 1.
     public let line: Int
-    /// From 1, in bytes.
+    /// From 1, in characters.
     public let column: Int
 
     /// Makes one from its parts, which the properties describe.

@@ -3,8 +3,8 @@
 
 /// Reads one JSON document into a ``JSONValue`` that keeps every member, duplicates too.
 ///
-/// RFC 8259 to the letter: UTF-8 without a byte order mark, nothing after the document, no lone surrogates. The one reader of JSON
-/// that comes from outside: requests, configurations, ATS dictionaries. The document's size is bounded by the caller, its nesting here.
+/// RFC 8259 to the letter: UTF-8 without a byte order mark, nothing after the document, no lone surrogates. It reads requests,
+/// configurations, ATS dictionaries and answers of Apple. The document's size is bounded by the caller, its nesting here.
 package struct JSONReader {
     /// Deeper documents are refused: no call of the service needs more than four levels.
     package static let depthLimit = 32

@@ -91,6 +91,32 @@ import Testing
         #expect(findings.allSatisfy { $0.finding.message.contains("linked on SDK 16") })
     }
 
+    /// The linter calls a host local exactly if the policy does.
+    @Test(arguments: [
+        "localhost", "intranet", "com", "printer.local", "app.localhost", "example.com", "127.0.0.1", "::1", "fe80::1",
+    ])
+    func localHostsAreThePolicys(_ host: String) throws {
+        let url = try LoadURL("http://\(host.contains(":") ? "[\(host)]" : host)/")
+        let decision = ATSPolicy(dictionary: ATSDictionary(), profile: .standard).decide(url, loader: .urlsession)
+        let result = try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>\(host)</key><dict>"
+                + "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict></dict>"
+        )
+        #expect(result.findings.contains { $0.finding.rule == "ATS023" } == decision.isLocal)
+        #expect(result.findings.contains { $0.finding.rule == "ATS017" } == !decision.isLocal)
+    }
+
+    /// With its subdomains a name without a dot is no local host but a top-level domain.
+    @Test(arguments: [("com", true), ("COM", false), ("intranet", true), ("local", false), ("localhost", false)])
+    func aTopLevelDomainIsNotLocal(_ key: String, _ isBroad: Bool) throws {
+        let rules = try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict><key>NSIncludesSubdomains</key><true/>"
+                + "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict></dict>"
+        ).findings.map(\.finding.rule)
+        #expect(rules.contains("ATS028") == isBroad)
+        #expect(!(rules.contains("ATS023") && isBroad))
+    }
+
     @Test(arguments: [("9.0", "ATS011", Severity.note), ("10.0", "ATS011", .warning), ("15.0", "ATS011", .warning)])
     func theOldestSystemDecides(_ minimum: String, _ rule: String, _ severity: Severity) throws {
         let result = try LintFixtures.lint(

@@ -109,7 +109,7 @@ import Testing
         ("PUT", "/control/clock", #"{"now":"soon"}"#),
         ("POST", "/control/teams", #"{"teamId":"T","keyId":"K","publicKey":"no"}"#),
     ])
-    func badWishesAreRefused(method: String, path: String, body: String) async throws {
+    func badRequestsAreRefused(method: String, path: String, body: String) async throws {
         let bench = try Bench()
         #expect(await bench.ask(method, path, body).status == 400)
     }

@@ -24,8 +24,8 @@ import Testing
     func text() throws {
         let million = try Self.ramp(["--daily-users", "1000000"])
         #expect(million.status == 0 && million.output.contains("1.5 days"))
-        let milliard = try Self.ramp(["--daily-users", "1000000000", "--per-second", "100"])
-        let words = milliard.output
+        let billion = try Self.ramp(["--daily-users", "1000000000", "--per-second", "100"])
+        let words = billion.output
         #expect(words.contains("116 days") && words.contains("about 30 days"))
     }
 

@@ -100,7 +100,7 @@ import Testing
             "--device-token-file", folder.path("token"),
         ])
         #expect(result.status == 2)
-        #expect(result.errors.contains("holds no P-256 private key"))
+        #expect(result.errors.contains("contains no P-256 private key"))
         #expect(try ProgramRun(["devicecheck", "update"]).status == 64)
         #expect(try ProgramRun(["simulate", "fleet", "--devices", "0"]).status == 64)
         #expect(try ProgramRun(["demo", "--devices", "0"]).status == 64)

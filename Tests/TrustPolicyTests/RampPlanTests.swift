@@ -19,9 +19,9 @@ import Testing
         arguments: [
             // A million: a day or two.
             Figure(users: 1_000_000, hours: 30...48, days: 1.25...2, days2021: 1...1),
-            // A milliard: a month by the advice of 2021, 116 days at 100 a second.
+            // A billion: a month by the advice of 2021, 116 days at 100 a second.
             Figure(users: 1_000_000_000, hours: 2780...2800, days: 115.5...116.5, days2021: 29.9...31),
-            // Ten milliards, as one seed's subtitle has it.
+            // Ten billion, as one seed's subtitle has it.
             Figure(users: 10_000_000_000, hours: 27_770...27_800, days: 1157...1158.5, days2021: 90...95),
         ]
     )
@@ -32,8 +32,8 @@ import Testing
         #expect(figure.days2021.contains(AdvisedPace.days2021(dailyUsers: figure.users)))
     }
 
-    @Test("a milliard at 100 a second takes 10 000 000 seconds, which is 116 days")
-    func milliard() {
+    @Test("a billion at 100 a second takes 10 000 000 seconds, which is 116 days")
+    func billion() {
         let plan = RampPlan(dailyUsers: 1_000_000_000)
         #expect((plan.daysAtTheLimit * 86_400).rounded() == 10_000_000)
         #expect(plan.daysAtTheLimit.rounded(.up) == 116)

@@ -41,7 +41,7 @@ import Testing
         },
     ]
 
-    @Test("one signal alone, however loud, has its name, is never the low tier and never refuses", arguments: singles)
+    @Test("one signal alone, however loud, has its name, and is never the low tier", arguments: singles)
     func single(_ one: Case) {
         var signals = RiskSignals()
         one.change(&signals)
@@ -49,9 +49,6 @@ import Testing
         #expect(score.contributions.map(\.code.rawValue) == one.codes)
         #expect(score.tier == one.tier)
         #expect(score.points <= RiskScore.largestContribution)
-        for mode in EnforcementMode.allCases {
-            #expect(mode.decide(refusal: nil, score: score, minimumTier: .high) == .allow)
-        }
     }
 
     @Test("an ordinary key has no points and the high tier")
@@ -77,27 +74,6 @@ import Testing
         #expect(score.contributions.map(\.points) == score.contributions.map(\.points).sorted(by: >))
         #expect(score.points == score.contributions.reduce(0) { $0 + $1.points })
         #expect(score.tier == .low)
-        #expect(
-            EnforcementMode.enforce.decide(refusal: nil, score: score, minimumTier: .standard) == .refuse("policy.tier")
-        )
-        #expect(
-            EnforcementMode.monitor.decide(refusal: nil, score: score, minimumTier: .standard)
-                == .allowAndReport("policy.tier")
-        )
-        #expect(EnforcementMode.enforce.decide(refusal: nil, score: score, minimumTier: nil) == .allow)
-    }
-
-    @Test(
-        "modes: off allows, monitor reports, enforce refuses",
-        arguments: [
-            (EnforcementMode.off, EnforcementDecision.allow),
-            (.monitor, .allowAndReport("attest.nonce.mismatch")), (.enforce, .refuse("attest.nonce.mismatch")),
-        ]
-    )
-    func modes(_ mode: EnforcementMode, _ decision: EnforcementDecision) {
-        let score = RiskScore(RiskSignals())
-        #expect(mode.decide(refusal: "attest.nonce.mismatch", score: score, minimumTier: nil) == decision)
-        #expect(mode.decide(refusal: nil, score: score, minimumTier: .high) == .allow)
     }
 }
 

@@ -158,7 +158,7 @@ final class PatientApple: AppleTransport, Sendable {
             configuration: settings,
             store: store,
             transport: apple,
-            surroundings: clock.surroundings,
+            sources: clock.sources,
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             announce: { _ in }
         )
@@ -185,7 +185,7 @@ final class PatientApple: AppleTransport, Sendable {
             configuration: settings,
             store: store,
             transport: apple,
-            surroundings: clock.surroundings,
+            sources: clock.sources,
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             announce: { _ in }
         )

@@ -18,7 +18,7 @@ import Testing
         if holds {
             #expect((try? ClientData.challenge(in: Array(text.utf8))) == [0, 1, 2])
         } else {
-            #expect(throws: Problem("challenge.missing")) { try ClientData.challenge(in: Array(text.utf8)) }
+            #expect(throws: ProofRefusal("challenge.missing")) { try ClientData.challenge(in: Array(text.utf8)) }
         }
     }
 

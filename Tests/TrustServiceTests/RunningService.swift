@@ -93,7 +93,7 @@ struct RunningService {
             configuration: configuration,
             store: store,
             transport: transport,
-            surroundings: clock.surroundings,
+            sources: clock.sources,
             connectionLimits: connections,
             log: log,
             announce: { lines.continuation.yield($0) }
@@ -133,8 +133,8 @@ final class TestClock: Sendable {
     func advance(_ seconds: TimeInterval) { box.withLockedValue { $0 += seconds } }
 
     /// The live ones with this clock.
-    var surroundings: Surroundings {
-        Surroundings(now: { self.now }, random: Surroundings.live.random, uptime: Surroundings.live.uptime)
+    var sources: SystemSources {
+        SystemSources(now: { self.now }, random: SystemSources.live.random, uptime: SystemSources.live.uptime)
     }
 }
 

@@ -96,7 +96,7 @@ import TrustStores
             configuration: RunningService.configuration(),
             store: store,
             transport: nil,
-            surroundings: clock.surroundings,
+            sources: clock.sources,
             registry: registry,
             log: lines.logger,
             announce: { _ in }

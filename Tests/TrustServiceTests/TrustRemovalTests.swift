@@ -157,7 +157,7 @@ final class StoreFile: Sendable {
             configuration: configuration,
             store: try disk.open(),
             transport: apple,
-            surroundings: clock.surroundings,
+            sources: clock.sources,
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             announce: { _ in }
         )

@@ -35,7 +35,7 @@ FuzzDriver.run(corpus: "handshake") { input in
     precondition(isSame(whole, pieces), "the outcome depends on how the bytes arrive")
     whole.end(.closed)
     precondition(whole.outcome != nil)
-    _ = whole.farewell()
+    _ = whole.closingAlerts()
 }
 
 /// Fresh key shares make the texts of no outcome differ; a prefix of bytes that are not TLS may be shorter in pieces.

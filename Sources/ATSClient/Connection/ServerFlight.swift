@@ -42,9 +42,6 @@ package struct ServerFlight: Sendable {
     /// Whether the ServerHello has come.
     package var hasHello: Bool { version != nil }
 
-    /// Whether any byte came from the server.
-    package var hasBytes: Bool { seen > 0 }
-
     /// Takes the next bytes that the server sent.
     package mutating func read(_ bytes: some Sequence<UInt8>) {
         guard !isOver else { return }

@@ -7,7 +7,7 @@ package import Findings
 package import Foundation
 import TLSFacts
 
-/// Judges configurations from evidence: pure, so that the same evidence always gives the same report.
+/// Judges configurations from evidence alone: the same evidence always gives the same report. It remembers judgements of chains.
 package struct ConfigurationJudge: Sendable {
     package let target: LoadURL
     package let profile: OSProfile

@@ -11,7 +11,7 @@ extension RuleCatalog {
         "A TLS version is spelled in a way that Apple's parser does not know.",
         reason: """
             Only TLSv1.0, TLSv1.1, TLSv1.2 and TLSv1.3 are read, with exactly these letters. Anything else silently leaves the minimum at TLS 1.2: \
-            an old server stays blocked, and a wish for TLS 1.3 is lost.
+            an old server stays blocked, and a demand for TLS 1.3 is lost.
             """,
         citation: .security("protocol/SecProtocolConfiguration.m (minimum TLS version)"),
         fixDescription: "removes the key, which leaves the minimum where it is: at TLS 1.2",

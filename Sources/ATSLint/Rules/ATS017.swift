@@ -20,7 +20,7 @@ extension RuleCatalog {
         ),
         notApplicable: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><false/>"),
         check: .plist { facts, hits in
-            for entry in facts.exceptions where entry.allowsInsecureLoads && !entry.host.isLocal && !entry.host.isDead {
+            for entry in facts.exceptions where entry.allowsInsecureLoads && !entry.isLocal && !entry.host.isDead {
                 guard let member = entry.sub("NSExceptionAllowsInsecureHTTPLoads"),
                     entry.sub("NSExceptionMinimumTLSVersion") == nil,
                     entry.sub("NSExceptionRequiresForwardSecrecy") == nil

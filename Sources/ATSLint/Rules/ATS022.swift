@@ -41,7 +41,7 @@ extension RuleCatalog {
                     }
                 } else if entry.allowsInsecureLoads, entry.sub("NSIncludesSubdomains") == nil,
                     entry.host.labelCount == 2,
-                    !entry.host.isAddress, !entry.host.isLocal
+                    !entry.host.isAddress, !entry.isLocal
                 {
                     let known = parents ?? parentNames(of: facts.exceptions)
                     parents = known

@@ -10,7 +10,7 @@ extension RuleCatalog {
         .warning,
         "An exception for a local host is needless, or blocks it.",
         reason: """
-            Since iOS 10 and macOS 10.12 ATS lets localhost, .local names and loopback addresses be. \
+            Since iOS 10 and macOS 10.12 ATS lets names without a dot, .local names and loopback addresses be. \
             An exception replaces that: without NSExceptionAllowsInsecureHTTPLoads = true it blocks plain HTTP to the host.
             """,
         citation: .apple("NSAllowsLocalNetworking", read: "2026-11-21"),
@@ -24,7 +24,7 @@ extension RuleCatalog {
         ),
         check: .plist { facts, hits in
             guard !facts.reachesIOS9 else { return }
-            for entry in facts.exceptions where entry.host.isLocal && !entry.host.isDead {
+            for entry in facts.exceptions where entry.isLocal && !entry.host.isDead {
                 let legacyLoosens = (entry.members ?? []).contains {
                     ExceptionKeys.legacy.contains($0.key) && $0.key.hasSuffix("HTTPLoads")
                         && AppleBoolean.read($0.node) == true

@@ -20,7 +20,7 @@ extension RuleCatalog {
         passes: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
-            for entry in facts.exceptions where !entry.host.isDead && !entry.host.isLocal {
+            for entry in facts.exceptions where !entry.host.isDead && !entry.isLocal {
                 guard let members = entry.members else { continue }
                 if facts.arbitraryLoadsInForce, !entry.allowsInsecureLoads {
                     hits.report(

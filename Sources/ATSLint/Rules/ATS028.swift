@@ -23,8 +23,8 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             for entry in facts.exceptions
             where entry.host.kind == .name && entry.includesSubdomains && !entry.host.isDead {
-                let isBroad = entry.host.labelCount == 1 && !entry.host.isLocal && entry.key != "local"
-                guard isBroad || SharedSuffixes.all.contains(entry.host.labels.joined(separator: ".")) else { continue }
+                guard entry.host.isTopLevel || SharedSuffixes.all.contains(entry.host.labels.joined(separator: "."))
+                else { continue }
                 hits.report(
                     entry.member,
                     entry.path,

@@ -91,7 +91,7 @@ public struct ClientHandshake: Sendable {
     }
 
     /// The alerts that end the connection in good order: the user has cancelled (RFC 8446 section 6.1), or the fault.
-    public mutating func farewell() -> [UInt8] {
+    public mutating func closingAlerts() -> [UInt8] {
         switch outcome {
         case .negotiated: sealedAlert(1, 90) + sealedAlert(1, 0)
         case .protocolError: sealedAlert(2, 47)

@@ -40,11 +40,6 @@ struct WireReader {
         return bytes.reduce(0) { $0 << 8 | UInt16($1) }
     }
 
-    mutating func read24() -> Int? {
-        guard let bytes = read(3) else { return nil }
-        return bytes.reduce(0) { $0 << 8 | Int($1) }
-    }
-
     mutating func read(_ count: Int) -> ArraySlice<UInt8>? {
         guard count >= 0, rest.count >= count else { return nil }
         let bytes = rest.prefix(count)

@@ -106,7 +106,7 @@ final class ProbeHandler: ChannelInboundHandler {
         guard !isDone, let outcome = handshake.outcome else { return }
         isDone = true
         timer?.cancel()
-        send(handshake.farewell(), context)
+        send(handshake.closingAlerts(), context)
         context.close(promise: nil)
         promise.succeed(outcome)
     }

@@ -4,9 +4,9 @@
 package import Findings
 import Foundation
 
-/// What Apple advised in 2021, before it named limits: a day for a million daily users, more than a month for a milliard.
+/// What Apple advised in 2021, before it named limits: a day for a million daily users, more than a month for a billion.
 ///
-/// One seed's subtitle says ten milliards instead of one. In between the days grow as a power of the users, which is our reading.
+/// One seed's subtitle says ten billion instead of one. In between the days grow as a power of the users, which is our reading.
 package enum AdvisedPace {
     /// The days of the 2021 advice.
     package static func days2021(dailyUsers: Int) -> Double {
@@ -24,6 +24,4 @@ package enum AdvisedPace {
         "WWDC21-10244: Mitigate fraud with App Attest and DeviceCheck",
         read: "2026-11-21"
     )
-    /// Apple's limits on attestations a second and a day.
-    package static let advisedLimits = Citation.apple("Preparing to use the app attest service", read: "2026-11-21")
 }

@@ -38,7 +38,7 @@ public struct RampPlan: Sendable, Equatable {
 
     /// The hours of the climb.
     public static let climb = 24
-    /// More users than people exist are not planned for: a hundred milliards.
+    /// More users than people exist are not planned for: a hundred billion.
     public static let largest = 100_000_000_000
 
     /// Takes the daily active users, moved into 1 ... ``largest``.
@@ -55,7 +55,7 @@ public struct RampPlan: Sendable, Equatable {
     /// The days, as a fraction.
     public var days: Double { seconds / 86_400 }
 
-    /// The days without the climb: users divided by the limit. A milliard at 100 a second takes 115.7.
+    /// The days without the climb: users divided by the limit. A billion at 100 a second takes 115.7.
     public var daysAtTheLimit: Double { Double(dailyUsers) / limits.perHour / 24 }
 
     /// How many have attested some seconds after the start.

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
+package import Findings
 
 /// A score of which every point has a reason.
 ///
@@ -92,31 +92,31 @@ public struct RiskScore: Sendable, Equatable {
 /// The codes of contributions and alerts.
 extension Code {
     /// The installation reported App Attest as unsupported.
-    public static let unsupported: Code = "risk.unsupported"
+    static let unsupported: Code = "risk.unsupported"
     /// Failures that honest devices have too.
-    public static let transientFailures: Code = "risk.failures.transient"
+    static let transientFailures: Code = "risk.failures.transient"
     /// Counters or challenges came a second time.
-    public static let replays: Code = "risk.failures.replay"
+    static let replays: Code = "risk.failures.replay"
     /// Signatures or chains that no device makes.
-    public static let forgeries: Code = "risk.failures.forgery"
+    static let forgeries: Code = "risk.failures.forgery"
     /// One user has many keys.
-    public static let keysOfUser: Code = "risk.user.many-keys"
+    static let keysOfUser: Code = "risk.user.many-keys"
     /// One key serves many users.
-    public static let usersOfKey: Code = "risk.key.many-users"
+    static let usersOfKey: Code = "risk.key.many-users"
     /// Apple's risk metric is above what the app's devices have.
-    public static let metricAboveBaseline: Code = "risk.metric.above-baseline"
+    package static let metricAboveBaseline: Code = "risk.metric.above-baseline"
     /// The counter jumped.
-    public static let counterGap: Code = "risk.counter.gap"
+    static let counterGap: Code = "risk.counter.gap"
     /// A key of another environment than expected.
-    public static let environment: Code = "risk.environment"
+    static let environment: Code = "risk.environment"
     /// A validation category that the app does not have.
-    public static let category: Code = "risk.category"
+    static let category: Code = "risk.category"
     /// The system should send extensions and sent none.
-    public static let extensionsMissing: Code = "risk.extensions.missing"
+    static let extensionsMissing: Code = "risk.extensions.missing"
     /// A DeviceCheck bit marks the device.
-    public static let deviceMark: Code = "risk.device.marked"
+    static let deviceMark: Code = "risk.device.marked"
     /// One device attests for many.
-    public static let brokerDevice: Code = "risk.alert.broker-device"
+    package static let brokerDevice: Code = "risk.alert.broker-device"
     /// The share of unsupported installations is rising.
-    public static let unsupportedRising: Code = "risk.alert.unsupported-rising"
+    package static let unsupportedRising: Code = "risk.alert.unsupported-rising"
 }

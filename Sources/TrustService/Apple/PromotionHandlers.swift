@@ -24,7 +24,7 @@ extension ServiceCore {
             throw Problem("request.malformed", evidence: "the client data names another promotion")
         }
         if app.settings.mode == .off { return .json(ServiceCore.unjudged) }
-        return try await judged(app, call, keyId: presented.keyId, kind: "promotion") {
+        return try await judged(app, call, keyId: presented.keyId) {
             let judged = try await judge(presented, app, call)
             // What can be known before the assertion is spent is asked before.
             let client = try deviceCheckClient(environment: judged.key.environment)
@@ -129,7 +129,7 @@ extension ServiceCore {
             var isGranted = false
             if case .granted = outcome { isGranted = true }
             let answer = PromotionAnswer(bytes: outcome.document, isGranted: isGranted)
-            switch try await store.answer(reservation, with: answer, at: surroundings.now()) {
+            switch try await store.answer(reservation, with: answer, at: sources.now()) {
             case .alreadyGranted(let instant): return alreadyGranted(at: instant)
             case .answered(let standing):
                 if standing == answer.bytes { count(outcome) }
@@ -164,7 +164,7 @@ extension ServiceCore {
         } catch let fault as DeviceCheckFault where fault.isDefinite {
             // A note never outlives a definite refusal: what it announced did not happen.
             observer.count("promotions.refused", [("reason", "apple")])
-            try await store.release(reservation, at: surroundings.now())
+            try await store.release(reservation, at: sources.now())
             throw fault
         } catch is DeadlineFault {
             observer.count("promotions.undecided")

@@ -29,7 +29,7 @@ struct ReceiptWorker: Sendable {
     ///
     /// - Returns: how many receipts were asked for.
     func round() async throws -> Int {
-        let now = core.surroundings.now()
+        let now = core.sources.now()
         let leases = try await core.store.leaseDueReceipts(
             at: now,
             limit: ReceiptWorker.batch,
@@ -60,12 +60,12 @@ struct ReceiptWorker: Sendable {
     private func finish(_ lease: ReceiptLease) async throws {
         try Task.checkCancellation()
         let result = await refresh(lease)
-        let outcome = try await core.store.complete(lease, with: result, at: core.surroundings.now())
+        let outcome = try await core.store.complete(lease, with: result, at: core.sources.now())
         await report(lease, result, outcome)
     }
 
     private func refresh(_ lease: ReceiptLease) async -> RefreshResult {
-        let now = core.surroundings.now()
+        let now = core.sources.now()
         guard let trust = try? await core.trust(in: lease) else { return .later(retry(lease, now), code: nil) }
         guard trust == .trusted else {
             // Apple is never asked about a key that the configuration does not trust; it is looked at again, in case it comes back.
@@ -101,15 +101,16 @@ struct ReceiptWorker: Sendable {
     }
 
     private func judge(_ bytes: [UInt8], _ lease: ReceiptLease) async -> RefreshResult {
-        let now = core.surroundings.now()
+        let now = core.sources.now()
         guard let app = core.apps[lease.app] else { return .later(retry(lease, now), code: "app.unknown") }
         do {
-            let receipt = try await app.verifiers.refreshed(bytes, for: lease, at: now)
+            let receipt = try await app.verifiers.refreshed(bytes, for: lease, at: now).get()
             let record = ReceiptRecord(receipt, bytes: bytes)
             return .receipt(record, next: next(after: record.notBefore, lease, now))
         } catch {
-            core.observer.count("receipts.refused", [("code", error.code.description)])
-            return .later(retry(lease, now), code: error.code.description)
+            let code = Problem(error).code.description
+            core.observer.count("receipts.refused", [("code", code)])
+            return .later(retry(lease, now), code: code)
         }
     }
 

@@ -16,7 +16,7 @@ extension Configuration {
         if listen.isLoopback, !trustedProxies.isEmpty, internalListen == nil {
             warnings.append(
                 """
-                /metrics needs no token on a loopback listener, and a proxy stands in front of it: set internalListen, or keep the proxy from \
+                /metrics needs no token on a loopback listener, and a proxy is in front of it: set internalListen, or keep the proxy from \
                 forwarding /metrics.
                 """
             )

@@ -48,7 +48,7 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         self.init(host: host.isEmpty || host == "*" ? "0.0.0.0" : host, port: port)
     }
 
-    /// As in a URL: an IPv6 address stands in brackets.
+    /// As in a URL: an IPv6 address is in brackets.
     package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     /// Whether nobody but this machine can connect.

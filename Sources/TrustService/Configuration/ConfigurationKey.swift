@@ -19,7 +19,7 @@ struct ConfigurationEntry: Sendable {
     /// What the key does, in one sentence.
     var sentence = ""
 
-    /// The environment variable that sets it; nil for objects and for what stands in arrays of objects.
+    /// The environment variable that sets it; nil for objects and for what is in arrays of objects.
     var variable: String? {
         fromText == nil || path.contains("[") ? nil : ConfigurationOverrides.variable(for: path)
     }

@@ -129,7 +129,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         switch event {
         case is ChannelShouldQuiesceEvent:
             isLast = true
-            // A handler may finish its work; a client gets no more time than that of a farewell.
+            // A handler may finish its work; a client gets no more time than closing takes.
             if phase != .answer { deadline = min(deadline, .now() + limits.linger) }
             tick(context)
         case ChannelEvent.inputClosed where phase == .linger: return context.close(promise: nil)

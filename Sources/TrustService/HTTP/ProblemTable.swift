@@ -27,23 +27,23 @@ package enum ProblemTable {
     package static var codes: [Code] { own.keys.sorted { $0.description < $1.description } }
 
     private static let own: [Code: Entry] = [
-        "request.malformed": Entry(status: 400, title: "The request is not what the contract asks for.", retry: .never),
+        "request.malformed": Entry(status: 400, title: "The request does not follow the API contract.", retry: .never),
         "challenge.missing": Entry(
             status: 400,
-            title: "The client data does not hold the challenge exactly once.",
+            title: "The client data does not contain the challenge exactly once.",
             retry: .never
         ),
         "token.missing": Entry(status: 401, title: "A bearer token is needed.", retry: nil),
         "token.invalid": Entry(status: 401, title: "The token is not valid.", retry: nil),
         "token.not-single-use": Entry(status: 400, title: "The token is not a single-use token.", retry: .never),
-        "token.spent": Entry(status: 409, title: "The token was spent before.", retry: .newChallenge),
+        "token.spent": Entry(status: 409, title: "The token has already been spent.", retry: .newChallenge),
         "caller.unauthorized": Entry(status: 401, title: "The caller's credential is missing or wrong.", retry: nil),
         "key.revoked": Entry(status: 403, title: "The key was revoked.", retry: .newKey),
-        "key.unknown": Entry(status: 404, title: "The key is not known.", retry: .newKey),
+        "key.unknown": Entry(status: 404, title: "The key is unknown.", retry: .newKey),
         "key.other-user": Entry(status: 409, title: "The key belongs to another user.", retry: .newKey),
-        "key.exists": Entry(status: 409, title: "The key was attested before.", retry: .newKey),
-        "policy.app": Entry(status: 403, title: "The token is of another app.", retry: .never),
-        "policy.environment": Entry(status: 403, title: "The token is of another environment.", retry: .never),
+        "key.exists": Entry(status: 409, title: "The key is already registered.", retry: .newKey),
+        "policy.app": Entry(status: 403, title: "The token is for a different app.", retry: .never),
+        "policy.environment": Entry(status: 403, title: "The token is for a different environment.", retry: .never),
         "policy.tier": Entry(status: 403, title: "The trust tier is too low.", retry: .never),
         "path.unknown": Entry(status: 404, title: "There is nothing at this path.", retry: nil),
         "app.unknown": Entry(status: 404, title: "The app is not configured.", retry: .never),
@@ -51,7 +51,7 @@ package enum ProblemTable {
         "method.not-allowed": Entry(status: 405, title: "This path does not support this method.", retry: nil),
         "challenge.unknown": Entry(status: 409, title: "The challenge was not issued here.", retry: .newChallenge),
         "challenge.expired": Entry(status: 409, title: "The challenge has expired.", retry: .newChallenge),
-        "challenge.used": Entry(status: 409, title: "The challenge was used before.", retry: .newChallenge),
+        "challenge.used": Entry(status: 409, title: "The challenge has already been used.", retry: .newChallenge),
         "challenge.binding": Entry(
             status: 409,
             title: "The challenge was issued for another app, purpose, key or user.",
@@ -61,10 +61,10 @@ package enum ProblemTable {
         "body.content-type": Entry(status: 415, title: "The body must be application/json.", retry: .never),
         "limit.address": Entry(status: 429, title: "Too many requests from this address.", retry: .after),
         "limit.app": Entry(status: 429, title: "Too many requests for this app.", retry: .after),
-        "store.clock-off": Entry(status: 503, title: "The clock is off against the store.", retry: .after),
+        "store.clock-off": Entry(status: 503, title: "The clock differs too much from the store's.", retry: .after),
         "challenge.rotation-pending": Entry(
             status: 409,
-            title: "The last rotation of the challenge key is not over.",
+            title: "The previous rotation of the challenge key is still in progress.",
             retry: .after
         ),
         "store.unavailable": Entry(status: 503, title: "The store cannot be reached.", retry: .after),
@@ -80,7 +80,7 @@ package enum ProblemTable {
         "attest.app-id.mismatch": Entry(status: 403, title: "The attestation is for a different app.", retry: .never),
         "attest.environment.mismatch": Entry(
             status: 403,
-            title: "The attestation is of another environment.",
+            title: "The attestation is for a different environment.",
             retry: .never
         ),
         "attest.policy.validation-category": Entry(
@@ -95,7 +95,7 @@ package enum ProblemTable {
         ),
         "attest.policy.access-control": Entry(
             status: 403,
-            title: "The key's access control is not the required one.",
+            title: "The key does not have the required access control.",
             retry: .never
         ),
     ]

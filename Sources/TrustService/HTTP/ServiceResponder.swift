@@ -32,14 +32,13 @@ struct ServiceResponder: HTTPResponder {
     let trustedProxies: [AddressRange]
     let bodyLimit: Int
     let addressLimits: RequestLimits
-    let appLimits: RequestLimits?
     let hasInternalListener: Bool
-    let surroundings: Surroundings
+    let sources: SystemSources
     let observer: RequestObserver
     let correlationIds: CorrelationIds
 
     func respond(to request: Request, context: ServiceRequestContext) async -> Response {
-        let start = surroundings.uptime()
+        let start = sources.uptime()
         let correlationId = correlationIds.next()
         var operation = "unknown"
         let answer: Answer
@@ -51,7 +50,7 @@ struct ServiceResponder: HTTPResponder {
             evidence = problem.evidence
             answer = .problem(problem, correlationId: correlationId)
         }
-        let end = surroundings.uptime()
+        let end = sources.uptime()
         observer.finished(
             operation: operation,
             answer: answer,
@@ -80,7 +79,7 @@ struct ServiceResponder: HTTPResponder {
         }
         let caller = live.current.credentials.caller(
             bearer: Call.bearer(in: request.headers),
-            at: surroundings.now()
+            at: sources.now()
         )
         let route: Route
         let parameters: [String: String]
@@ -108,7 +107,7 @@ struct ServiceResponder: HTTPResponder {
             address: address,
             correlationId: correlationId,
             caller: caller,
-            now: surroundings.now()
+            now: sources.now()
         )
         do {
             return try await route.handler(call)
@@ -122,7 +121,7 @@ struct ServiceResponder: HTTPResponder {
     /// Servers with a token are not limited; everybody else is, and wrong tokens and unknown paths count too.
     private func limit(_ caller: Call.Caller, _ address: String) throws(Problem) {
         guard caller == .anyone else { return }
-        if let wait = addressLimits.take(CallerAddress.bucket(of: address), at: surroundings.uptime()) {
+        if let wait = addressLimits.take(CallerAddress.bucket(of: address), at: sources.uptime()) {
             throw Problem("limit.address", retryAfterSeconds: max(1, Int(wait.rounded(.up))))
         }
     }

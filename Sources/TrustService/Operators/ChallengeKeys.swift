@@ -29,7 +29,7 @@ extension ServiceCore {
 
     /// Takes the keys of challenges that the store has now.
     func readChallengeKeys() async throws {
-        challengeKeys.current = try await ServiceCore.codec(store, random: surroundings.random, at: surroundings.now())
+        challengeKeys.current = try await ServiceCore.codec(store, random: sources.random, at: sources.now())
     }
 
     /// `POST /v1/challenge-keys/rotate`: the new key signs soon, the old one is accepted until its last challenge has expired.
@@ -41,7 +41,7 @@ extension ServiceCore {
         // A minute more than the longest challenge lives: nodes' clocks differ.
         let lifetime = configuration.challenges.ttl.inSeconds + ServiceCore.clockTolerance.inSeconds
         let rotation = ChallengeKeyRotation(
-            secret: surroundings.random(ChallengeCodec.secretLength),
+            secret: sources.random(ChallengeCodec.secretLength),
             signsFrom: signsFrom,
             acceptsOldUntil: signsFrom.addingTimeInterval(lifetime)
         )

@@ -9,7 +9,7 @@ import NIOConcurrencyHelpers
 import TrustPolicy
 import TrustStores
 
-/// The usual metric of each app, learned anew every minute, so that a request need not ask for it.
+/// The usual metric of each app, learned again every minute, so that a request need not ask for it.
 final class MetricBaselines: Sendable {
     private let box = NIOLockedValueBox<[String: MetricBaseline]>([:])
 
@@ -19,7 +19,7 @@ final class MetricBaselines: Sendable {
     }
 }
 
-/// Where an app stands.
+/// What is known of the risk of an app.
 struct RiskStanding: Sendable {
     struct Metric: Sendable {
         let environment: String
@@ -31,11 +31,11 @@ struct RiskStanding: Sendable {
     var support: UnsupportedReport
     var unsupportedAddresses = 0
     var attestedAddresses = 0
-    var alerts: [(code: String, message: String)] = []
+    var alerts: [(code: Code, message: String)] = []
 }
 
 extension ServiceCore {
-    /// The tier of a key, from what is known about it without asking anybody. One soft signal never refuses.
+    /// The tier of a key, from what is known about it without asking anybody. One signal alone never makes it low.
     func tier(of key: StoredKey, at now: Date) async throws -> String {
         var signals = RiskSignals()
         signals.metric = key.riskMetric
@@ -58,34 +58,34 @@ extension ServiceCore {
     func noteMetric(_ metric: Int, of lease: ReceiptLease) async {
         let baseline = baselines[lease.app] ?? .unknown
         guard baseline.excess(of: metric) > 0 else { return }
-        observer.count("risk.alerts", [("code", "risk.metric.above-baseline")])
+        observer.count("risk.alerts", [("code", Code.metricAboveBaseline.rawValue)])
         log.warning(
             "A device has attested many more keys than usual.",
             metadata: ["app": "\(lease.app)", "key": "\(lease.keyId.logPrefix)", "metric": "\(metric)"]
         )
         let event = StoreEvent(
-            at: surroundings.now(),
+            at: sources.now(),
             app: lease.app,
             keyId: lease.keyId,
             kind: "alert",
-            code: "risk.metric.above-baseline",
+            code: Code.metricAboveBaseline.rawValue,
             detail: "metric \(metric), threshold \(baseline.threshold)"
         )
         try? await store.record(event)
     }
 
-    /// Judges every app anew, for the metrics, the log and the tiers.
+    /// Judges every app again, for the metrics, the log and the tiers.
     func watchSignals() async {
         var highest = 0.0
         for id in apps.keys.sorted() {
-            guard let standing = try? await standing(of: id, at: surroundings.now()) else { continue }
+            guard let standing = try? await standing(of: id, at: sources.now()) else { continue }
             highest = max(highest, standing.support.recentRatio)
             for alert in standing.alerts {
-                observer.count("risk.alerts", [("code", alert.code)])
-                log.warning("A risk alert stands.", metadata: ["app": "\(id)", "code": "\(alert.code)"])
+                observer.count("risk.alerts", [("code", alert.code.rawValue)])
+                log.warning("A risk alert is active.", metadata: ["app": "\(id)", "code": "\(alert.code)"])
             }
         }
-        // Labels are codes, never ids: the app with the highest ratio stands for all.
+        // Labels are codes, never ids: the app with the highest ratio is shown for all.
         observer.set("signals.unsupported.ratio.highest", highest)
     }
 
@@ -110,7 +110,7 @@ extension ServiceCore {
         if let since = standing.support.risingSince {
             standing.alerts.append(
                 (
-                    "risk.alert.unsupported-rising",
+                    .unsupportedRising,
                     "Since \(Timestamps.text(since)) more clients than usual report no support."
                 )
             )
@@ -123,7 +123,7 @@ extension ServiceCore {
             guard let alert = baseline.alert(counts: counts) else { continue }
             standing.alerts.append(
                 (
-                    "risk.alert.broker-device",
+                    .brokerDevice,
                     "\(alert.keys) \(environment) keys are on devices above the threshold \(alert.threshold); the highest metric is \(alert.highestMetric)."
                 )
             )
@@ -147,7 +147,9 @@ extension ServiceCore {
                 "addresses": .integer(standing.unsupportedAddresses), "attested": .integer(standing.attestedAddresses),
                 "windowHours": 24,
             ],
-            "alerts": .array(standing.alerts.map { ["code": .string($0.code), "message": .string($0.message)] }),
+            "alerts": .array(
+                standing.alerts.map { ["code": .string($0.code.rawValue), "message": .string($0.message)] }
+            ),
         ])
     }
 }

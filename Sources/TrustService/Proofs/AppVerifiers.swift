@@ -99,41 +99,42 @@ struct AppVerifiers: Sendable {
 
     /// Judges an attestation and its receipt as they arrive.
     ///
-    /// - Throws: ``Problem`` with the verifier's code.
+    /// - Throws: ``Problem`` if the service cannot judge.
     func attest(
         _ object: AttestationObject,
         keyId: KeyIdentifier,
         hash: ClientDataHash,
         at now: Date
-    ) async throws(Problem) -> Proven {
-        var refusal = Problem("attest.chain.untrusted")
+    ) async throws(Problem) -> Judged<Proven> {
+        var refusal = ProofRefusal("attest.chain.untrusted")
         for world in worlds {
             for verifier in world.attestations {
                 switch await verifier.verify(object, keyId: keyId, clientDataHash: hash, at: now) {
                 case .accepted(let key):
                     if requireExtensions, key.extensions?.validationCategory == nil {
-                        throw Problem("attest.policy.validation-category", evidence: "the extensions are missing")
+                        return .failure(
+                            ProofRefusal("attest.policy.validation-category", evidence: "the extensions are missing")
+                        )
                     }
-                    try AppVerifiers.checkReceipt(of: key, at: now)
-                    return Proven(key: key, simulated: world.simulated)
+                    if let stale = try AppVerifiers.receiptRefusal(of: key, at: now) { return .failure(stale) }
+                    return .success(Proven(key: key, simulated: world.simulated))
                 case .refused(let why):
-                    refusal = Problem(why.code, evidence: why.reason)
+                    refusal = ProofRefusal(why)
                 }
-                guard refusal.code == "attest.environment.mismatch" else { break }
+                guard refusal.problem.code == "attest.environment.mismatch" else { break }
             }
-            guard refusal.code == "attest.chain.untrusted" else { break }
+            guard refusal.problem.code == "attest.chain.untrusted" else { break }
         }
-        throw refusal
+        return .failure(refusal)
     }
 
     /// An object whose receipt is refused is refused as a whole, and a receipt must be fresh when it arrives.
-    private static func checkReceipt(of key: AttestedKey, at now: Date) throws(Problem) {
+    private static func receiptRefusal(of key: AttestedKey, at now: Date) throws(Problem) -> ProofRefusal? {
         switch key.receiptVerdict {
-        case .refused(let why): throw Problem(why.code, evidence: why.reason)
+        case .refused(let why): return ProofRefusal(why)
         case .accepted(let receipt):
-            guard now.timeIntervalSince(receipt.creationTime) <= receiptAge else {
-                throw Problem("receipt.too-old", evidence: "the receipt is older than \(Int(receiptAge)) seconds")
-            }
+            if now.timeIntervalSince(receipt.creationTime) <= receiptAge { return nil }
+            return ProofRefusal("receipt.too-old", evidence: "the receipt is older than \(Int(receiptAge)) seconds")
         case nil: throw Problem("internal.error", evidence: "the receipt was not judged")
         }
     }
@@ -144,10 +145,8 @@ struct AppVerifiers: Sendable {
         by key: StoredKey,
         hash: ClientDataHash,
         above counter: UInt32
-    ) throws(Problem) -> VerifiedAssertion {
-        guard let verifier = assertions[key.identity] else {
-            throw Problem("assert.app-id.mismatch", evidence: "the key's identity is not configured any more")
-        }
+    ) throws(Problem) -> Judged<VerifiedAssertion> {
+        guard let verifier = assertions[key.identity] else { return .failure(.otherIdentity) }
         let publicKey: AttestationPublicKey
         do throws(MalformedInput) {
             publicKey = try AttestationPublicKey(x963Representation: key.publicKeyBytes)
@@ -155,15 +154,19 @@ struct AppVerifiers: Sendable {
             throw Problem("internal.error", evidence: "the stored key cannot be read")
         }
         switch verifier.verify(object, publicKey: publicKey, clientDataHash: hash, previousCounter: counter) {
-        case .accepted(let assertion): return assertion
-        case .refused(let why): throw Problem(why.code, evidence: why.reason)
+        case .accepted(let assertion): return .success(assertion)
+        case .refused(let why): return .failure(ProofRefusal(why))
         }
     }
 
     /// Judges a receipt that Apple gave in exchange for the one of a lease.
-    func refreshed(_ bytes: [UInt8], for lease: ReceiptLease, at now: Date) async throws(Problem) -> VerifiedReceipt {
+    func refreshed(
+        _ bytes: [UInt8],
+        for lease: ReceiptLease,
+        at now: Date
+    ) async throws(Problem) -> Judged<VerifiedReceipt> {
         guard let world = worlds.first(where: { $0.simulated == lease.simulated }) else {
-            throw Problem("receipt.chain.untrusted", evidence: "the simulator is not trusted any more")
+            return .failure(ProofRefusal("receipt.chain.untrusted", evidence: "the simulator is not trusted any more"))
         }
         let expected: ReceiptExpectations
         do throws(MalformedInput) {
@@ -178,8 +181,8 @@ struct AppVerifiers: Sendable {
             throw Problem("internal.error", evidence: "the stored key cannot be read")
         }
         switch await world.receipts.verify(bytes, expected, at: now) {
-        case .accepted(let receipt): return receipt
-        case .refused(let why): throw Problem(why.code, evidence: why.reason)
+        case .accepted(let receipt): return .success(receipt)
+        case .refused(let why): return .failure(ProofRefusal(why))
         }
     }
 }

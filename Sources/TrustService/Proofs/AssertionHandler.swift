@@ -34,7 +34,7 @@ extension ServiceCore {
         let app = try app(call)
         let presented = try PresentedAssertion(try RequestBody(call.body))
         if app.settings.mode == .off { return .json(ServiceCore.unjudged) }
-        return try await judged(app, call, keyId: presented.keyId, kind: "assertion") {
+        return try await judged(app, call, keyId: presented.keyId) {
             let judged = try await judge(presented, app, call)
             try await commit(judged, call)
             return .json(["counter": .integer(Int(judged.advance.counter)), "tier": .string(judged.tier)])
@@ -48,14 +48,14 @@ extension ServiceCore {
         let presented = try PresentedAssertion(body)
         let singleUse = try body.optionalFlag("singleUse") ?? false
         if app.settings.mode == .off { return .json(ServiceCore.unjudged) }
-        return try await judged(app, call, keyId: presented.keyId, kind: "token") {
+        return try await judged(app, call, keyId: presented.keyId) {
             let judged = try await judge(presented, app, call)
             // Signed before the commit: what fails afterwards would cost the caller an assertion that counts as spent.
             let (token, seconds) = try await tokens.issue(
                 for: judged.key,
                 tier: judged.tier,
                 singleUse: singleUse,
-                identifier: surroundings.random(16),
+                identifier: sources.random(16),
                 at: call.now
             )
             try await commit(judged, call)
@@ -71,28 +71,28 @@ extension ServiceCore {
         var binding = ChallengeBinding(purpose: .assert, app: app.settings.id, keyId: presented.keyId)
         // What nobody issued, or what has expired, is refused before the store is asked.
         let first = codec.read(signed.challenge, for: binding, at: call.now)
-        if first != .refused(.binding) { _ = try first.spendable() }
+        if first != .refused(.binding) { _ = try first.spendable.get() }
         guard let stored = try await store.key(presented.keyId), stored.app.hasSameBytes(as: app.settings.id) else {
-            _ = try first.spendable()
-            throw Problem("key.unknown")
+            _ = try first.spendable.get()
+            throw ProofRefusal("key.unknown")
         }
-        let key = try await trusted(stored)
+        let key = try await trusted(stored).get()
         // A challenge that was made for a user serves the keys of that user alone.
         let spendable: SpendableChallenge
         if let user = key.user {
             binding.user = user
-            spendable = try read(signed.challenge, for: binding, at: call.now)
+            spendable = try codec.read(signed.challenge, for: binding, at: call.now).spendable.get()
         } else {
-            spendable = try first.spendable()
+            spendable = try first.spendable.get()
         }
-        if key.revokedAt != nil { throw Problem("key.revoked") }
+        if key.revokedAt != nil { throw ProofRefusal("key.revoked") }
         let strict = app.settings.counterMode == .strict
         let assertion = try app.verifiers.assert(
             object,
             by: key,
             hash: signed.hash,
             above: strict ? key.counter : 0
-        )
+        ).get()
         let advance = CounterAdvance(
             keyId: key.id,
             counter: assertion.counter,
@@ -105,7 +105,7 @@ extension ServiceCore {
     /// Commits a judged assertion, counter and challenge in one transaction. Nothing that can fail comes after it.
     func commit(_ judged: JudgedAssertion, _ call: Call) async throws {
         switch try await store.advance(judged.advance, at: call.now) {
-        case .refused(let refusal): throw Problem(Code(rawValue: refusal.rawValue))
+        case .refused(let refusal): throw ProofRefusal(Code(rawValue: refusal.rawValue))
         case .advanced(let previous):
             observer.count("assertions.accepted")
             if judged.advance.counter <= previous { observer.count("assertions.late") }

@@ -17,7 +17,7 @@ extension ServiceCore {
         let clientData = try body.optionalBytes("clientData")
         let user = try ServiceCore.user(body)
         if app.settings.mode == .off { return .json(ServiceCore.unjudged) }
-        return try await judged(app, call, keyId: keyId, kind: "attestation") {
+        return try await judged(app, call, keyId: keyId) {
             let digest = KeyRegistration.digest(of: attestation)
             if let known = try await repeated(try await store.key(keyId), app, user, digest) {
                 return .json(ServiceCore.document(known))
@@ -29,17 +29,17 @@ extension ServiceCore {
                 clientData: clientData
             )
             let binding = ChallengeBinding(purpose: .attest, app: app.settings.id, keyId: keyId, user: user)
-            let spendable = try forAttestation { () throws(Problem) in
-                try read(signed.challenge, for: binding, at: call.now)
-            }
+            let spendable = try codec.read(signed.challenge, for: binding, at: call.now).spendable
+                .mapError(\.needingNewKey).get()
             let standing = try await store.attestationStanding(of: keyId, challenge: spendable)
             if let known = try await repeated(standing.key, app, user, digest) {
                 return .json(ServiceCore.document(known))
             }
             if standing.isSpent {
-                throw ServiceCore.newKey("challenge.used")
+                throw ProofRefusal("challenge.used").needingNewKey
             }
             let proven = try await app.verifiers.attest(object, keyId: keyId, hash: signed.hash, at: call.now)
+                .get()
             guard
                 let registration = KeyRegistration(
                     proven.key,
@@ -57,8 +57,8 @@ extension ServiceCore {
                 await signals.count(app.settings.id, kind: "attested", at: call.now)
                 await signals.countOnce(app.settings.id, kind: "attestedAddress", address: call.address, at: call.now)
                 return .json(ServiceCore.document(key), status: 201)
-            case .existing(let key): return .json(ServiceCore.document(try await trusted(key)))
-            case .refused(let refusal): throw ServiceCore.newKey(Code(rawValue: refusal.rawValue))
+            case .existing(let key): return .json(ServiceCore.document(try await trusted(key).get()))
+            case .refused(let refusal): throw ProofRefusal(Code(rawValue: refusal.rawValue)).needingNewKey
             }
         }
     }
@@ -69,24 +69,7 @@ extension ServiceCore {
         guard let key, key.app.hasSameBytes(as: app.settings.id),
             key.attestationDigest == digest, key.user.map({ UTF8Key($0) }) == user.map({ UTF8Key($0) })
         else { return nil }
-        return try await trusted(key)
-    }
-
-    /// A device attests a key once, so after a wasted challenge it needs another key as well.
-    static func newKey(_ code: Code) -> Problem {
-        var problem = Problem(code)
-        problem.retry = .newKey
-        return problem
-    }
-
-    private func forAttestation<Result>(_ body: () throws(Problem) -> Result) throws(Problem) -> Result {
-        do {
-            return try body()
-        } catch {
-            var problem = error
-            problem.retry = .newKey
-            throw problem
-        }
+        return try await trusted(key).get()
     }
 
     private static func document(_ key: StoredKey) -> JSONValue {

@@ -29,7 +29,7 @@ extension ServiceCore {
         let challenge = codec.issue(
             for: binding,
             expiresAt: expiresAt,
-            random: surroundings.random(ChallengeCodec.randomLength)
+            random: sources.random(ChallengeCodec.randomLength)
         )
         observer.count("challenges.issued")
         return .json(

@@ -9,16 +9,16 @@ enum ClientData {
     /// The challenge that client data holds: one JSON object with exactly one top-level string member `challenge`.
     ///
     /// - Throws: ``Problem`` `challenge.missing`.
-    static func challenge(in bytes: [UInt8]) throws(Problem) -> [UInt8] {
+    static func challenge(in bytes: [UInt8]) throws(ProofRefusal) -> [UInt8] {
         guard let document = try? JSONReader.read(bytes, limits: .clientData), let members = document.members else {
-            throw Problem("challenge.missing", evidence: "the client data is not a JSON object")
+            throw ProofRefusal("challenge.missing", evidence: "the client data is not a JSON object")
         }
         let named = members.filter { $0.name.hasSameBytes(as: "challenge") }
         guard named.count == 1, let text = named.first?.value.text else {
-            throw Problem("challenge.missing", evidence: "the client data has \(named.count) members `challenge`")
+            throw ProofRefusal("challenge.missing", evidence: "the client data has \(named.count) members `challenge`")
         }
         guard let challenge = Base64.decode(text) else {
-            throw Problem("challenge.unknown", evidence: "the challenge in the client data is not base64")
+            throw ProofRefusal("challenge.unknown", evidence: "the challenge in the client data is not base64")
         }
         return challenge
     }
@@ -34,26 +34,29 @@ struct SignedInput {
         binding: Configuration.Binding,
         challenge: [UInt8],
         clientData: [UInt8]?
-    ) throws(Problem) -> SignedInput {
+    ) throws -> SignedInput {
         switch binding {
         case .challenge: return SignedInput(challenge: challenge, hash: ClientDataHash(hashing: challenge))
         case .raw:
             do throws(MalformedInput) {
                 return SignedInput(challenge: challenge, hash: try ClientDataHash(precomputed: challenge))
             } catch {
-                throw Problem("challenge.unknown", evidence: error.description)
+                throw ProofRefusal("challenge.unknown", evidence: error.description)
             }
         case .clientData:
             guard let clientData else { throw Problem("request.malformed", evidence: "clientData is missing") }
             guard try ClientData.challenge(in: clientData) == challenge else {
-                throw Problem("challenge.missing", evidence: "the client data holds another challenge than was sent")
+                throw ProofRefusal(
+                    "challenge.missing",
+                    evidence: "the client data contains another challenge than was sent"
+                )
             }
             return SignedInput(challenge: challenge, hash: ClientDataHash(hashing: clientData))
         }
     }
 
     /// For an assertion: the client data followed by the challenge, or the client data that holds it.
-    static func assertion(challenge: [UInt8]?, clientData: [UInt8]) throws(Problem) -> SignedInput {
+    static func assertion(challenge: [UInt8]?, clientData: [UInt8]) throws(ProofRefusal) -> SignedInput {
         if let challenge {
             return SignedInput(challenge: challenge, hash: ClientDataHash(hashing: clientData + challenge))
         }

@@ -96,19 +96,16 @@ extension ServiceCore {
 
     /// The key, if an app may use it now.
     ///
-    /// - Throws: ``Problem`` `key.unknown` where its root or environment is not configured any more, `assert.app-id.mismatch` where its
-    ///   identity is not; `StoreFault`.
-    func trusted(_ key: StoredKey) async throws -> StoredKey {
+    /// - Returns: `key.unknown` if its root or environment is not configured any more, `assert.app-id.mismatch` if its identity is not.
+    /// - Throws: `StoreFault`.
+    func trusted(_ key: StoredKey) async throws -> Judged<StoredKey> {
         let trust = try await trust(in: key)
-        switch trust {
-        case .trusted: return key
-        case .identity:
-            countDistrust(trust)
-            throw Problem("assert.app-id.mismatch", evidence: "the key's identity is not configured any more")
-        case .app, .environment, .simulator:
-            countDistrust(trust)
-            throw Problem("key.unknown", evidence: "the key's \(trust.rawValue) is not configured any more")
-        }
+        if trust == .trusted { return .success(key) }
+        countDistrust(trust)
+        if trust == .identity { return .failure(.otherIdentity) }
+        return .failure(
+            ProofRefusal("key.unknown", evidence: "the key's \(trust.rawValue) is not configured any more")
+        )
     }
 
     /// Counts one use of a key that the configuration does not trust any more.

@@ -6,7 +6,7 @@ import Logging
 import NIOConcurrencyHelpers
 import TrustStores
 
-/// What is made from files of tokens, keys and roots, and may be made anew while the service runs.
+/// What is made from files of tokens, keys and roots, and may be made again while the service runs.
 struct LiveParts: Sendable {
     let apps: [String: ServiceCore.App]
     let tokens: TokenAuthority
@@ -81,7 +81,7 @@ extension ServiceCore {
                     configuration.takingFiles(of: other),
                     store: store,
                     transport: transport,
-                    random: surroundings.random
+                    random: sources.random
                 )
                 live.current = parts
                 vouchers.forget()

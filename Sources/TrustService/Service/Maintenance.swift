@@ -20,22 +20,22 @@ struct Maintenance: Service {
     static let countInterval: TimeInterval = 3600
 
     func run() async throws {
-        var lastSweep = core.surroundings.uptime()
+        var lastSweep = core.sources.uptime()
         var lastKeys = lastSweep
         var lastCount = -Maintenance.countInterval
         while await pause(Maintenance.flushInterval) {
             await core.signals.flush()
-            core.observer.writeSuppressed(before: core.surroundings.uptime())
-            if core.surroundings.uptime() - lastKeys >= Maintenance.keysInterval {
-                lastKeys = core.surroundings.uptime()
+            core.observer.writeSuppressed(before: core.sources.uptime())
+            if core.sources.uptime() - lastKeys >= Maintenance.keysInterval {
+                lastKeys = core.sources.uptime()
                 await readChallengeKeys()
             }
-            if core.surroundings.uptime() - lastCount >= Maintenance.countInterval {
-                lastCount = core.surroundings.uptime()
+            if core.sources.uptime() - lastCount >= Maintenance.countInterval {
+                lastCount = core.sources.uptime()
                 await core.warnOfUntrustedKeys()
             }
-            guard core.surroundings.uptime() - lastSweep >= Maintenance.sweepInterval else { continue }
-            lastSweep = core.surroundings.uptime()
+            guard core.sources.uptime() - lastSweep >= Maintenance.sweepInterval else { continue }
+            lastSweep = core.sources.uptime()
             await sweep()
             await core.watchSignals()
         }
@@ -46,7 +46,7 @@ struct Maintenance: Service {
         do {
             var more = true
             while more {
-                let now = core.surroundings.now()
+                let now = core.sources.now()
                 let report = try await core.store.sweep(at: now, keeping: core.retention(at: now))
                 if let fault = report.clockFault { tell(fault) }
                 more = report.more

@@ -24,7 +24,7 @@ struct ServiceCore: Sendable {
     let appLimits: RequestLimits?
     let signals: SignalBook
     let probe: StoreProbe
-    let surroundings: Surroundings
+    let sources: SystemSources
     let observer: RequestObserver
     let log: Logger
     let baselines = MetricBaselines()
@@ -44,7 +44,7 @@ struct ServiceCore: Sendable {
         // By bytes and bounded: hashing text that a caller chose costs the square of its length.
         guard let id, id.utf8.count <= Route.parameterLimit, let app = apps[id], app.settings.id.hasSameBytes(as: id)
         else { throw Problem("app.unknown") }
-        if call.caller == .anyone, let wait = appLimits?.take(id, at: surroundings.uptime()) {
+        if call.caller == .anyone, let wait = appLimits?.take(id, at: sources.uptime()) {
             throw Problem("limit.app", retryAfterSeconds: max(1, Int(wait.rounded(.up))))
         }
         return app
@@ -63,13 +63,6 @@ struct ServiceCore: Sendable {
         return app
     }
 
-    /// Reads a challenge for one use.
-    ///
-    /// - Throws: ``Problem`` with the code of the refusal.
-    func read(_ challenge: [UInt8], for binding: ChallengeBinding, at now: Date) throws(Problem) -> SpendableChallenge {
-        try codec.read(challenge, for: binding, at: now).spendable()
-    }
-
     /// Turns a refusal into the answer of the app's mode, and counts it.
     ///
     /// Faults of the request's form, of limits and of the service are the same in every mode.
@@ -77,33 +70,29 @@ struct ServiceCore: Sendable {
         _ app: App,
         _ call: Call,
         keyId: KeyIdentifier?,
-        kind: String,
         _ body: () async throws -> Answer
     ) async throws -> Answer {
+        let refusal: ProofRefusal
         do {
             return try await body()
-        } catch {
-            let problem = Problem(error)
-            guard ServiceCore.isRefusal(problem.code) else { throw problem }
-            await signals.count(app.settings.id, kind: "refused", code: problem.code.description, at: call.now)
-            await remember(problem, app, keyId, call)
-            guard app.settings.mode == .monitor else { throw problem }
-            observer.count("refusals.monitored", [("code", problem.code.description)])
-            var answer = Answer.json(["enforcement": ["decision": "refuse", "code": .string(problem.code.description)]])
-            answer.code = problem.code
-            return answer
+        } catch let refused as ProofRefusal {
+            refusal = refused
+        } catch let malformed as MalformedInput {
+            refusal = ProofRefusal(malformed)
         }
-    }
-
-    /// Whether a code judges the proof, rather than the form of the request or the state of the service.
-    static func isRefusal(_ code: Code) -> Bool {
-        let family = code.description.prefix { $0 != "." }
-        return ["malformed", "attest", "assert", "receipt", "challenge", "key", "policy"].contains(family)
+        let code = refusal.problem.code
+        await signals.count(app.settings.id, kind: "refused", code: code.description, at: call.now)
+        await remember(refusal.problem, app, keyId, call)
+        guard app.settings.mode == .monitor else { throw refusal }
+        observer.count("refusals.monitored", [("code", code.description)])
+        var answer = Answer.json(["enforcement": ["decision": "refuse", "code": .string(code.description)]])
+        answer.code = code
+        return answer
     }
 
     /// Writes a refusal to the history of a key that is known, a few of them at a time.
     private func remember(_ problem: Problem, _ app: App, _ keyId: KeyIdentifier?, _ call: Call) async {
-        guard let keyId, refusalLimits.take(keyId.base64, at: surroundings.uptime()) == nil else { return }
+        guard let keyId, refusalLimits.take(keyId.base64, at: sources.uptime()) == nil else { return }
         guard let known = try? await store.key(keyId), known.app == app.settings.id else { return }
         try? await store.record(
             StoreEvent(
@@ -139,13 +128,11 @@ struct ServiceCore: Sendable {
 }
 
 extension ChallengeReading {
-    /// The challenge that may be spent.
-    ///
-    /// - Throws: ``Problem`` with the code of the refusal.
-    func spendable() throws(Problem) -> SpendableChallenge {
+    /// The challenge that may be spent, or why there is none.
+    var spendable: Judged<SpendableChallenge> {
         switch self {
-        case .valid(let challenge): return challenge
-        case .refused(let refusal): throw Problem(Code(rawValue: refusal.rawValue))
+        case .valid(let challenge): .success(challenge)
+        case .refused(let refusal): .failure(ProofRefusal(Code(rawValue: refusal.rawValue)))
         }
     }
 }

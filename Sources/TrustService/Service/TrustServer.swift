@@ -39,7 +39,7 @@ public struct TrustServer: Service {
         configuration: Configuration,
         store: any TrustStore,
         transport: (any AppleTransport)?,
-        surroundings: Surroundings = .live,
+        sources: SystemSources = .live,
         registry: PrometheusRegistry = PrometheusRegistry(),
         connectionLimits: ConnectionLimits = ConnectionLimits(),
         log: Logger,
@@ -49,16 +49,16 @@ public struct TrustServer: Service {
             configuration: configuration,
             store: store,
             challengeKeys: ChallengeBook(
-                try await ServiceCore.codec(store, random: surroundings.random, at: surroundings.now())
+                try await ServiceCore.codec(store, random: sources.random, at: sources.now())
             ),
             live: LiveBook(
-                try await LiveParts(configuration, store: store, transport: transport, random: surroundings.random)
+                try await LiveParts(configuration, store: store, transport: transport, random: sources.random)
             ),
             transport: transport,
             appLimits: configuration.limits.requestsPerSecondPerApp.map { RequestLimits(perSecond: Double($0)) },
             signals: SignalBook(store: store, log: log),
             probe: StoreProbe(store),
-            surroundings: surroundings,
+            sources: sources,
             observer: RequestObserver(registry: registry, log: log),
             log: log
         )
@@ -151,7 +151,7 @@ public struct TrustServer: Service {
         _ admission: Admission
     ) -> any Service {
         let configuration = core.configuration
-        let correlationIds = CorrelationIds(random: core.surroundings.random(6))
+        let correlationIds = CorrelationIds(random: core.sources.random(6))
         let responder = ServiceResponder(
             table: core.routes,
             isInternal: isInternal,
@@ -160,9 +160,8 @@ public struct TrustServer: Service {
             trustedProxies: configuration.trustedProxies,
             bodyLimit: configuration.limits.bodyBytes,
             addressLimits: addressLimits,
-            appLimits: core.appLimits,
             hasInternalListener: configuration.internalListen != nil,
-            surroundings: core.surroundings,
+            sources: core.sources,
             observer: core.observer,
             correlationIds: correlationIds
         )
@@ -215,7 +214,7 @@ extension ServiceCore {
                     operation: "unreadable",
                     answer: .problem(problem, correlationId: correlationId),
                     seconds: 0,
-                    at: surroundings.uptime(),
+                    at: sources.uptime(),
                     correlationId: correlationId,
                     evidence: problem.evidence
                 )

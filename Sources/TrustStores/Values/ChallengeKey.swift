@@ -26,7 +26,7 @@ public struct ChallengeKey: Sendable, Equatable {
     public static let limit = 8
 }
 
-/// A wish to change the key of challenges.
+/// A request to change the key of challenges.
 public struct ChallengeKeyRotation: Sendable, Equatable {
     /// 32 random bytes, which become the newest key.
     public var secret: [UInt8]

@@ -87,8 +87,11 @@ struct OperatorTarget: ParsableArguments {
         status: Int, body: [UInt8]
     ) {
         let answer = try await withStore { opened in
-            let desk = try await OperatorDesk(opened, log: Logger(label: "sealward") { _ in SwiftLogNoOpLogHandler() })
-            return await desk.call(method, path, query: query, body: body)
+            let session = try await OperatorSession(
+                opened,
+                log: Logger(label: "sealward") { _ in SwiftLogNoOpLogHandler() }
+            )
+            return await session.call(method, path, query: query, body: body)
         }
         return (answer.status, answer.body)
     }

@@ -47,7 +47,7 @@ struct CheckStoreCommand: AsyncParsableCommand {
         try await CommandIO.run {
             if target.store == nil { return try await ask() }
             let (before, after) = try await target.withStore { store in
-                let now = Surroundings.live.now()
+                let now = SystemSources.live.now()
                 let before = try await store.inspect(at: now)
                 guard confirmClock else { return (before, before) }
                 _ = try await store.settleClock(at: now)

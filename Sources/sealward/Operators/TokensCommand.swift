@@ -55,7 +55,7 @@ struct NewTokenCommand: AsyncParsableCommand {
                 end = date
             }
             guard
-                let made = NewToken(name: name, scopes: scopes, expires: end, random: Surroundings.live.random(32))
+                let made = NewToken(name: name, scopes: scopes, expires: end, random: SystemSources.live.random(32))
             else {
                 throw CommandFault(
                     "--name must be 1 to 64 printable characters without spaces; --scope must be server, admin or audit, alone or with :APP."

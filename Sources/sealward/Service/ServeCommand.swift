@@ -121,7 +121,7 @@ struct ServeCommand: AsyncParsableCommand {
         let opening = StoreOpening(
             location: settings.store,
             patience: .seconds(storeTimeout),
-            observer: StoreObserver(registry: registry, log: log, uptime: Surroundings.live.uptime),
+            observer: StoreObserver(registry: registry, log: log, uptime: SystemSources.live.uptime),
             log: log
         )
         do {

@@ -141,7 +141,7 @@ struct SimulatedTeam: ExpressibleByArgument {
         if let file {
             let text = String(decoding: try CommandIO.read(file, limit: 64 << 10), as: UTF8.self)
             guard let key = try? P256.Signing.PublicKey(pemRepresentation: text) else {
-                throw CommandFault("\(CommandIO.name(of: file)): holds no P-256 public key in PEM.")
+                throw CommandFault("\(CommandIO.name(of: file)): contains no P-256 public key in PEM.")
             }
             return .init(id: id, keyId: keyId, key: key)
         }

@@ -11,7 +11,7 @@ enum SimulatedEnvironment: String, Sendable, Codable, Hashable {
 }
 
 /// Keeps the two bits of each device for each team, as DeviceCheck does: they survive reinstall and erase.
-struct BitDesk: Sendable {
+struct BitStore: Sendable {
     private struct Owner: Hashable {
         let team: String
         let device: String

@@ -5,7 +5,7 @@ import Crypto
 import Foundation
 
 /// Makes and reads the device tokens of DeviceCheck: opaque to everybody but Apple, bound to a device, a team and an environment.
-struct DeviceTokenDesk: Sendable {
+struct DeviceTokenIssuer: Sendable {
     /// What a token says.
     struct Content: Sendable, Codable, Equatable {
         let device: String
@@ -19,7 +19,7 @@ struct DeviceTokenDesk: Sendable {
     private let key: SymmetricKey
     private let lifetime: Int
     /// Whether a second use of a token is refused. Apple asks for a fresh token for each request and says that one stays valid long
-    /// enough to repeat a request, so the default bears repeats.
+    /// enough to repeat a request, so by default it can be used again.
     private var singleUse: Bool
     private var serial = 0
     private var spent: Set<Int> = []

@@ -27,9 +27,9 @@ struct PhoneKey: Sendable {
     /// Whether an App Clip made it: a clip attests as its full app, and takes its keys with it when it goes.
     let clip: Bool
     let key: P256.Signing.PrivateKey
-    /// Nil until Apple has certified the key.
+    /// The hash that Apple certified the key with; nil until then.
     var attestedHash: [UInt8]?
-    /// The hash of an attempt that Apple did not answer: the same one may be tried again.
+    /// How many assertions the key has signed.
     var counter: UInt32 = 0
 }
 
@@ -48,7 +48,7 @@ struct Phone: Sendable {
 }
 
 /// The virtual phones.
-struct PhoneDesk: Sendable {
+struct SimulatedPhones: Sendable {
     private(set) var phones: [String: Phone] = [:]
     private let seed: Seed
     private let limit: Int
@@ -64,7 +64,7 @@ struct PhoneDesk: Sendable {
         guard phones.count < limit else { throw PhoneError.tooManyDevices }
         made += 1
         let name = id ?? "device-\(made)"
-        guard PhoneDesk.isName(name), PhoneDesk.isVersion(os) else { throw PhoneError.invalidInput }
+        guard SimulatedPhones.isName(name), SimulatedPhones.isVersion(os) else { throw PhoneError.invalidInput }
         var phone = phones[name] ?? Phone(id: name, os: os, isSupported: isSupported)
         phone.os = os
         phone.isSupported = isSupported

@@ -3,8 +3,8 @@
 
 package import Foundation
 
-/// The clock and the randomness of the service: the only place where it reads either.
-package struct Surroundings: Sendable {
+/// Where the service gets the time and random bytes: it reads them nowhere else.
+package struct SystemSources: Sendable {
     /// The time of day.
     package var now: @Sendable () -> Date
     /// Random bytes fit for keys.
@@ -23,9 +23,9 @@ package struct Surroundings: Sendable {
     }
 
     /// The machine's own.
-    package static let live: Surroundings = {
+    package static let live: SystemSources = {
         let start = ContinuousClock.now
-        return Surroundings(
+        return SystemSources(
             now: { Date() },
             random: { count in
                 var generator = SystemRandomNumberGenerator()

@@ -7,13 +7,13 @@ import Foundation
 /// Judges the authorization of a request to Apple: an ES256 token of a known key of a known team, at most an hour old.
 ///
 /// The token is read by hand, so that the simulator shares no code with the clients that it judges.
-struct AuthorizationDesk: Sendable {
+struct AuthorizationVerifier: Sendable {
     /// What the authorization is worth.
     enum Verdict: Sendable, Equatable {
         case team(String)
         /// No token, or not three parts of base64url with JSON in the first two.
         case malformed
-        /// A well-formed token that this desk does not believe: `alg` none or HS256, unknown key, another team, a bad signature.
+        /// A well-formed token that is not accepted: `alg` none or HS256, unknown key, another team, a bad signature.
         case refused
         case expired
     }

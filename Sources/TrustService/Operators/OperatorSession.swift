@@ -11,10 +11,10 @@ package import TrustStores
 ///
 /// The same handlers answer, and the same audit is written, under the name `cli`. No app is configured, so nothing is said about whether a
 /// key is trusted.
-package struct OperatorDesk: Sendable {
+package struct OperatorSession: Sendable {
     private let core: ServiceCore
 
-    /// A desk over an open store, which the caller closes.
+    /// A session with an open store, which the caller closes.
     ///
     /// - Throws: `StoreFault`.
     package init(_ store: any TrustStore, log: Logger) async throws {
@@ -49,7 +49,7 @@ package struct OperatorDesk: Sendable {
                     address: "",
                     correlationId: "cli",
                     caller: Authority(name: "cli", [.admin: .every]),
-                    now: core.surroundings.now()
+                    now: core.sources.now()
                 )
             )
         } catch {

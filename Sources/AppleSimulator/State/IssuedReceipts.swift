@@ -5,7 +5,7 @@ import Crypto
 import Foundation
 
 /// The receipts that Apple has issued, and the risk metric: how many keys a device had attested for an app within 30 days.
-struct ReceiptDesk: Sendable {
+struct IssuedReceipts: Sendable {
     /// A key that was attested, and everything that its receipts repeat.
     struct Subject: Sendable {
         let keyId: String
@@ -62,7 +62,7 @@ struct ReceiptDesk: Sendable {
     /// Unique keys of a device and app in the window before `instant`.
     func metric(device: String, app: String, _ environment: SimulatedEnvironment, at instant: Date) -> Int {
         let keys = attested[Owner(device: device, app: app, environment: environment)] ?? [:]
-        return keys.values.count { $0 > instant.addingTimeInterval(-ReceiptDesk.window) && $0 <= instant }
+        return keys.values.count { $0 > instant.addingTimeInterval(-IssuedReceipts.window) && $0 <= instant }
     }
 
     /// Judges a refresh: payload, team, environment, then whether Apple still knows anything, then the time.
@@ -77,7 +77,7 @@ struct ReceiptDesk: Sendable {
     }
 
     /// Any subject of another app, for the fault that answers with a foreign receipt.
-    func stranger(to app: String) -> Subject? {
+    func otherApp(than app: String) -> Subject? {
         subjects.values.filter { $0.app != app }.min { $0.keyId < $1.keyId }
     }
 

@@ -1,0 +1,37 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+package import Findings
+
+/// Why a proof is not accepted: its object, its challenge or its key.
+///
+/// Only refusals are subject to the app's mode. Whatever else goes wrong (the form of the request, a limit, a store) is the same in every
+/// mode, and is another error.
+package struct ProofRefusal: Error, Sendable, Equatable {
+    /// What the caller sees.
+    package var problem: Problem
+
+    package init(_ code: Code, evidence: String = "") { problem = Problem(code, evidence: evidence) }
+
+    /// The verdict of a verifier.
+    init(_ refusal: Refusal) { self.init(refusal.code, evidence: refusal.reason) }
+
+    /// An object that is malformed.
+    init(_ malformed: MalformedInput) { self.init(malformed.code, evidence: malformed.description) }
+
+    /// The same for an attestation: a device attests a key once, so after a wasted challenge it needs another key as well.
+    var needingNewKey: ProofRefusal {
+        var refusal = self
+        refusal.problem.retry = .newKey
+        return refusal
+    }
+
+    /// The key is of an identity that the app has no more.
+    static var otherIdentity: ProofRefusal {
+        ProofRefusal("assert.app-id.mismatch", evidence: "the key's identity is not configured any more")
+    }
+}
+
+/// What a proof shows, or why it is refused.
+typealias Judged<Proof> = Result<Proof, ProofRefusal>

@@ -1,4 +1,0 @@
-// Sealward: the open trust stack between Apple apps and their servers.
-// SPDX-License-Identifier: Apache-2.0
-
-import Testing
