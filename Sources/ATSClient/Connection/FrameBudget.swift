@@ -14,16 +14,19 @@ struct FrameBudget {
         var description: String { "more HTTP/2 frames than there is a reason for" }
     }
 
-    /// Bytes of frames that are neither DATA nor header fields, and of what DATA frames have less than ``wholePiece``, that are still allowed.
-    private var left = FrameBudget.allowance
-    /// When the allowance last grew.
+    /// Bytes that are still allowed for frames that are neither DATA nor header fields.
+    private var beside = FrameBudget.allowanceBeside
+    /// The same for what DATA frames have less than ``wholePiece``.
+    private var pieces = FrameBudget.allowanceOfPieces
+    /// When the allowance of pieces last grew.
     private var grewAt: NIODeadline
     /// The first bytes of a frame that is not read as far as its type.
     private var head: [UInt8] = []
     /// Bytes of the current frame that are still to come.
     private var rest = 0
 
-    private static let allowance = 1 << 20
+    private static let allowanceBeside = 256 << 10
+    private static let allowanceOfPieces = 1 << 20
     private static let perByteSent = 32
     /// A thousand pieces of a byte each.
     private static let perSecond = 64 << 10
@@ -35,8 +38,8 @@ struct FrameBudget {
 
     /// The client sent so many bytes.
     mutating func sent(_ bytes: Int) {
-        let (sum, overflow) = left.addingReportingOverflow(bytes * FrameBudget.perByteSent)
-        left = overflow ? .max : sum
+        let (sum, overflow) = beside.addingReportingOverflow(bytes * FrameBudget.perByteSent)
+        beside = overflow ? .max : sum
     }
 
     /// Reads on.
@@ -54,19 +57,19 @@ struct FrameBudget {
             bytes = bytes.dropFirst(missing.count)
             guard head.count == FrameBudget.headLength else { break }
             rest = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
-            left -= cost(type: head[3])
+            charge(type: head[3])
             head.removeAll(keepingCapacity: true)
         }
-        return left >= 0
+        return beside >= 0 && pieces >= 0
     }
 
-    /// Of the frame that is about to be read, by its type (RFC 9113 section 6).
-    private func cost(type: UInt8) -> Int {
+    /// For the frame that is about to be read, by its type (RFC 9113 section 6).
+    private mutating func charge(type: UInt8) {
         switch type {
-        case 0: max(0, FrameBudget.wholePiece - rest)
+        case 0: pieces -= max(0, FrameBudget.wholePiece - rest)
         // HEADERS and CONTINUATION.
-        case 1, 9: 0
-        default: FrameBudget.headLength + rest
+        case 1, 9: break
+        default: beside -= FrameBudget.headLength + rest
         }
     }
 
@@ -74,8 +77,7 @@ struct FrameBudget {
         let passed = min((now - grewAt).nanoseconds / 1_000_000, 3_600_000)
         guard passed > 0 else { return }
         grewAt = now
-        guard left < FrameBudget.allowance else { return }
-        left = min(FrameBudget.allowance, left + Int(passed) * FrameBudget.perSecond / 1000)
+        pieces = min(FrameBudget.allowanceOfPieces, pieces + Int(passed) * FrameBudget.perSecond / 1000)
     }
 }
 
