@@ -60,8 +60,11 @@ struct CertificateJob {
             }
             profile = defaults.system.sdk.map(known.linked) ?? known
         }
-        if let number = try text("sdk") {
-            guard let sdk = LinkedSDK(number) else { throw fault("the member sdk is a number from 9 to 27, as text") }
+        switch object.member("sdk") {
+        case nil, .null: break
+        case let value?:
+            let number = if case .integer(let number) = value { String(number) } else { value.text ?? "" }
+            guard let sdk = LinkedSDK(number) else { throw fault("the member sdk is a number from 9 to 27") }
             profile = profile.linked(on: sdk)
         }
         if let moment = try text("at") {
