@@ -59,6 +59,8 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private var isOverrun = false
     /// Whether no further request is taken.
     private var isLast = false
+    /// Whether the service stops.
+    private var isStopping = false
 
     init(limits: ConnectionLimits, watcher: ConnectionWatcher) {
         self.limits = limits
@@ -128,7 +130,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
         case is ChannelShouldQuiesceEvent:
-            isLast = true
+            (isLast, isStopping) = (true, true)
             // A handler may finish its work; a client gets no more time than closing takes.
             if phase != .answer { deadline = min(deadline, .now() + limits.linger) }
             tick(context)
@@ -218,6 +220,8 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func enter(_ phase: Phase, for time: TimeAmount, _ context: ChannelHandlerContext) {
         self.phase = phase
+        // What follows the handler while the service stops has no more time than what was there when the stop began.
+        let time = isStopping && phase != .answer ? min(time, limits.linger) : time
         deadline = .now() + time
         if time < ConnectionGuard.longestTick { tick(context) }
     }
