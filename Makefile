@@ -20,7 +20,11 @@ test: bootstrap
 
 ## What takes longer. Each part is a target of its own and ends within 20 minutes on two cores; SECONDS= is how long each fuzz target runs,
 ## SEEDS= how many seeds each of them gets. A part that was run alone counts as much as in the whole.
-CHECK_PARTS := check-long check-fuzz check-bits check-thread check-address check-bench
+TEST_PARTS := client service command
+LONG_PARTS := $(TEST_PARTS:%=check-long-%)
+THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
+ADDRESS_PARTS := $(TEST_PARTS:%=check-address-%)
+CHECK_PARTS := $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
 SECONDS ?= 60
 SEEDS ?= 1
 .PHONY: $(CHECK_PARTS) sbom
@@ -28,9 +32,12 @@ check-all: test
 	@for part in $(CHECK_PARTS); do echo "== $$part"; $(MAKE) --no-print-directory $$part SECONDS=$(SECONDS) SEEDS=$(SEEDS) || exit 1; done
 
 ## The long forms of the tests: every object, endurance, schemathesis, all misbehaviors.
-check-long: bootstrap
+$(LONG_PARTS): check-long-%: bootstrap
 	swift build $(SWIFT_FLAGS) --build-tests
-	SEALWARD_LONG=1 Scripts/test
+	SEALWARD_LONG=1 TEST_PART=$* Scripts/test
+
+check-fuzz-build: bootstrap
+	cd Fuzz && swift build -c release
 
 check-fuzz:
 	FUZZ_SECONDS=$(SECONDS) FUZZ_SEEDS=$(SEEDS) FUZZ_SKIP=every-bit Scripts/fuzz
@@ -39,11 +46,17 @@ check-fuzz:
 check-bits:
 	Scripts/fuzz every-bit
 
-check-thread: bootstrap
-	SANITIZERS=thread Scripts/sanitize
+check-thread-build check-address-build: check-%-build: bootstrap
+	SANITIZERS=$* SANITIZE_STEPS=build Scripts/sanitize
 
-check-address: bootstrap
-	SANITIZERS=address Scripts/sanitize
+$(THREAD_PARTS): check-thread-%:
+	SANITIZERS=thread SANITIZE_STEPS=run TEST_PART=$* Scripts/sanitize
+
+$(ADDRESS_PARTS): check-address-%:
+	SANITIZERS=address SANITIZE_STEPS=run TEST_PART=$* Scripts/sanitize
+
+check-bench-build: bootstrap
+	cd Benchmarks && swift build -c release
 
 check-bench: bench
 

@@ -8,8 +8,8 @@ import Findings
 public enum Linter {
     /// What the rules say about each list. Lists of the same ``LintSubject/app`` are also compared with each other.
     ///
-    /// The findings of a list stand in the order of its text, those of one place in the order of the rules. At most 10,000 are listed of one list, and
-    /// 32 MiB of them in all; ``LintResult/omitted`` counts the others.
+    /// The findings of a list stand in the order of its text, those of one place in the order of the rules. At most 10,000 are kept of one list, those of rules that
+    /// are errors before the others, and 32 MiB of them in all; ``LintResult/omitted`` counts the rest.
     public static func lint(_ subjects: [LintSubject]) -> [LintResult] {
         let facts = subjects.map(PlistFacts.init)
         var allowance = FindingAllowance()
@@ -52,11 +52,13 @@ public enum Linter {
         return hits
     }
 
-    /// The checks of single lists with the places of their rules, taken out of the rules once.
+    /// The checks of single lists with the indices of their rules, taken out of the rules once. Errors come first: if a list has more findings
+    /// than are kept, notes are left out before them.
     private static let plistChecks: [(rule: Int, check: @Sendable (PlistFacts, inout Hits) -> Void)] =
         RuleCatalog.all.enumerated().compactMap { index, rule in
             if case .plist(let check) = rule.check { (index, check) } else { nil }
         }
+        .sorted { (RuleCatalog.all[$1.0].severity, $0.0) < (RuleCatalog.all[$0.0].severity, $1.0) }
 
     /// What a finding takes from its rule.
     struct RuleHead {

@@ -64,6 +64,19 @@ import Testing
         #expect(few.omitted == 0)
     }
 
+    @Test func notesAreLeftOutBeforeErrors() throws {
+        let list = try Self.hosts(11_000) {
+            $0 == 10_999
+                ? "<key>last.example.com</key><true/>"
+                : "<key>h\($0)</key><dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>"
+        }
+        let result = Linter.lint(list)
+        let lesser = result.findings.filter { $0.finding.severity != .error }
+        #expect(result.omitted > 0 && lesser.count > 5_000)
+        let errors = result.findings.filter { $0.finding.severity == .error }
+        #expect(errors.contains { $0.finding.keyPath.last == "last.example.com" })
+    }
+
     @Test func aRunHasALimitToo() throws {
         let key = String(repeating: "k", count: 900)
         let list = try Self.hosts(3_000) { "<key>\($0)\(key)</key><true/>" }

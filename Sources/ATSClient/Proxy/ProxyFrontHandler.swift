@@ -179,6 +179,12 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         guard isAuthorized(head) else {
             return refuse(body, .proxyAuthenticationRequired, "The proxy asks for a user and a password.")
         }
+        // RFC 9112 section 3.2. A CONNECT names its host itself and reaches nobody as text, so simple clients may leave the field out.
+        let hosts = head.headers["host"].count
+        guard hosts == 1 || (hosts == 0 && (head.version == .http1_0 || head.method == .CONNECT)) else {
+            keepsAlive = false
+            return refuse(body, .badRequest, "An HTTP/1.1 request needs exactly one Host field.")
+        }
         switch body {
         case .unclear: return refuse(body, .badRequest, "The length of the request cannot be used.")
         case .length, .chunked:
