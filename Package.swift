@@ -96,11 +96,12 @@ let package = Package(
         library("TLSFacts"),
         library("Findings"),
         library("StrictCBOR"),
+        library("Bounds"),
 
         // Layer 1
         library("AppTransportSecurity", ["TLSFacts", "Findings"]),
         library("ATSLint", ["AppTransportSecurity", "TLSFacts", "Findings"]),
-        library("AppAttest", ["StrictCBOR", "Findings", .x509, .asn1, .crypto]),
+        library("AppAttest", ["StrictCBOR", "Findings", "Bounds", .x509, .asn1, .crypto]),
         library("DeviceCheckBits", ["Findings"]),
         library("TrustPolicy", ["Findings"]),
 
@@ -109,19 +110,17 @@ let package = Package(
         library("AppBundles", ["AppTransportSecurity", "Findings", "CZlib"]),
         library(
             "TLSProbe",
-            ["TLSFacts", "Findings", .nioCore, .nioPosix, .nioConcurrency, .crypto, .cryptoExtras, .asn1]
+            ["TLSFacts", "Findings", "Bounds", .nioCore, .nioPosix, .crypto, .cryptoExtras, .asn1]
         ),
         library(
             "ConnectionAdmission",
-            ["TLSFacts", "TLSProbe", .nioCore, .nioConcurrency, .logging]
+            ["TLSFacts", "TLSProbe", .nioCore, .logging]
         ),
         library(
             "ATSClient",
             [
-                "AppTransportSecurity", "ConnectionAdmission", "TLSFacts", "TLSProbe", "Findings", .nioCore, .nioPosix,
-                .nioConcurrency,
-                .nioSSL,
-                .nioTLS, .nioHPACK, .nioHTTP1, .nioHTTP2, .httpTypes, .lifecycle,
+                "AppTransportSecurity", "ConnectionAdmission", "TLSFacts", "TLSProbe", "Findings", "Bounds", .nioCore,
+                .nioPosix, .nioSSL, .nioTLS, .nioHPACK, .nioHTTP1, .nioHTTP2, .httpTypes, .lifecycle,
             ]
         ),
         library("TrustStores", ["AppAttest", "Findings", .crypto]),
@@ -150,14 +149,17 @@ let package = Package(
         // Layer 3
         library(
             "ATSDiagnostics",
-            ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings", .httpTypes, .nioCore, .nioPosix]
+            [
+                "AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings", "Bounds", .httpTypes, .nioCore,
+                .nioPosix,
+            ]
         ),
         library(
             "TrustService",
             [
                 "TrustPolicy", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores", "AppleServices",
-                "Findings", "TLSFacts",
-                .hummingbird, .jwt, .lifecycle, .logging, .metrics, .crypto, .nioConcurrency, .nioCore, .nioHTTP1,
+                "Findings", "TLSFacts", "Bounds",
+                .hummingbird, .jwt, .lifecycle, .logging, .metrics, .crypto, .nioCore, .nioHTTP1,
                 .httpTypes,
             ],
             resources: [.embedInCode("Service/openapi.yaml")]
@@ -170,7 +172,7 @@ let package = Package(
             ]
         ),
 
-        library("SimulatedFleet", ["AppleServices", "DeviceSimulator", "Findings", .crypto]),
+        library("SimulatedFleet", ["AppleServices", "DeviceSimulator", "Findings", "Bounds", .crypto]),
         library(
             "Demonstration",
             [
@@ -201,9 +203,10 @@ let package = Package(
         tests(of: "TLSFacts"),
         tests(of: "Findings"),
         tests(of: "StrictCBOR"),
+        tests(of: "Bounds"),
         tests(of: "AppTransportSecurity", ["TLSFacts", "Findings"]),
         tests(of: "ATSLint", ["AppBundles", "AppTransportSecurity", "Findings"]),
-        tests(of: "AppAttest", ["DeviceSimulator", "Findings", "StrictCBOR", .crypto, .x509, .asn1]),
+        tests(of: "AppAttest", ["Bounds", "DeviceSimulator", "Findings", "StrictCBOR", .crypto, .x509, .asn1]),
         tests(of: "DeviceCheckBits"),
         tests(of: "TrustPolicy", ["Findings"]),
         tests(of: "AppBundles", ["AppTransportSecurity"]),

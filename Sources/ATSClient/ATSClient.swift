@@ -4,7 +4,6 @@
 public import AppTransportSecurity
 import Findings
 public import HTTPTypes
-import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import TLSFacts

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Bounds
 package import Foundation
-import NIOConcurrencyHelpers
 package import TLSFacts
 package import TLSProbe
 
@@ -22,17 +22,17 @@ extension ChainBuilder: ChainBuilding {}
 /// Remembers the facts of chains that were seen, because one server shows the same chain on every connection.
 ///
 /// Only chains that reached an anchor are kept, and only used while every certificate on them is valid: dates are still judged at every use. At
-/// most `capacity` chains; when it is full, everything is forgotten at once.
+/// most `capacity` chains.
 package final class RememberingChains: Sendable {
     private let builder: any ChainBuilding
-    private let kept = NIOLockedValueBox<[PresentedChain: ChainFacts]>([:])
+    private let kept = BoundedCache<PresentedChain, ChainFacts>(capacity: RememberingChains.capacity)
     static let capacity = 256
 
     package init(_ builder: any ChainBuilding) { self.builder = builder }
 
     func known(_ presented: [[UInt8]], at instant: Date) -> ChainFacts? {
         let chain = PresentedChain(presented)
-        guard let facts = kept.withLockedValue({ $0[chain] }) else { return nil }
+        guard let facts = kept[chain] else { return nil }
         let isCurrent = facts.judged.allSatisfy { $0.isValid(at: instant) }
         return isCurrent ? facts : nil
     }
@@ -49,12 +49,7 @@ package final class RememberingChains: Sendable {
             at: instant,
             fetchingWithin: scope
         )
-        if case .anchored = facts.path {
-            kept.withLockedValue { kept in
-                if kept.count >= RememberingChains.capacity { kept.removeAll() }
-                kept[PresentedChain(presented)] = facts
-            }
-        }
+        if case .anchored = facts.path { kept.keep(facts, for: PresentedChain(presented)) }
         return facts
     }
 }

@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
+import Bounds
 import Findings
-import NIOConcurrencyHelpers
 
 /// Remembers what a policy decided about the origins that a client loads from, because neither path nor query has a part in the decision.
 ///
-/// Only what may be loaded is kept; a refusal names its URL and is made anew. At most `capacity` origins: when it is full, all are forgotten.
+/// Only what may be loaded is kept; a refusal names its URL and is made anew. At most `capacity` origins.
 final class KnownOrigins: Sendable {
     private let policy: ATSPolicy
-    private let kept = NIOLockedValueBox<[Substring: (url: LoadURL, decision: URLDecision)]>([:])
+    private let kept = BoundedCache<Substring, (url: LoadURL, decision: URLDecision)>(capacity: KnownOrigins.capacity)
     static let capacity = 256
 
     init(_ policy: ATSPolicy) { self.policy = policy }
@@ -23,18 +23,14 @@ final class KnownOrigins: Sendable {
             let url = try LoadURL(text)
             return (url, policy.decide(url))
         }
-        if let known = kept.withLockedValue({ $0[origin] }) {
+        if let known = kept[origin] {
             return (try known.url.with(target: target), known.decision)
         }
         let url = try LoadURL(text)
         let decision = policy.decide(url)
         if decision.verdict != .blocked {
             // A copy: a part of a string keeps the whole of it in memory.
-            let key = String(origin)[...]
-            kept.withLockedValue { kept in
-                if kept.count >= KnownOrigins.capacity { kept.removeAll() }
-                kept[key] = (url, decision)
-            }
+            kept.keep((url, decision), for: String(origin)[...])
         }
         return (url, decision)
     }

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOConcurrencyHelpers
 public import NIOCore
+import Synchronization
 
 /// The body of an answer as a sequence of buffers, read as fast as the consumer asks and no faster.
 ///
@@ -100,7 +100,7 @@ final class BodyBuffer: Sendable {
 
     static let highWatermark = 256 * 1024
 
-    private let state = NIOLockedValueBox(State())
+    private let state = Mutex(State())
     private let readOn: @Sendable () -> Void
     private let giveUp: @Sendable () -> Void
 
@@ -111,7 +111,7 @@ final class BodyBuffer: Sendable {
 
     /// Adds a part; whether the channel may go on reading.
     func push(_ part: ByteBuffer) -> Bool {
-        let (waiter, mayRead) = state.withLockedValue { state in
+        let (waiter, mayRead) = state.withLock { state in
             guard state.end == nil else { return (CheckedContinuation<ByteBuffer?, any Error>?.none, true) }
             if let waiter = state.waiter {
                 state.waiter = nil
@@ -129,7 +129,7 @@ final class BodyBuffer: Sendable {
 
     /// Ends the body, well or with an error. What was pushed before is still delivered.
     func finish(_ end: Result<Void, any Error>) {
-        let waiter = state.withLockedValue { state in
+        let waiter = state.withLock { state in
             guard state.end == nil else { return CheckedContinuation<ByteBuffer?, any Error>?.none }
             state.end = end
             defer { state.waiter = nil }
@@ -140,7 +140,7 @@ final class BodyBuffer: Sendable {
 
     /// The consumer takes no more: the channel is told, unless the body was complete.
     func abandon() {
-        let isUnfinished = state.withLockedValue { state in
+        let isUnfinished = state.withLock { state in
             defer { state.parts.removeAll() }
             guard state.end == nil else { return false }
             state.end = .failure(CancellationError())
@@ -165,7 +165,7 @@ final class BodyBuffer: Sendable {
     private func take(
         orWait waiter: CheckedContinuation<ByteBuffer?, any Error>?
     ) -> Result<ByteBuffer?, any Error>? {
-        let (ready, resumes): (Result<ByteBuffer?, any Error>?, Bool) = state.withLockedValue { state in
+        let (ready, resumes): (Result<ByteBuffer?, any Error>?, Bool) = state.withLock { state in
             if let part = state.parts.popFirst() {
                 state.pending -= part.readableBytes
                 let resumes = state.isHeld && state.pending <= BodyBuffer.highWatermark / 2

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Bounds
 import Crypto
 import FoundationEssentials
 import SwiftASN1
@@ -21,17 +22,19 @@ enum ChainFault: Error {
 /// remembered until it expires. A leaf is always judged by the same checks, so that its verdict does not depend on what is remembered.
 struct ChainVerifier: Sendable {
     let anchors: TrustAnchors
-    let remembered: RememberedAuthorities
+    /// Intermediates by the SHA-256 of their DER, so that an attestation costs one P-384 signature and not two. Only what was verified
+    /// against the anchors enters, so nobody can fill it with certificates of their own; one that differs in a bit has another hash.
+    let remembered: BoundedCache<SHA256Digest, Authority>
 
     init(anchors: TrustAnchors, rememberedLimit: Int) {
         self.anchors = anchors
-        remembered = RememberedAuthorities(limit: rememberedLimit)
+        remembered = BoundedCache(capacity: rememberedLimit)
     }
 
     /// The verified intermediate. Its validity is judged later, together with the leaf's.
     func authority(_ der: ArraySlice<UInt8>, at instant: Date) async throws(ChainFault) -> Authority {
         let hash = SHA256.hash(data: der)
-        if let known = remembered.authority(for: hash) {
+        if let known = remembered[hash] {
             if instant > known.notAfter { remembered.forget(hash) }
             return known
         }
@@ -50,7 +53,7 @@ struct ChainVerifier: Sendable {
         else {
             throw .untrusted("the intermediate does not lead to a trusted root")
         }
-        remembered.remember(authority, for: hash, at: instant)
+        remembered.keep(authority, for: hash) { $0.notAfter < instant }
         return authority
     }
 

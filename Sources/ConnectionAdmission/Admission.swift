@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOConcurrencyHelpers
 package import NIOCore
+import Synchronization
 package import TLSFacts
 import TLSProbe
 
@@ -66,7 +66,7 @@ package final class Admission: Sendable {
     package let limits: Limits
     private let onRefusals: @Sendable (Refusals) -> Void
     private let onOpen: @Sendable (Int) -> Void
-    private let state = NIOLockedValueBox(State())
+    private let state = Mutex(State())
 
     private struct State {
         var open = 0
@@ -91,13 +91,13 @@ package final class Admission: Sendable {
     }
 
     /// How many connections are open.
-    package var open: Int { state.withLockedValue { $0.open } }
+    package var open: Int { state.withLock { $0.open } }
 
     /// How many addresses have open connections; exempt ones are not counted.
-    package var addresses: Int { state.withLockedValue { $0.addresses.count } }
+    package var addresses: Int { state.withLock { $0.addresses.count } }
 
     /// What was turned away since the start.
-    package var refused: Refusals { state.withLockedValue { $0.refused } }
+    package var refused: Refusals { state.withLock { $0.refused } }
 
     /// The handler for the channel of a listener. It must come first, before the handler that hands accepted connections to their loops.
     package func gate() -> AcceptGate { AcceptGate(self) }
@@ -105,7 +105,7 @@ package final class Admission: Sendable {
     /// Counts a new connection, if there is room. `address` is nil for a socket of the file system, which has no cap of its own.
     package func admit(_ address: IPAddress?) -> Verdict {
         let key = key(of: address)
-        let (verdict, open) = state.withLockedValue { state in
+        let (verdict, open) = state.withLock { state in
             if state.open >= limits.total { return (Verdict.full, state.open) }
             if let key {
                 let count = state.addresses[key, default: 0]
@@ -122,7 +122,7 @@ package final class Admission: Sendable {
     /// Forgets a connection that ``admit(_:)`` counted.
     package func release(_ address: IPAddress?) {
         let key = key(of: address)
-        let open = state.withLockedValue { state in
+        let open = state.withLock { state in
             state.open = max(0, state.open - 1)
             if let key, let count = state.addresses[key] { state.addresses[key] = count > 1 ? count - 1 : nil }
             return state.open
@@ -141,7 +141,7 @@ package final class Admission: Sendable {
     }
 
     private func note(on loop: any EventLoop, _ count: (inout Refusals) -> Void) {
-        let due: Refusals? = state.withLockedValue { state in
+        let due: Refusals? = state.withLock { state in
             count(&state.refused)
             count(&state.unreported)
             if state.isReporting { return nil }
@@ -156,7 +156,7 @@ package final class Admission: Sendable {
 
     private func reportLater(on loop: any EventLoop) {
         loop.scheduleTask(in: .seconds(1)) {
-            let due: Refusals? = self.state.withLockedValue { state in
+            let due: Refusals? = self.state.withLock { state in
                 if state.unreported.isEmpty {
                     state.isReporting = false
                     return nil

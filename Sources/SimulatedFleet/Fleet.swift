@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Bounds
 import Crypto
 import DeviceSimulator
 import Foundation
@@ -40,19 +41,10 @@ package struct Fleet: Sendable {
     /// - Throws: ``FleetFault`` or a fault of the transport where the service or Apple's side cannot be reached at all.
     package func run() async throws {
         let personas = plan.mix.personas(devices: plan.devices, seed: plan.seed)
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            var next = 0
-            func add() {
-                let index = next
-                next += 1
-                group.addTask { try await device(index, personas[index]) }
-            }
-            while next < min(plan.concurrency, personas.count) { add() }
-            while try await group.next() != nil { if next < personas.count { add() } }
-        }
+        try await BoundedTasks(width: plan.concurrency).run(personas, work: device) { _, _ in }
     }
 
-    private func device(_ index: Int, _ persona: Persona) async throws {
+    @Sendable private func device(_ index: Int, _ persona: Persona) async throws {
         let name = "\(plan.prefix)-\(plan.seed)-\(index)"
         let systems = ["14.8", "17.6", "26.1", "27.0"]
         var random = SimulatorRandom(seed: plan.seed &+ UInt64(index))

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Bounds
 import Crypto
 import DeviceSimulator
 import Foundation
@@ -54,11 +55,10 @@ import Testing
             let der = try root.intermediate(number)
             _ = try await chain.authority(der[...], at: root.at(day: 1))
             #expect(chain.remembered.count == min(number, limit))
-            #expect(chain.remembered.queued == chain.remembered.count)
             last = (last + [der]).suffix(limit)
         }
         // The newest are those that stayed.
-        for der in last { #expect(chain.remembered.authority(for: SHA256.hash(data: der)) != nil) }
+        for der in last { #expect(chain.remembered[SHA256.hash(data: der)] != nil) }
     }
 
     @Test func theSameIntermediateIsRememberedOnce() async throws {
@@ -73,7 +73,6 @@ import Testing
             try await group.waitForAll()
         }
         #expect(chain.remembered.count == 2)
-        #expect(chain.remembered.queued == 2)
     }
 
     @Test func whatExpiredIsDropped() async throws {
@@ -91,11 +90,11 @@ import Testing
         let authority = try await chain.authority(short[...], at: late)
         #expect(authority.notAfter == root.at(day: 10))
         #expect(chain.remembered.count == 1)
-        #expect(chain.remembered.authority(for: SHA256.hash(data: short)) == nil)
+        #expect(chain.remembered[SHA256.hash(data: short)] == nil)
         // Shown again it is verified again and not remembered.
         _ = try await chain.authority(short[...], at: late)
         #expect(chain.remembered.count == 1)
-        #expect(chain.remembered.authority(for: SHA256.hash(data: long)) != nil)
+        #expect(chain.remembered[SHA256.hash(data: long)] != nil)
     }
 
     /// Nobody has to show an expired intermediate for its room to be free again.
@@ -109,7 +108,7 @@ import Testing
         let new = try root.intermediate(4, days: 100)
         _ = try await chain.authority(new[...], at: root.at(day: 11))
         #expect(chain.remembered.count == 2)
-        for der in [long, new] { #expect(chain.remembered.authority(for: SHA256.hash(data: der)) != nil) }
+        for der in [long, new] { #expect(chain.remembered[SHA256.hash(data: der)] != nil) }
     }
 
     /// What no root signed, what is not valid and what is no authority never takes room.
@@ -125,6 +124,5 @@ import Testing
         _ = try? await chain.authority(try root.intermediate(3)[...], at: root.at(day: -1))
         _ = try? await chain.authority(try root.intermediate(4)[...], at: root.at(day: 101))
         #expect(chain.remembered.count == 0)
-        #expect(chain.remembered.queued == 0)
     }
 }

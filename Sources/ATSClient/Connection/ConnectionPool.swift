@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOConcurrencyHelpers
 import NIOCore
+import Synchronization
 
 /// What connections are shared by: one policy is one client, so host, port and scheme are enough.
 struct PoolKey: Hashable, Sendable {
@@ -39,7 +39,7 @@ final class ConnectionPool: Sendable {
         var resting: Int { hosts.values.reduce(0) { $0 + $1.resting } }
     }
 
-    private let state = NIOLockedValueBox(State())
+    private let state = Mutex(State())
     private let limit: Int
     private let streamLimit: Int
     private let keepAlive: TimeAmount
@@ -78,7 +78,7 @@ final class ConnectionPool: Sendable {
     /// - Throws: `ExchangeFailure` with reason `timeout` where the deadline is over before.
     func lease(_ key: PoolKey, deadline: NIODeadline?) async throws -> Lease {
         if let deadline, deadline <= .now() { throw ExchangeFailure(reason: .timeout) }
-        switch state.withLockedValue({ next(for: key, &$0) }) {
+        switch state.withLock({ next(for: key, &$0) }) {
         case .use(let lease): return lease
         case .shutDown: throw ExchangeFailure(reason: .shutDown)
         case .open: return Lease(connection: try await openForCaller(key, deadline), isReused: false)
@@ -109,14 +109,14 @@ final class ConnectionPool: Sendable {
     ///
     /// - Parameter asWaiters: the attempt was made for the first in the line, so it has the error in any case.
     private func openingFailed(_ key: PoolKey, _ error: any Error, asWaiters: Bool) {
-        let told = state.withLockedValue { $0.hosts[key]?.openingFailed(error, asWaiters: asWaiters) ?? [] }
+        let told = state.withLock { $0.hosts[key]?.openingFailed(error, asWaiters: asWaiters) ?? [] }
         for waiter in told { waiter.continuation.resume(throwing: error) }
         openForWaiters(key)
         tidy(key)
     }
 
     private func wait(for key: PoolKey, until deadline: NIODeadline?) async throws -> Lease {
-        let id = state.withLockedValue { state in
+        let id = state.withLock { state in
             state.nextWaiter += 1
             return state.nextWaiter
         }
@@ -128,7 +128,7 @@ final class ConnectionPool: Sendable {
         defer { timer?.cancel() }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let ready: Result<Lease, any Error>? = state.withLockedValue { state in
+                let ready: Result<Lease, any Error>? = state.withLock { state in
                     if Task.isCancelled { return .failure(CancellationError()) }
                     if state.isShutDown { return .failure(ExchangeFailure(reason: .shutDown)) }
                     if let lease = state.hosts[key]?.take(streamLimit: streamLimit) { return .success(lease) }
@@ -148,7 +148,7 @@ final class ConnectionPool: Sendable {
 
     /// Out of the line; nil where it has been served.
     private func takeWaiter(_ id: Int, _ key: PoolKey) -> Waiter? {
-        state.withLockedValue { $0.hosts[key]?.removeWaiter(id) }
+        state.withLock { $0.hosts[key]?.removeWaiter(id) }
     }
 
     // MARK: Coming back
@@ -157,7 +157,7 @@ final class ConnectionPool: Sendable {
     private func admit(_ connection: HTTPConnection, lent: Bool) {
         let key = connection.key
         connection.link.connect(free: { self.giveBack(connection) }, drain: { self.drain(connection) })
-        let (waiters, isShutDown) = state.withLockedValue { state in
+        let (waiters, isShutDown) = state.withLock { state in
             (
                 state.hosts[key, default: PoolHost()].admit(connection, lent: lent, streamLimit: streamLimit),
                 state.isShutDown
@@ -174,7 +174,7 @@ final class ConnectionPool: Sendable {
 
     /// An exchange on an HTTP/1.1 connection ended well: the next one in the line has it, or it rests.
     func giveBack(_ connection: HTTPConnection) {
-        let (waiter, closes) = state.withLockedValue { state -> (Waiter?, Bool) in
+        let (waiter, closes) = state.withLock { state -> (Waiter?, Bool) in
             if state.isShutDown || state.hosts[connection.key] == nil { return (nil, true) }
             if let waiter = state.hosts[connection.key]?.nextWaiter() { return (waiter, false) }
             if state.resting >= restingLimit { return (nil, true) }
@@ -188,7 +188,7 @@ final class ConnectionPool: Sendable {
     /// A stream of an HTTP/2 connection is over.
     func endStream(of connection: HTTPConnection) {
         let key = connection.key
-        let end = state.withLockedValue { state -> PoolHost.StreamEnd in
+        let end = state.withLock { state -> PoolHost.StreamEnd in
             let isShutDown = state.isShutDown
             let mustClose = isShutDown || state.resting >= restingLimit
             return state.hosts[key]?.endStream(of: connection, closesUnused: mustClose) ?? .goOn
@@ -208,7 +208,7 @@ final class ConnectionPool: Sendable {
     }
 
     private func closeIfUnused(_ connection: HTTPConnection) {
-        let end = state.withLockedValue { state -> PoolHost.RestEnd in
+        let end = state.withLock { state -> PoolHost.RestEnd in
             state.hosts[connection.key]?.endRest(of: connection, keepAlive: keepAlive, at: .now()) ?? .inUse
         }
         switch end {
@@ -220,21 +220,21 @@ final class ConnectionPool: Sendable {
 
     /// The server of an HTTP/2 connection takes no new streams: those that run may end, then it closes.
     func drain(_ connection: HTTPConnection) {
-        let isUnused = state.withLockedValue { $0.hosts[connection.key]?.drain(connection) ?? false }
+        let isUnused = state.withLock { $0.hosts[connection.key]?.drain(connection) ?? false }
         if isUnused { connection.channel.close(promise: nil) }
     }
 
     /// A connection is closed.
     private func forget(_ connection: HTTPConnection) {
         let key = connection.key
-        state.withLockedValue { $0.hosts[key]?.forget(connection) }
+        state.withLock { $0.hosts[key]?.forget(connection) }
         openForWaiters(key)
         tidy(key)
     }
 
     /// Opens a connection for those who wait, where the limit allows one more.
     private func openForWaiters(_ key: PoolKey) {
-        let mayOpen = state.withLockedValue { $0.hosts[key]?.beginOpeningForWaiters(limit: limit) ?? false }
+        let mayOpen = state.withLock { $0.hosts[key]?.beginOpeningForWaiters(limit: limit) ?? false }
         guard mayOpen else { return }
         Task {
             do {
@@ -246,7 +246,7 @@ final class ConnectionPool: Sendable {
     }
 
     private func tidy(_ key: PoolKey) {
-        let waiting = state.withLockedValue { state in
+        let waiting = state.withLock { state in
             if state.hosts[key]?.isEmpty == true { state.hosts[key] = nil }
             guard state.isShutDown, state.hosts.isEmpty else { return [CheckedContinuation<Void, Never>]() }
             defer { state.drained = [] }
@@ -259,7 +259,7 @@ final class ConnectionPool: Sendable {
 
     /// Takes no new requests, closes what is idle, and gives what runs this long to end.
     func shutDown(grace: Duration) async {
-        let (idle, waiters) = state.withLockedValue { state in
+        let (idle, waiters) = state.withLock { state in
             state.isShutDown = true
             var idle: [HTTPConnection] = []
             var waiters: [Waiter] = []
@@ -273,7 +273,7 @@ final class ConnectionPool: Sendable {
         for waiter in waiters { waiter.continuation.resume(throwing: ExchangeFailure(reason: .shutDown)) }
         for connection in idle { connection.channel.close(promise: nil) }
         if grace > .zero { await letDrain(grace) }
-        let left = state.withLockedValue { $0.hosts.values.flatMap { Array($0.connections.values) } }
+        let left = state.withLock { $0.hosts.values.flatMap { Array($0.connections.values) } }
         for connection in left { connection.channel.close(promise: nil) }
         if grace > .zero { await ConnectionPool.untilClosed(left.map(\.channel)) }
     }
@@ -302,7 +302,7 @@ final class ConnectionPool: Sendable {
 
     private func untilDrained() async {
         await withCheckedContinuation { continuation in
-            let isDrained = state.withLockedValue { state in
+            let isDrained = state.withLock { state in
                 if state.hosts.allSatisfy({ $0.value.isEmpty }) { return true }
                 state.drained.append(continuation)
                 return false
@@ -312,7 +312,7 @@ final class ConnectionPool: Sendable {
     }
 
     private func releaseDrained() {
-        let waiting = state.withLockedValue { state in
+        let waiting = state.withLock { state in
             defer { state.drained = [] }
             return state.drained
         }
@@ -320,5 +320,5 @@ final class ConnectionPool: Sendable {
     }
 
     /// Connections that are open now: lent, idle and shared.
-    var openCount: Int { state.withLockedValue { $0.hosts.values.reduce(0) { $0 + $1.connections.count } } }
+    var openCount: Int { state.withLock { $0.hosts.values.reduce(0) { $0 + $1.connections.count } } }
 }

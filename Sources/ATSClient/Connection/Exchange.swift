@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
+import Synchronization
 
 /// One request on the wire, ready to be sent.
 struct WireRequest: Sendable {
@@ -56,7 +56,7 @@ final class Exchange: @unchecked Sendable {
     var continuation: CheckedContinuation<WireResponse, any Error>?
     /// Who runs it. Only touched on the event loop.
     weak var handler: ExchangeHandler?
-    private let cancelled = NIOLockedValueBox(false)
+    private let cancelled = Mutex(false)
 
     init(_ request: WireRequest) { self.request = request }
 
@@ -65,11 +65,11 @@ final class Exchange: @unchecked Sendable {
         if case .stream(let length, _) = request.body { length } else { nil }
     }
 
-    var isCancelled: Bool { cancelled.withLockedValue { $0 } }
+    var isCancelled: Bool { cancelled.withLock { $0 } }
 
     /// Ends it, whether it has begun or not.
     func cancel(on loop: any EventLoop) {
-        cancelled.withLockedValue { $0 = true }
+        cancelled.withLock { $0 = true }
         loop.execute { self.handler?.giveUp(self) }
     }
 }

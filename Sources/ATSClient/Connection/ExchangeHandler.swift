@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2

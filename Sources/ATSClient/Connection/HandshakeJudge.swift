@@ -4,7 +4,6 @@
 import AppTransportSecurity
 import Findings
 import Foundation
-import NIOConcurrencyHelpers
 import TLSFacts
 import TLSProbe
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import NIOConcurrencyHelpers
+import Bounds
 import NIOSSL
 import TLSFacts
 
@@ -67,14 +67,14 @@ struct TLSOffer: Hashable, Sendable {
         }
     }
 
-    /// A context for the offer; contexts are expensive to make, and a client makes few different ones.
+    /// Contexts are expensive to make, and a client makes few different ones.
     final class Contexts: Sendable {
-        private let made = NIOLockedValueBox<[TLSOffer: NIOSSLContext]>([:])
+        private let made = BoundedCache<TLSOffer, NIOSSLContext>(capacity: 64)
 
         func context(for offer: TLSOffer) throws -> NIOSSLContext {
-            if let context = made.withLockedValue({ $0[offer] }) { return context }
+            if let context = made[offer] { return context }
             let context = try NIOSSLContext(configuration: offer.configuration)
-            made.withLockedValue { $0[offer] = context }
+            made.keep(context, for: offer)
             return context
         }
     }

@@ -4,11 +4,11 @@
 public import AppTransportSecurity
 import ConnectionAdmission
 public import Findings
-import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 public import ServiceLifecycle
+import Synchronization
 import TLSFacts
 public import TLSProbe
 
@@ -148,21 +148,21 @@ public final class ATSProxy: Service {
         } onCancelOrGracefulShutdown: {
             server.close(promise: nil)
         }
-        for channel in open.withLockedValue({ Array($0.values) }) { channel.close(promise: nil) }
+        for channel in open.withLock({ Array($0.values) }) { channel.close(promise: nil) }
         await client.shutDown(grace: .seconds(1))
     }
 
-    private let open = NIOLockedValueBox<[ObjectIdentifier: any Channel]>([:])
+    private let open = Mutex<[ObjectIdentifier: any Channel]>([:])
 
     private func accept(_ channel: any Channel) throws {
         let id = ObjectIdentifier(channel)
-        open.withLockedValue { $0[id] = channel }
+        open.withLock { $0[id] = channel }
         let end = channel.eventLoop.scheduleTask(in: TimeAmount(configuration.connectionLifetime)) {
             channel.close(promise: nil)
         }
         channel.closeFuture.whenComplete { _ in
             end.cancel()
-            self.open.withLockedValue { $0[id] = nil }
+            self.open.withLock { $0[id] = nil }
         }
         var limits = NIOHTTPDecoderLimitConfiguration()
         limits.maxHeaderFieldSize = min(configuration.headerLimit, limits.maxHeaderFieldSize)

@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+import Synchronization
 import TLSFacts
 import TLSProbe
 
 /// Knows which addresses the proxy never leads to: itself, and those where machines keep secrets for themselves.
 final class AddressGuardian: Sendable {
-    private let own = NIOLockedValueBox<(port: Int, addresses: Set<IPAddress>)?>(nil)
+    private let own = Mutex<(port: Int, addresses: Set<IPAddress>)?>(nil)
 
     /// Remembers where the proxy itself listens.
     func listen(on address: SocketAddress) {
@@ -19,13 +19,13 @@ final class AddressGuardian: Sendable {
         for device in (try? System.enumerateDevices()) ?? [] {
             if let local = device.address.flatMap({ IPAddress($0) }) { addresses.insert(local.unmapped) }
         }
-        own.withLockedValue { $0 = (port, addresses) }
+        own.withLock { $0 = (port, addresses) }
     }
 
     /// Why the address must not be connected to; nil where it may.
     func refusal(of address: SocketAddress) -> String? {
         guard let ip = IPAddress(address)?.unmapped else { return "the address cannot be read" }
-        let isOwn = own.withLockedValue { own in
+        let isOwn = own.withLock { own in
             guard let own, own.port == address.port else { return false }
             return own.addresses.contains(ip) || AddressKind(ip) == .loopback || ip.bytes.allSatisfy { $0 == 0 }
         }

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
+import Bounds
 import Findings
 import Foundation
-import NIOConcurrencyHelpers
 import NIOCore
+import Synchronization
 import TLSFacts
 import TLSProbe
 
@@ -193,26 +194,25 @@ final class ProbeCache: Sendable {
     }
 
     private let lifetime: TimeAmount
-    private let capacity: Int
-    private let kept = NIOLockedValueBox<[Key: (verdict: ProxyJudge.Verdict, until: NIODeadline)]>([:])
-    private let running = NIOLockedValueBox<[Key: Task<ProxyJudge.Verdict, Never>]>([:])
+    private let kept: BoundedCache<Key, (verdict: ProxyJudge.Verdict, until: NIODeadline)>
+    private let running = Mutex<[Key: Task<ProxyJudge.Verdict, Never>]>([:])
 
     init(lifetime: Duration, capacity: Int) {
         self.lifetime = TimeAmount(lifetime)
-        self.capacity = max(1, capacity)
+        kept = BoundedCache(capacity: capacity)
     }
 
     /// The remembered verdict, or that of one probe that all who ask meanwhile share. A verdict about nothing is not remembered.
     ///
     /// The probe goes on when one of those who wait goes away; its own time limit ends it.
     func verdict(_ key: Key, probe: @escaping @Sendable () async -> ProxyJudge.Verdict) async -> ProxyJudge.Verdict {
-        let task: Task<ProxyJudge.Verdict, Never> = running.withLockedValue { running in
+        let task: Task<ProxyJudge.Verdict, Never> = running.withLock { running in
             if let known = verdict(key, at: .now()) { return Task { known } }
             if let task = running[key] { return task }
             let task = Task {
                 let verdict = await probe()
                 if case .unknown = verdict {} else { self.remember(verdict, key, at: .now()) }
-                self.running.withLockedValue { $0[key] = nil }
+                self.running.withLock { $0[key] = nil }
                 return verdict
             }
             running[key] = task
@@ -222,19 +222,11 @@ final class ProbeCache: Sendable {
     }
 
     func verdict(_ key: Key, at now: NIODeadline) -> ProxyJudge.Verdict? {
-        kept.withLockedValue { kept in
-            guard let found = kept[key] else { return nil }
-            if found.until > now { return found.verdict }
-            kept[key] = nil
-            return nil
-        }
+        guard let found = kept[key], found.until > now else { return nil }
+        return found.verdict
     }
 
     func remember(_ verdict: ProxyJudge.Verdict, _ key: Key, at now: NIODeadline) {
-        kept.withLockedValue { kept in
-            if kept.count >= capacity { kept = kept.filter { $0.value.until > now } }
-            if kept.count >= capacity { kept.removeAll() }
-            kept[key] = (verdict, now + lifetime)
-        }
+        kept.keep((verdict, now + lifetime), for: key) { $0.until <= now }
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-import NIOConcurrencyHelpers
+import Synchronization
 
 /// What passed through a proxy, for each host and port. At most 10,000 of them; what comes later is only counted as a whole.
 final class ProxyRecord: Sendable {
@@ -20,11 +20,11 @@ final class ProxyRecord: Sendable {
     }
 
     static let capacity = 10_000
-    private let kept = NIOLockedValueBox<[Place: Entry]>([:])
+    private let kept = Mutex<[Place: Entry]>([:])
 
     func add(_ event: ATSProxy.Event, host: String, port: Int, isSecure: Bool) {
         let place = Place(host: host, port: port, isSecure: isSecure)
-        kept.withLockedValue { kept in
+        kept.withLock { kept in
             guard kept[place] != nil || kept.count < ProxyRecord.capacity else { return }
             kept[place, default: Entry()].requests += 1
             switch event.result {
@@ -39,7 +39,7 @@ final class ProxyRecord: Sendable {
     }
 
     var hosts: [(place: Place, entry: Entry)] {
-        kept.withLockedValue { kept in
+        kept.withLock { kept in
             kept.map { (place: $0.key, entry: $0.value) }.sorted {
                 ($0.place.host, $0.place.port) < ($1.place.host, $1.place.port)
             }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ConnectionAdmission
-import NIOConcurrencyHelpers
 import NIOCore
+import Synchronization
 import TLSFacts
 import TLSProbe
 
@@ -13,7 +13,7 @@ import TLSProbe
 final class ProxySlot: Sendable {
     private let admission: Admission
     private let address: IPAddress?
-    private let isHeld = NIOLockedValueBox(true)
+    private let isHeld = Mutex(true)
 
     /// Takes a place; nil where there is none, which is counted and reported.
     init?(_ admission: Admission, for client: any Channel) {
@@ -29,7 +29,7 @@ final class ProxySlot: Sendable {
 
     /// Gives the place back; only the first call counts.
     func release() {
-        let wasHeld = isHeld.withLockedValue { isHeld in
+        let wasHeld = isHeld.withLock { isHeld in
             defer { isHeld = false }
             return isHeld
         }

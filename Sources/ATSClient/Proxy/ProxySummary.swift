@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
+import Bounds
 public import Findings
 import NIOCore
 import TLSFacts
@@ -44,22 +45,15 @@ public struct ProxySummary: Sendable {
         var needs: [String: ExceptionEntry] = [:]
         var needsArbitraryLoads = false
         var impossible: Set<String> = []
-        await withTaskGroup(of: (ProxyRecord.Place, Need?).self) { group in
-            var rest = places[...]
-            func next() {
-                guard let place = rest.popFirst() else { return }
-                group.addTask {
-                    (place, NIODeadline.now() < deadline ? await Need.smallest(for: place, judge) : nil)
-                }
-            }
-            for _ in 0..<16 { next() }
-            for await (place, need) in group {
-                switch need {
-                case .exception(let need)?: needs[place.host] = needs[place.host].map { $0.union(need) } ?? need
-                case .arbitraryLoads?: needsArbitraryLoads = true
-                case nil: impossible.insert("\(place.host):\(place.port)")
-                }
-                next()
+        // Neither asking nor noting the answer throws.
+        try? await BoundedTasks(width: 16).run(places) { _, place in
+            NIODeadline.now() < deadline ? await Need.smallest(for: place, judge) : nil
+        } each: { index, need in
+            let place = places[index]
+            switch need {
+            case .exception(let need)?: needs[place.host] = needs[place.host].map { $0.union(need) } ?? need
+            case .arbitraryLoads?: needsArbitraryLoads = true
+            case nil: impossible.insert("\(place.host):\(place.port)")
             }
         }
         var dictionary = ExceptionLadder.dictionary(needs)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
+import Bounds
 public import Findings
 public import Foundation
 import TLSFacts
@@ -100,8 +101,8 @@ public struct CheckSession: Sendable {
         concurrency: Int,
         each: (Int, TargetReport) async throws -> Void
     ) async throws {
-        try await FleetRunner(concurrency: concurrency, executors: LoopExecutor.all, diagnose: check)
-            .run(targets, each: each)
+        try await BoundedTasks(width: concurrency, executors: LoopExecutor.all)
+            .run(targets, work: { _, target in await check(target) }, each: each)
     }
 
     /// Each target once for every address that its name has; a name without any stays as it is.
@@ -124,21 +125,12 @@ public struct CheckSession: Sendable {
     ) async -> MinimalDictionary {
         let (diagnosis, limit) = (diagnosis, configuration.targetTimeout)
         var judges: [Int: ConfigurationJudge] = [:]
-        await withTaskGroup(of: (Int, ConfigurationJudge).self) { group in
-            var waiting = Array(targets.enumerated().reversed())
-            func start() {
-                guard let (index, target) = waiting.popLast() else { return }
-                let executor = LoopExecutor.all.isEmpty ? nil : LoopExecutor.all[index % LoopExecutor.all.count]
-                group.addTask(executorPreference: executor) {
-                    await TargetDeadline.within(limit) { (index, await diagnosis.evidence(of: target)) }
-                }
-            }
-            for _ in 0..<max(1, concurrency) { start() }
-            while let (index, judge) = await group.next() {
-                judges[index] = judge
-                progress(judges.count)
-                start()
-            }
+        // Neither the work nor counting it throws.
+        try? await BoundedTasks(width: concurrency, executors: LoopExecutor.all).run(targets) { _, target in
+            await TargetDeadline.within(limit) { await diagnosis.evidence(of: target) }
+        } each: { index, judge in
+            judges[index] = judge
+            progress(judges.count)
         }
         let known = targets.enumerated().compactMap { index, target in judges[index].map { (target: target, judge: $0) }
         }

@@ -6,6 +6,7 @@ import AppTransportSecurity
 import Foundation
 import NIOCore
 import NIOPosix
+import Synchronization
 import TLSFacts
 import TLSProbe
 
@@ -177,22 +178,21 @@ extension Offer {
 }
 
 /// The addresses of a server: all of them until one can be connected to, then that one.
-private final class ServerAddress: @unchecked Sendable {
-    private let lock = NSLock()
-    private var addresses: [SocketAddress]
-    private var chosen: SocketAddress?
+private final class ServerAddress: Sendable {
+    private let addresses: [SocketAddress]
+    private let chosen = Mutex<SocketAddress?>(nil)
 
     init(_ addresses: [SocketAddress]) { self.addresses = addresses }
 
-    var candidates: [SocketAddress] { lock.withLock { chosen.map { [$0] } ?? addresses } }
+    var candidates: [SocketAddress] { settled.map { [$0] } ?? addresses }
 
     /// Nil where no address let itself be connected to.
-    var settled: SocketAddress? { lock.withLock { chosen } }
+    var settled: SocketAddress? { chosen.withLock { $0 } }
 
     func settle(on address: SocketAddress?, after outcome: HandshakeOutcome) {
         switch outcome {
         case .connection(.refused), .connection(.unreachable), .connection(.nameNotFound): return
-        default: lock.withLock { if chosen == nil { chosen = address } }
+        default: chosen.withLock { if $0 == nil { $0 = address } }
         }
     }
 }

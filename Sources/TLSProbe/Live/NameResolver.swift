@@ -3,9 +3,9 @@
 
 import Findings
 import Foundation
-import NIOConcurrencyHelpers
 public import NIOCore
 import NIOPosix
+import Synchronization
 public import TLSFacts
 
 /// Turns a host name into all of its addresses, IPv6 and IPv4, in the system's order of preference (RFC 6724).
@@ -118,12 +118,12 @@ private final class FirstAnswer: Sendable {
         var answer: NameResolver.Resolution?
     }
 
-    private let state = NIOLockedValueBox(State())
+    private let state = Mutex(State())
 
-    var isOver: Bool { state.withLockedValue { $0.answer != nil } }
+    var isOver: Bool { state.withLock { $0.answer != nil } }
 
     func wait(_ continuation: CheckedContinuation<NameResolver.Resolution, Never>) {
-        let early = state.withLockedValue { state in
+        let early = state.withLock { state in
             if state.answer == nil { state.waiter = continuation }
             return state.answer
         }
@@ -131,7 +131,7 @@ private final class FirstAnswer: Sendable {
     }
 
     func end(_ answer: NameResolver.Resolution) {
-        let waiter = state.withLockedValue { state -> CheckedContinuation<NameResolver.Resolution, Never>? in
+        let waiter = state.withLock { state -> CheckedContinuation<NameResolver.Resolution, Never>? in
             guard state.answer == nil else { return nil }
             state.answer = answer
             defer { state.waiter = nil }

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Bounds
 import TLSFacts
 
 /// Who signed the certificates above a leaf: a function of the certificates alone, so it may be kept. Only certificates of at most
@@ -11,11 +12,11 @@ final class JudgedIssuers: Sendable {
         let issuerKey: EncodedKey
     }
 
-    private let signatures: BoundedMemory<Question, SignatureVerdict>
+    private let signatures: BoundedCache<Question, SignatureVerdict>
     private let largest = 8192
 
     /// - Parameter capacity: signatures that are remembered.
-    init(capacity: Int = 128) { signatures = BoundedMemory(capacity: capacity) }
+    init(capacity: Int = 128) { signatures = BoundedCache(capacity: capacity) }
 
     /// Whether the key signed the intermediate: remembered, or checked.
     func signature(of certificate: CertificateFacts, under key: PublicKeyFacts) -> SignatureVerdict {

@@ -3,6 +3,7 @@
 
 import AppAttest
 import AppleServices
+import Bounds
 import Findings
 import Foundation
 import Logging
@@ -37,20 +38,16 @@ struct ReceiptWorker: Sendable {
         )
         core.observer.set("receipts.batch.full", leases.count == ReceiptWorker.batch ? 1 : 0)
         // One that fails must not take the results of the others along.
-        let faults = await withTaskGroup(of: (any Error)?.self) { group in
-            for lease in leases {
-                group.addTask {
-                    do {
-                        try await finish(lease)
-                        return nil
-                    } catch {
-                        return error
-                    }
-                }
+        var faults: [any Error] = []
+        try await BoundedTasks(width: ReceiptWorker.batch).run(leases) { _, lease -> (any Error)? in
+            do {
+                try await finish(lease)
+                return nil
+            } catch {
+                return error
             }
-            return await group.reduce(into: [any Error]()) { faults, fault in
-                if let fault { faults.append(fault) }
-            }
+        } each: { _, fault in
+            if let fault { faults.append(fault) }
         }
         if !faults.isEmpty { core.observer.count("receipts.results.lost", by: faults.count) }
         if let fault = faults.first { throw fault }

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOConcurrencyHelpers
+import Synchronization
 package import TLSFacts
 
 /// Token buckets by name: each holds two seconds' worth of its rate.
@@ -17,7 +17,7 @@ package final class RequestLimits: Sendable {
     private let rate: Double
     private let capacity: Double
     private let tableLimit: Int
-    private let buckets = NIOLockedValueBox<[String: Bucket]>([:])
+    private let buckets = Mutex<[String: Bucket]>([:])
 
     package init(perSecond: Double, burst: Double? = nil, tableLimit: Int = 65536) {
         rate = perSecond
@@ -30,7 +30,7 @@ package final class RequestLimits: Sendable {
     /// - Parameter at: seconds of a clock that never goes back.
     /// - Returns: nil where the request may pass, otherwise after how many seconds the next token is there.
     package func take(_ name: String, at: Double) -> Double? {
-        buckets.withLockedValue { buckets in
+        buckets.withLock { buckets in
             var name = name
             if buckets[name] == nil, buckets.count >= tableLimit {
                 buckets = buckets.filter { $0.value.tokens + (at - $0.value.at) * rate < capacity }

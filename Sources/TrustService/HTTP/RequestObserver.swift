@@ -4,16 +4,16 @@
 import CoreMetrics
 import Findings
 package import Logging
-import NIOConcurrencyHelpers
+import Synchronization
 
 /// Counts every answer and logs refusals: fixed sentences, codes, and evidence that ``Problem`` made safe.
 ///
 /// Refusals of one code are logged ``linesPerSecond`` times in a second; what is beyond that is counted, and summed up in one line.
-package struct RequestObserver: Sendable {
+package final class RequestObserver: Sendable {
     package let registry: PrometheusRegistry
     let log: Logger
     private let sampler = LineSampler(perSecond: linesPerSecond)
-    private let known = NIOLockedValueBox(Known())
+    private let known = Mutex(Known())
 
     /// How many refusals of one code are logged in a second.
     package static let linesPerSecond = 10
@@ -82,7 +82,7 @@ package struct RequestObserver: Sendable {
     }
 
     private func series(_ name: Name) -> (Counter, Timer) {
-        known.withLockedValue { known in
+        known.withLock { known in
             let counter =
                 known.counters[name]
                 ?? Counter(
@@ -109,7 +109,7 @@ package struct RequestObserver: Sendable {
     /// Counts something by its code.
     package func count(_ label: String, _ dimensions: [(String, String)] = [], by amount: Int = 1) {
         let name = Count(label: label, dimensions: dimensions.flatMap { [$0.0, $0.1] })
-        let counter = known.withLockedValue { known in
+        let counter = known.withLock { known in
             if let counter = known.counts[name] { return counter }
             let counter = Counter(label: "sealward.\(label)", dimensions: dimensions, factory: registry)
             if known.counts.count < PrometheusRegistry.seriesLimit { known.counts[name] = counter }

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOConcurrencyHelpers
+import Synchronization
 
 /// Lets the first lines of each kind in each second pass, and counts the others until they are summed up.
 ///
@@ -32,7 +32,7 @@ package final class LineSampler: Sendable {
     package static let kindLimit = 256
 
     private let perSecond: Int
-    private let windows = NIOLockedValueBox<[String: Window]>([:])
+    private let windows = Mutex<[String: Window]>([:])
 
     /// - Parameter perSecond: how many lines of one kind pass in one second.
     package init(perSecond: Int) { self.perSecond = max(1, perSecond) }
@@ -40,7 +40,7 @@ package final class LineSampler: Sendable {
     /// - Parameter uptime: seconds of a clock that never goes back.
     package func note(_ kind: String, at uptime: Double) -> Verdict {
         let second = Int(clamping: Int64(max(0, min(uptime, 1e15))))
-        return windows.withLockedValue { windows in
+        return windows.withLock { windows in
             let kind = windows[kind] != nil || windows.count < LineSampler.kindLimit ? kind : "others"
             var window = windows[kind] ?? Window(second: second, passed: 0, suppressed: 0)
             var sum: Sum?
@@ -58,7 +58,7 @@ package final class LineSampler: Sendable {
     /// Takes the sums of all seconds that are over, and forgets their kinds; with nil all there are, at the end.
     package func sums(before uptime: Double?) -> [Sum] {
         let second = uptime.map { Int(clamping: Int64(max(0, min($0, 1e15)))) } ?? Int.max
-        return windows.withLockedValue { windows in
+        return windows.withLock { windows in
             let over = windows.filter { $0.value.second < second }
             for kind in over.keys { windows[kind] = nil }
             return over.filter { $0.value.suppressed > 0 }.map { Sum(kind: $0.key, count: $0.value.suppressed) }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import CoreMetrics
-import NIOConcurrencyHelpers
+import Synchronization
 
 /// A swift-metrics backend that renders the Prometheus text format.
 ///
@@ -22,14 +22,14 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
 
     /// More series than this are counted in one that has the label `overflow`.
     package static let seriesLimit = 4096
-    private let state = NIOLockedValueBox(State())
+    private let state = Mutex(State())
 
     /// An empty registry.
     package init() {}
 
     /// The text of all series, sorted, for a scrape.
     package func render() -> String {
-        let state = state.withLockedValue { $0 }
+        let state = state.withLock { $0 }
         var text = ""
         section("counter", state.counters.mapValues(\.value), into: &text)
         section("gauge", state.gauges.mapValues(\.value), into: &text)
@@ -83,7 +83,7 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
     )
         -> Series
     {
-        state.withLockedValue { state in
+        state.withLock { state in
             if let series = state[keyPath: path][key] { return series }
             let full = state[keyPath: path].count >= PrometheusRegistry.seriesLimit
             let key = full ? Key(name: key.name, labels: "overflow=\"true\"") : key

@@ -2,29 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreMetrics
-import NIOConcurrencyHelpers
+import Synchronization
 
 /// A count that only grows.
 final class CounterSeries: CounterHandler, Sendable {
-    private let box = NIOLockedValueBox<Int64>(0)
+    private let box = Mutex<Int64>(0)
 
-    var value: Double { Double(box.withLockedValue { $0 }) }
+    var value: Double { Double(box.withLock { $0 }) }
 
-    func increment(by amount: Int64) { box.withLockedValue { $0 = $0.addingReportingOverflow(amount).partialValue } }
+    func increment(by amount: Int64) { box.withLock { $0 = $0.addingReportingOverflow(amount).partialValue } }
 
-    func reset() { box.withLockedValue { $0 = 0 } }
+    func reset() { box.withLock { $0 = 0 } }
 }
 
 /// A value that goes up and down.
 final class GaugeSeries: MeterHandler, RecorderHandler, Sendable {
-    private let box = NIOLockedValueBox<Double>(0)
+    private let box = Mutex<Double>(0)
 
-    var value: Double { box.withLockedValue { $0 } }
+    var value: Double { box.withLock { $0 } }
 
     func set(_ value: Int64) { set(Double(value)) }
-    func set(_ value: Double) { box.withLockedValue { $0 = value } }
-    func increment(by amount: Double) { box.withLockedValue { $0 += amount } }
-    func decrement(by amount: Double) { box.withLockedValue { $0 -= amount } }
+    func set(_ value: Double) { box.withLock { $0 = value } }
+    func increment(by amount: Double) { box.withLock { $0 += amount } }
+    func decrement(by amount: Double) { box.withLock { $0 -= amount } }
     func record(_ value: Int64) { set(value) }
     func record(_ value: Double) { set(value) }
 }
@@ -39,11 +39,11 @@ final class HistogramSeries: TimerHandler, Sendable {
         var count = 0
     }
 
-    private let box = NIOLockedValueBox(State())
+    private let box = Mutex(State())
 
     func recordNanoseconds(_ duration: Int64) {
         let seconds = Double(duration) * 1e-9
-        box.withLockedValue { state in
+        box.withLock { state in
             state.sum += seconds
             state.count += 1
             if let index = HistogramSeries.bounds.firstIndex(where: { seconds <= $0 }) { state.counts[index] += 1 }
@@ -51,7 +51,7 @@ final class HistogramSeries: TimerHandler, Sendable {
     }
 
     func render(name: String, labels: String, into text: inout String) {
-        let state = box.withLockedValue { $0 }
+        let state = box.withLock { $0 }
         let prefix = labels.isEmpty ? "" : labels + ","
         var below = 0
         for (bound, count) in zip(HistogramSeries.bounds, state.counts) {

@@ -3,18 +3,18 @@
 
 import Findings
 package import Logging
-import NIOConcurrencyHelpers
+import Synchronization
 package import TrustStores
 
 /// Turns what a store observes into metrics and log lines.
 ///
 /// Each kind is counted in `sealward_store_events_total{event}`; a value is the gauge `sealward_store_` with the kind's name. Of each kind
 /// at most one line a second is logged, with the number of those left out since the line before.
-package struct StoreObserver: Sendable {
+package final class StoreObserver: Sendable {
     private let counts: RequestObserver
     private let log: Logger
     private let uptime: @Sendable () -> Double
-    private let lines = NIOLockedValueBox<[StoreObservation.Kind: Line]>([:])
+    private let lines = Mutex<[StoreObservation.Kind: Line]>([:])
 
     private struct Line {
         var at: Double
@@ -52,7 +52,7 @@ package struct StoreObserver: Sendable {
     /// How many lines of the kind were left out before this one; nil if this one is left out too.
     private func turn(of kind: StoreObservation.Kind) -> Int? {
         let now = uptime()
-        return lines.withLockedValue { lines in
+        return lines.withLock { lines in
             guard let last = lines[kind], now - last.at < 1 else {
                 defer { lines[kind] = Line(at: now) }
                 return lines[kind]?.omitted ?? 0

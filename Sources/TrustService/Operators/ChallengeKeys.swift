@@ -4,18 +4,18 @@
 import Findings
 import Foundation
 import Logging
-import NIOConcurrencyHelpers
+import Synchronization
 import TrustStores
 
 /// The keys of challenges as this node knows them now.
 final class ChallengeBook: Sendable {
-    private let box: NIOLockedValueBox<ChallengeCodec>
+    private let box: Mutex<ChallengeCodec>
 
-    init(_ codec: ChallengeCodec) { box = NIOLockedValueBox(codec) }
+    init(_ codec: ChallengeCodec) { box = Mutex(codec) }
 
     var current: ChallengeCodec {
-        get { box.withLockedValue { $0 } }
-        set { box.withLockedValue { $0 = newValue } }
+        get { box.withLock { $0 } }
+        set { box.withLock { $0 = newValue } }
     }
 }
 

@@ -5,17 +5,17 @@ import AppAttest
 import Findings
 import Foundation
 import Logging
-import NIOConcurrencyHelpers
+import Synchronization
 import TrustPolicy
 import TrustStores
 
 /// The usual metric of each app, learned again every minute, so that a request need not ask for it.
 final class MetricBaselines: Sendable {
-    private let box = NIOLockedValueBox<[String: MetricBaseline]>([:])
+    private let box = Mutex<[String: MetricBaseline]>([:])
 
     subscript(app: String) -> MetricBaseline? {
-        get { box.withLockedValue { $0[app] } }
-        set { box.withLockedValue { $0[app] = newValue } }
+        get { box.withLock { $0[app] } }
+        set { box.withLock { $0[app] = newValue } }
     }
 }
 

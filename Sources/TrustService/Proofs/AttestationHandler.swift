@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import Bounds
 import Findings
 import Foundation
 import TrustStores
@@ -52,7 +53,7 @@ extension ServiceCore {
             else { throw Problem("internal.error", evidence: "the key cannot be registered") }
             switch try await store.insert(registration, spending: spendable, at: call.now) {
             case .inserted(let key):
-                if key.simulated { vouchers[key.id] = true }
+                if key.simulated { vouchers.keep(true, for: key.id) }
                 observer.count("attestations.accepted")
                 await signals.count(app.settings.id, kind: "attested", at: call.now)
                 await signals.countOnce(app.settings.id, kind: "attestedAddress", address: call.address, at: call.now)

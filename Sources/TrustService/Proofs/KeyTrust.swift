@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import Bounds
 import Findings
-import NIOConcurrencyHelpers
 import TrustStores
 
 /// Under what a key was attested: what the configuration must still name for the key to count.
@@ -42,28 +42,6 @@ enum KeyTrust: String, Sendable, CaseIterable {
     case identity
 }
 
-/// Which keys of simulated devices the configured simulated roots vouch for, so that each key is looked at once.
-///
-/// A store keeps whether a simulated root attested a key, not which; the key's receipt says it.
-final class SimulatedVouchers: Sendable {
-    private let box = NIOLockedValueBox<[KeyIdentifier: Bool]>([:])
-    /// More keys than this are not remembered at once: then all are looked at again.
-    static let limit = 65_536
-
-    subscript(id: KeyIdentifier) -> Bool? {
-        get { box.withLockedValue { $0[id] } }
-        set {
-            box.withLockedValue { known in
-                if known.count >= SimulatedVouchers.limit { known.removeAll() }
-                known[id] = newValue
-            }
-        }
-    }
-
-    /// Forgets everything: the configured roots are others now.
-    func forget() { box.withLockedValue { $0.removeAll() } }
-}
-
 extension ServiceCore {
     /// Judges a stored key by the configuration of now: trust that was taken out of the configuration ends with the next request.
     ///
@@ -90,7 +68,7 @@ extension ServiceCore {
         if let receipt = try await receipt() {
             vouched = await app.verifiers.simulatorSigned(receipt, for: origin)
         }
-        vouchers[id] = vouched
+        vouchers.keep(vouched, for: id)
         return vouched ? .trusted : .simulator
     }
 

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
+import Bounds
 import Logging
-import NIOConcurrencyHelpers
+import Synchronization
 import TrustStores
 
 /// What is made from files of tokens, keys and roots, and may be made again while the service runs.
@@ -37,13 +38,13 @@ struct LiveParts: Sendable {
 
 /// The parts that count now: each request takes them as they are when it asks.
 final class LiveBook: Sendable {
-    private let box: NIOLockedValueBox<LiveParts>
+    private let box: Mutex<LiveParts>
 
-    init(_ parts: LiveParts) { box = NIOLockedValueBox(parts) }
+    init(_ parts: LiveParts) { box = Mutex(parts) }
 
     var current: LiveParts {
-        get { box.withLockedValue { $0 } }
-        set { box.withLockedValue { $0 = newValue } }
+        get { box.withLock { $0 } }
+        set { box.withLock { $0 = newValue } }
     }
 }
 
@@ -84,7 +85,7 @@ extension ServiceCore {
                     random: sources.random
                 )
                 live.current = parts
-                vouchers.forget()
+                vouchers.forgetAll()
                 result = true
             }
         } catch {

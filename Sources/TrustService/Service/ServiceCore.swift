@@ -3,6 +3,7 @@
 
 import AppAttest
 import AppleServices
+import Bounds
 import Findings
 import Foundation
 import Logging
@@ -28,7 +29,9 @@ struct ServiceCore: Sendable {
     let observer: RequestObserver
     let log: Logger
     let baselines = MetricBaselines()
-    let vouchers = SimulatedVouchers()
+    /// Which keys of simulated devices the configured simulated roots vouch for, so that each key is looked at once. A store keeps whether
+    /// a simulated root attested a key, not which; the key's receipt says it.
+    let vouchers = BoundedCache<KeyIdentifier, Bool>(capacity: 65_536)
     /// Bounds how many refusals of one key are written to its history.
     let refusalLimits = RequestLimits(perSecond: 0.05, burst: 5, tableLimit: 4096)
 

@@ -6,7 +6,6 @@ import ConnectionAdmission
 import Findings
 import Hummingbird
 public import Logging
-import NIOConcurrencyHelpers
 import NIOCore
 public import ServiceLifecycle
 public import TrustStores

@@ -3,14 +3,14 @@
 
 import Synchronization
 
-/// Hands out the places of targets to workers, and their reports to the one who writes them down.
+/// Hands out the places of items to workers, and their results to the one who reads them.
 ///
-/// A worker that is `capacity` reports ahead waits, so that memory stays bounded when writing is slower than checking.
-final class ReportQueue: Sendable {
-    typealias Item = (index: Int, report: TargetReport)
+/// A worker that is `capacity` results ahead waits, so that memory stays bounded if reading is slower than the work.
+final class ResultQueue<Value: Sendable>: Sendable {
+    typealias Item = (index: Int, value: Value)
 
     private struct State {
-        var nextTarget = 0
+        var next = 0
         var workers = 0
         var items: [Item] = []
         var reader: CheckedContinuation<Item?, Never>?
@@ -19,11 +19,11 @@ final class ReportQueue: Sendable {
     }
 
     private let state = Mutex(State())
-    private let targets: Int
+    private let count: Int
     private let capacity: Int
 
-    init(targets: Int, capacity: Int) {
-        self.targets = targets
+    init(items: Int, capacity: Int) {
+        count = items
         self.capacity = max(1, capacity)
     }
 
@@ -32,17 +32,17 @@ final class ReportQueue: Sendable {
     /// One more worker; called before it starts.
     func begin() { state.withLock { $0.workers += 1 } }
 
-    /// The place of the next target; nil when there is none left.
+    /// The place of the next item; nil if there is none left.
     func take() -> Int? {
         state.withLock { state in
-            guard state.nextTarget < targets, !state.isClosed else { return nil }
-            defer { state.nextTarget += 1 }
-            return state.nextTarget
+            guard state.next < count, !state.isClosed else { return nil }
+            defer { state.next += 1 }
+            return state.next
         }
     }
 
-    func put(_ index: Int, _ report: TargetReport) async {
-        let item = (index: index, report: report)
+    func put(_ index: Int, _ value: Value) async {
+        let item = (index: index, value: value)
         let (reader, isFull) = state.withLock { state -> (CheckedContinuation<Item?, Never>?, Bool) in
             if let reader = state.reader {
                 state.reader = nil
@@ -63,7 +63,7 @@ final class ReportQueue: Sendable {
         }
     }
 
-    /// A worker has ended; the last one ends the reports.
+    /// A worker has ended; the last one ends the results.
     func end() {
         let reader = state.withLock { state -> CheckedContinuation<Item?, Never>? in
             state.workers -= 1
@@ -76,10 +76,11 @@ final class ReportQueue: Sendable {
 
     // MARK: - The reader
 
-    /// The next report in the order of finishing; nil after the last one.
+    /// The next result in the order of finishing; nil after the last one, and once the queue is closed.
     func next() async -> Item? {
         await withCheckedContinuation { continuation in
             let (item, isOver, blocked) = state.withLock { state -> (Item?, Bool, [CheckedContinuation<Void, Never>]) in
+                if state.isClosed { return (nil, true, []) }
                 if state.items.isEmpty {
                     if state.workers == 0 { return (nil, true, []) }
                     state.reader = continuation
@@ -95,13 +96,14 @@ final class ReportQueue: Sendable {
         }
     }
 
-    /// The reader goes away: nobody waits for it any more.
+    /// The reader goes away, or a worker has failed: no more items are handed out, and nobody waits for anybody.
     func close() {
-        let blocked = state.withLock { state in
+        let (reader, blocked) = state.withLock { state in
             state.isClosed = true
-            defer { state.blocked = [] }
-            return state.blocked
+            defer { (state.reader, state.blocked) = (nil, []) }
+            return (state.reader, state.blocked)
         }
+        reader?.resume(returning: nil)
         for worker in blocked { worker.resume() }
     }
 }

@@ -1,17 +1,15 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
+import Bounds
 import Synchronization
 import Testing
 
-@testable import ATSDiagnostics
-
-/// Many targets, few at a time, each report once.
-@Suite struct FleetRunnerTests {
+/// Many items, few at a time, each result once.
+@Suite struct BoundedTasksTests {
     struct Stop: Error {}
 
-    /// How many targets were begun, are being checked, and were at most.
+    /// How many items were begun, are being worked on, and were at most.
     final class Watch: Sendable {
         private let counts = Mutex((begun: 0, running: 0, most: 0))
 
@@ -28,27 +26,37 @@ import Testing
         var most: Int { counts.withLock { $0.most } }
     }
 
-    static func runner(_ concurrency: Int, _ watch: Watch) async throws -> FleetRunner {
-        let report = try await TargetDiagnosis.of(ModelServer())
-        return FleetRunner(concurrency: concurrency, executors: LoopExecutor.all) { _ in
-            watch.begin()
-            for _ in 0..<3 { await Task.yield() }
-            watch.end()
-            return report
-        }
+    /// Does some work that takes a while, for so many items.
+    static func run(
+        _ concurrency: Int,
+        _ count: Int,
+        _ watch: Watch,
+        failingAt failure: Int? = nil,
+        each: (Int, Int) async throws -> Void
+    ) async throws {
+        try await BoundedTasks(width: concurrency).run(
+            Array(0..<count),
+            work: { index, item in
+                watch.begin()
+                for _ in 0..<3 { await Task.yield() }
+                watch.end()
+                if index == failure { throw Stop() }
+                return item * 2
+            },
+            each: each
+        )
     }
 
-    static func targets(_ count: Int) throws -> [CheckTarget] {
-        try (0..<count).map { try CheckTarget("h\($0).example") }
-    }
-
-    @Test(arguments: [1, 2, 7, 64], [0, 1, 5, 200]) func everyTargetIsReportedOnce(
+    @Test(arguments: [1, 2, 7, 64], [0, 1, 5, 200]) func everyItemIsDoneOnce(
         _ concurrency: Int,
         _ count: Int
     ) async throws {
         let watch = Watch()
         var seen: [Int] = []
-        try await Self.runner(concurrency, watch).run(try Self.targets(count)) { index, _ in seen.append(index) }
+        try await Self.run(concurrency, count, watch) { index, result in
+            #expect(result == index * 2)
+            seen.append(index)
+        }
         #expect(seen.sorted() == Array(0..<count))
         #expect(watch.most <= concurrency)
     }
@@ -57,7 +65,7 @@ import Testing
         let watch = Watch()
         var written = 0
         var ahead = 0
-        try await Self.runner(4, watch).run(try Self.targets(300)) { _, _ in
+        try await Self.run(4, 300, watch) { _, _ in
             for _ in 0..<50 { await Task.yield() }
             written += 1
             ahead = max(ahead, watch.begun - written)
@@ -69,19 +77,24 @@ import Testing
 
     @Test func anErrorOfTheReaderEndsTheRun() async throws {
         let watch = Watch()
-        let runner = try await Self.runner(4, watch)
-        let targets = try Self.targets(1000)
-        await #expect(throws: Stop.self) { try await runner.run(targets) { _, _ in throw Stop() } }
+        await #expect(throws: Stop.self) { try await Self.run(4, 1000, watch) { _, _ in throw Stop() } }
+        #expect(watch.begun < 1000)
+    }
+
+    /// The reader that waits for a result is woken, and the items that were not begun stay so.
+    @Test(arguments: [1, 4]) func anErrorOfTheWorkEndsTheRun(_ concurrency: Int) async throws {
+        let watch = Watch()
+        await #expect(throws: Stop.self) {
+            try await Self.run(concurrency, 1000, watch, failingAt: 20) { _, _ in }
+        }
         #expect(watch.begun < 1000)
     }
 
     @Test func cancellingEndsTheRunAndKeepsWhatIsKnown() async throws {
         let watch = Watch()
-        let runner = try await Self.runner(2, watch)
-        let targets = try Self.targets(100_000)
         let task = Task {
             var known = 0
-            try await runner.run(targets) { _, _ in
+            try await Self.run(2, 100_000, watch) { _, _ in
                 known += 1
                 if known == 10 { withUnsafeCurrentTask { $0?.cancel() } }
             }

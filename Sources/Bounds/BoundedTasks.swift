@@ -1,0 +1,59 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Does the same work for many items, at most `width` of them at a time, and hands each result on as soon as it is there.
+///
+/// Only results in flight are held, so memory is bounded by the width and not by the number of items.
+package struct BoundedTasks: Sendable {
+    package let width: Int
+    /// Where the work is done, by turns; empty leaves it to the system.
+    package let executors: [any TaskExecutor]
+
+    /// - Parameter width: at least 1.
+    package init(width: Int, executors: [any TaskExecutor] = []) {
+        self.width = max(1, width)
+        self.executors = executors
+    }
+
+    /// Runs until all items are done or the task is cancelled; what was in flight then is dropped.
+    ///
+    /// - Parameters:
+    ///   - work: called with an item and its place in the list.
+    ///   - each: called one at a time, in the order in which items are done, with the place of the item in the list.
+    /// - Throws: the first error of `work` or of `each`, which cancels the rest.
+    package func run<Item: Sendable, Result: Sendable>(
+        _ items: [Item],
+        work: @escaping @Sendable (Int, Item) async throws -> Result,
+        each: (Int, Result) async throws -> Void
+    ) async throws {
+        let queue = ResultQueue<Result>(items: items.count, capacity: width)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for worker in 0..<min(width, items.count) {
+                let executor = executors.isEmpty ? nil : executors[worker % executors.count]
+                queue.begin()
+                group.addTask(executorPreference: executor) {
+                    defer { queue.end() }
+                    do {
+                        // The next item begins where the last one ended, on the same thread, while that one's result is handed on.
+                        while !Task.isCancelled, let index = queue.take() {
+                            let result = try await work(index, items[index])
+                            if Task.isCancelled { break }
+                            await queue.put(index, result)
+                        }
+                    } catch {
+                        queue.close()
+                        throw error
+                    }
+                }
+            }
+            do {
+                while let (index, result) = await queue.next() { try await each(index, result) }
+            } catch {
+                queue.close()
+                throw error
+            }
+            // The error of a worker, if one has closed the queue. Thrown, it cancels the others.
+            while try await group.next() != nil {}
+        }
+    }
+}
