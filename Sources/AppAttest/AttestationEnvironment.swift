@@ -32,4 +32,7 @@ enum AttestationAAGUID {
             return nil
         }
     }
+
+    /// Apple's page counts the sandbox to development.
+    var environment: AttestationEnvironment { self == .production ? .production : .development }
 }

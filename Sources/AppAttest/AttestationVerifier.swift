@@ -57,9 +57,9 @@ public enum AttestationVerdict: Sendable {
     case refused(Refusal)
 }
 
-/// Verifies attestations of one environment for one app or several.
+/// Verifies attestations of one app or several, made in one environment or in either.
 ///
-///     let verifier = AttestationVerifier(apps: [app], environment: .production, roots: .apple, receiptRoots: .apple)
+///     let verifier = AttestationVerifier(apps: [app], environments: [.production], roots: .apple, receiptRoots: .apple)
 ///     switch await verifier.verify(bytes, keyId: keyId, clientDataHash: .init(hashing: challenge), at: now) {
 ///     case .accepted(let key): try await keys.insert(key)
 ///     case .refused(let why): metrics.count(why.code)
@@ -68,26 +68,27 @@ public enum AttestationVerdict: Sendable {
 /// Keep one verifier: it remembers the intermediates that it verified. Copies share that memory.
 public struct AttestationVerifier: Sendable {
     private let apps: [[UInt8]: AppIdentity]
-    private let environment: AttestationEnvironment
+    private let environments: Set<AttestationEnvironment>
     private let policy: AttestationPolicy
-    private let chain: ChainVerifier
+    let chain: ChainVerifier
     private let receipts: ReceiptVerifier?
 
     /// - Parameters:
     ///   - apps: the apps whose keys are accepted; an attestation says by its hash which one it is for.
-    ///   - environment: the one environment that is accepted.
+    ///   - environments: the environments that are accepted; an attestation says by its AAGUID which one it was made in. An empty set
+    ///     refuses every attestation.
     ///   - receiptRoots: the roots for the receipt inside an attestation; nil leaves receipts unjudged.
     ///   - rememberedIntermediates: how many verified intermediates are kept.
     public init(
         apps: [AppIdentity],
-        environment: AttestationEnvironment,
+        environments: Set<AttestationEnvironment>,
         roots: AttestationRoots,
         receiptRoots: ReceiptRoots?,
         policy: AttestationPolicy = AttestationPolicy(),
         rememberedIntermediates: Int = 16
     ) {
         self.apps = Dictionary(apps.map { ($0.relyingPartyIdHash, $0) }, uniquingKeysWith: { first, _ in first })
-        self.environment = environment
+        self.environments = environments
         self.policy = policy
         chain = ChainVerifier(anchors: roots.anchors, rememberedLimit: rememberedIntermediates)
         receipts = receiptRoots.map { ReceiptVerifier(roots: $0, rememberedAuthorities: rememberedIntermediates) }
@@ -178,7 +179,7 @@ public struct AttestationVerifier: Sendable {
         }
 
         // Step 8: the environment.
-        try checkEnvironment(credential.aaguid)
+        let environment = try acceptedEnvironment(credential.aaguid)
 
         // Step 9: the credential is the key.
         guard credential.credentialId.elementsEqual(keyId.bytes) else {
@@ -257,26 +258,19 @@ public struct AttestationVerifier: Sendable {
         return key
     }
 
-    private func checkEnvironment(_ bytes: ArraySlice<UInt8>) throws(Refusal) {
-        switch AttestationAAGUID(bytes) {
-        case .production where environment == .production: return
-        case .development where environment == .development: return
-        case .sandbox where environment == .development && policy.acceptsSandboxIdentifier: return
-        case .production, .development:
-            throw Refusal(
-                .attestEnvironmentMismatch,
-                step: 8,
-                "the key belongs to the other environment, not to \(environment.rawValue)"
-            )
-        case .sandbox:
-            throw Refusal(
-                .attestEnvironmentMismatch,
-                step: 8,
-                "the key says `appattestsandbox`, which is not accepted as \(environment.rawValue)"
-            )
-        case nil:
+    private func acceptedEnvironment(_ bytes: ArraySlice<UInt8>) throws(Refusal) -> AttestationEnvironment {
+        guard let named = AttestationAAGUID(bytes) else {
             throw Refusal(.attestEnvironmentUnknown, step: 8, "the key belongs to an environment that is not known")
         }
+        guard environments.contains(named.environment), named != .sandbox || policy.acceptsSandboxIdentifier else {
+            let accepted = environments.map(\.rawValue).sorted().joined(separator: " or ")
+            let reason =
+                named == .sandbox
+                ? "the key says `appattestsandbox`, which is not accepted as \(accepted)"
+                : "the key belongs to the other environment, not to \(accepted)"
+            throw Refusal(.attestEnvironmentMismatch, step: 8, reason)
+        }
+        return named.environment
     }
 
     private func extensions(_ data: AuthenticatorData) throws(Refusal) -> AttestationExtensions? {

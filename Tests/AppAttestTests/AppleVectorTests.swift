@@ -177,7 +177,7 @@ import Testing
     ) async throws -> AttestationVerdict {
         let verifier = AttestationVerifier(
             apps: [try app ?? vector.app],
-            environment: try environment ?? vector.world,
+            environments: [try environment ?? vector.world],
             roots: roots,
             receiptRoots: .apple
         )

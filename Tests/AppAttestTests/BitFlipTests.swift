@@ -50,7 +50,7 @@ import Testing
     private func flip(_ vector: AppleVector) async throws {
         let verifier = AttestationVerifier(
             apps: [try vector.app],
-            environment: try vector.world,
+            environments: [try vector.world],
             roots: .apple,
             receiptRoots: .apple
         )

@@ -105,7 +105,7 @@ import Testing
         let other = try AppIdentity("ABCDE12345.com.example.other")
         let verifier = AttestationVerifier(
             apps: [other, try stage.identity],
-            environment: .production,
+            environments: [.production],
             roots: try AttestationRoots(pem: stage.authority.attestationRootPEM),
             receiptRoots: nil
         )

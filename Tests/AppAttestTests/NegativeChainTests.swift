@@ -237,7 +237,7 @@ import Testing
         #expect(others.count == 3)
         let verifier = AttestationVerifier(
             apps: [try vector.app],
-            environment: try vector.world,
+            environments: [try vector.world],
             roots: .apple,
             receiptRoots: .apple
         )
@@ -288,7 +288,7 @@ import Testing
         // Below its own root the chain is good, so it is the root that refuses it.
         let verifier = AttestationVerifier(
             apps: [try stage.identity],
-            environment: stage.environment,
+            environments: [stage.environment],
             roots: try AttestationRoots(pem: SimulatedAuthority.pem(anchor)),
             receiptRoots: nil
         )
@@ -309,7 +309,7 @@ import Testing
         let stage = try Stage()
         let verifier = AttestationVerifier(
             apps: [try stage.identity],
-            environment: .production,
+            environments: [.production],
             roots: try AttestationRoots(pem: authority.attestationRootPEM),
             receiptRoots: nil
         )

@@ -1,10 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppAttest
+import Bounds
 import DeviceSimulator
 import Foundation
 import Testing
+
+@testable import AppAttest
 
 /// Groups 42, 47 and 48 of the negative list, as far as a policy or an environment of the verifier decides them.
 @Suite struct NegativePolicyTests {
@@ -17,7 +19,7 @@ import Testing
         for environment in AttestationEnvironment.allCases {
             let verifier = AttestationVerifier(
                 apps: [try stage.identity],
-                environment: environment,
+                environments: [environment],
                 roots: try AttestationRoots(pem: stage.authority.attestationRootPEM),
                 receiptRoots: nil
             )
@@ -29,6 +31,44 @@ import Testing
             )
             #expect(verdict.code == (environment == stage.environment ? nil : "attest.environment.mismatch"))
             #expect(verdict.step == (environment == stage.environment ? nil : 8))
+        }
+    }
+
+    /// One verifier for both environments: each object says where it was made, and its chain is verified once.
+    @Test(arguments: [SimulatedApp.Distribution.development, .appStore])
+    func bothEnvironmentsTakeOneVerification(_ distribution: SimulatedApp.Distribution) async throws {
+        let app = SimulatedApp("ABCDE12345.com.example.app", bundleVersion: "42", distribution: distribution)
+        let stage = try Stage(app: app)
+        let verifier = AttestationVerifier(
+            apps: [try stage.identity],
+            environments: [.production, .development],
+            roots: try AttestationRoots(pem: stage.authority.attestationRootPEM),
+            receiptRoots: try ReceiptRoots(pem: stage.authority.receiptRootPEM)
+        )
+        let verdict = await verifier.verify(
+            try stage.authority.attest(stage.request, at: stage.instant).object,
+            keyId: try stage.attestationKey.keyId,
+            clientDataHash: stage.hash,
+            at: stage.instant
+        )
+        let key = try #require(verdict.accepted, "\(verdict)")
+        #expect(key.environment == stage.environment)
+        #expect(key.receiptVerdict?.code == nil)
+        #expect(verifier.chain.remembered.use.asked == 1)
+
+        // What belongs to no environment is refused with the same codes as by a verifier for one.
+        for (fault, code) in [
+            (AttestationFault.unknownEnvironment, "attest.environment.unknown"),
+            (.sandboxEnvironment, "attest.environment.mismatch"), (.otherEnvironment, nil),
+        ] as [(AttestationFault, String?)] {
+            let object = try stage.authority.attest(stage.request, at: stage.instant, fault: fault).object
+            let verdict = await verifier.verify(
+                object,
+                keyId: try stage.attestationKey.keyId,
+                clientDataHash: stage.hash,
+                at: stage.instant
+            )
+            #expect(verdict.code == code, "\(fault): \(verdict)")
         }
     }
 

@@ -215,7 +215,7 @@ import Testing
         let object = try stage.authority.attest(stage.request, at: stage.instant).object
         let verifier = AttestationVerifier(
             apps: [try stage.identity],
-            environment: .production,
+            environments: [.production],
             roots: .apple,
             receiptRoots: .apple
         )

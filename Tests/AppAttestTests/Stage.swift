@@ -47,7 +47,7 @@ struct Stage: Sendable {
     func verifier(_ policy: AttestationPolicy = AttestationPolicy()) throws -> AttestationVerifier {
         AttestationVerifier(
             apps: [try identity],
-            environment: environment,
+            environments: [environment],
             roots: try AttestationRoots(pem: authority.attestationRootPEM),
             receiptRoots: try ReceiptRoots(pem: authority.receiptRootPEM),
             policy: policy

@@ -62,7 +62,7 @@ import Testing
         let app = try AppIdentity(Bench.app)
         let verifier = AttestationVerifier(
             apps: [app],
-            environment: environment == "production" ? .production : .development,
+            environments: [environment == "production" ? .production : .development],
             roots: try AttestationRoots(pem: bench.simulator.attestationRootPEM),
             receiptRoots: try ReceiptRoots(pem: bench.simulator.receiptRootPEM)
         )

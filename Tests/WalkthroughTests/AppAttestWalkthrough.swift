@@ -27,7 +27,7 @@ import Testing
     let app = try AppIdentity("ABCDE12345.com.example.shop")
     let verifier = AttestationVerifier(
         apps: [app],
-        environment: .production,
+        environments: [.production],
         roots: try AttestationRoots(pem: authority.attestationRootPEM),  // .apple for real devices
         receiptRoots: try ReceiptRoots(pem: authority.receiptRootPEM)
     )

@@ -42,7 +42,7 @@ import Testing
     // end
     let verifier = AttestationVerifier(
         apps: [try AppIdentity("ABCDE12345.com.example.shop")],
-        environment: .production,
+        environments: [.production],
         roots: try AttestationRoots(pem: authority.attestationRootPEM),
         receiptRoots: nil
     )

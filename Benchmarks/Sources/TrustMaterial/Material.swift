@@ -37,7 +37,7 @@ public struct Material: Sendable {
     public func holders(_ count: Int, in store: SQLTrustStore) async throws -> [Holder] {
         let verifier = AttestationVerifier(
             apps: [try AppIdentity(app.applicationId)],
-            environment: .production,
+            environments: [.production],
             roots: try AttestationRoots(pem: authority.attestationRootPEM),
             receiptRoots: try ReceiptRoots(pem: authority.receiptRootPEM)
         )

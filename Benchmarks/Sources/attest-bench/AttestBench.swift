@@ -34,7 +34,7 @@ struct AttestBench {
         let assertions = AssertionVerifier(app: identity)
         let attestations = AttestationVerifier(
             apps: [identity],
-            environment: .production,
+            environments: [.production],
             roots: try AttestationRoots(pem: authority.attestationRootPEM),
             receiptRoots: nil
         )

@@ -76,7 +76,7 @@ struct EveryBit {
         else { throw Failed(description: vector.name) }
         let app = try AppIdentity(vector.appId)
         func fresh(receiptRoots: ReceiptRoots?) -> AttestationVerifier {
-            AttestationVerifier(apps: [app], environment: environment, roots: .apple, receiptRoots: receiptRoots)
+            AttestationVerifier(apps: [app], environments: [environment], roots: .apple, receiptRoots: receiptRoots)
         }
         let remembering = fresh(receiptRoots: .apple)
         func verdict(_ object: [UInt8], _ verifier: AttestationVerifier? = nil) async -> AttestationVerdict {

@@ -8,10 +8,10 @@ import TrustStores
 
 /// The verifiers of one configured app: Apple's roots, and where the configuration names them a simulator's.
 struct AppVerifiers: Sendable {
-    /// The roots of one world, with a verifier for each accepted environment.
+    /// The verifiers below the roots of one world.
     private struct World: Sendable {
         let simulated: Bool
-        let attestations: [AttestationVerifier]
+        let attestations: AttestationVerifier
         let receipts: ReceiptVerifier
     }
 
@@ -44,19 +44,19 @@ struct AppVerifiers: Sendable {
         }
         requireExtensions = app.requireExtensions
         self.environments = Set(app.environments.map(\.rawValue))
-        let environments = app.environments.map { $0 == .production ? AttestationEnvironment.production : .development }
+        let environments = Set(
+            app.environments.map { $0 == .production ? AttestationEnvironment.production : .development }
+        )
         func world(_ simulated: Bool, _ roots: AttestationRoots, _ receiptRoots: ReceiptRoots) -> World {
             World(
                 simulated: simulated,
-                attestations: environments.map {
-                    AttestationVerifier(
-                        apps: identities,
-                        environment: $0,
-                        roots: roots,
-                        receiptRoots: receiptRoots,
-                        policy: policy
-                    )
-                },
+                attestations: AttestationVerifier(
+                    apps: identities,
+                    environments: environments,
+                    roots: roots,
+                    receiptRoots: receiptRoots,
+                    policy: policy
+                ),
                 receipts: ReceiptVerifier(roots: receiptRoots)
             )
         }
@@ -106,24 +106,22 @@ struct AppVerifiers: Sendable {
         hash: ClientDataHash,
         at now: Date
     ) async throws(Problem) -> Judged<Proven> {
-        var refusal = ProofRefusal("attest.chain.untrusted")
+        var refusal = ProofRefusal(.attestChainUntrusted)
         for world in worlds {
-            for verifier in world.attestations {
-                switch await verifier.verify(object, keyId: keyId, clientDataHash: hash, at: now) {
-                case .accepted(let key):
-                    if requireExtensions, key.extensions?.validationCategory == nil {
-                        return .failure(
-                            ProofRefusal("attest.policy.validation-category", evidence: "the extensions are missing")
-                        )
-                    }
-                    if let stale = try AppVerifiers.receiptRefusal(of: key, at: now) { return .failure(stale) }
-                    return .success(Proven(key: key, simulated: world.simulated))
-                case .refused(let why):
-                    refusal = ProofRefusal(why)
+            switch await world.attestations.verify(object, keyId: keyId, clientDataHash: hash, at: now) {
+            case .accepted(let key):
+                if requireExtensions, key.extensions?.validationCategory == nil {
+                    return .failure(
+                        ProofRefusal(.attestPolicyValidationCategory, evidence: "the extensions are missing")
+                    )
                 }
-                guard refusal.problem.code == "attest.environment.mismatch" else { break }
+                if let stale = try AppVerifiers.receiptRefusal(of: key, at: now) { return .failure(stale) }
+                return .success(Proven(key: key, simulated: world.simulated))
+            case .refused(let why):
+                refusal = ProofRefusal(why)
+                // Only what these roots did not sign may be another world's.
+                guard why.code == .attestChainUntrusted else { return .failure(refusal) }
             }
-            guard refusal.problem.code == "attest.chain.untrusted" else { break }
         }
         return .failure(refusal)
     }

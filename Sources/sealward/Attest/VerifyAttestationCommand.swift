@@ -81,7 +81,7 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
         try await CommandIO.run {
             let verifier = AttestationVerifier(
                 apps: [judgement.appId.app],
-                environment: environment.environment,
+                environments: [environment.environment],
                 roots: try trustRoot.map { try AttestInput.roots($0, AttestationRoots.init(pem:)) } ?? .apple,
                 receiptRoots: try trustRoot.map { try AttestInput.roots($0, ReceiptRoots.init(pem:)) } ?? .apple,
                 policy: policy
