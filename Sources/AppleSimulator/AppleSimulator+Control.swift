@@ -94,7 +94,7 @@ extension AppleSimulator {
             now: Timestamp.text(clock.now(wall: wall)),
             seed: configuration.seed,
             teams: authorizations.teamIds,
-            devices: phones.phones.count,
+            devices: phones.count,
             faults: plan.faults,
             answered: answered
         )

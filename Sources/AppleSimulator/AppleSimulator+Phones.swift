@@ -22,10 +22,14 @@ extension AppleSimulator {
             guard request.method == "POST" else { return SimulatorAnswer(405, json: Problem(error: "method")) }
             return try act(request, on: path[2], verb: path[3], wall: wall)
         } catch let error as PhoneError {
-            return SimulatorAnswer(error.status, json: Problem(error: error.name))
+            return answer(to: error)
         } catch {
-            return SimulatorAnswer(400, json: Problem(error: PhoneError.invalidInput.name))
+            return answer(to: PhoneError(error as? SimulatedServiceError ?? .invalidInput))
         }
+    }
+
+    private func answer(to error: PhoneError) -> SimulatorAnswer {
+        SimulatorAnswer(error.status, json: Problem(error: error.name))
     }
 
     private func act(
@@ -40,17 +44,20 @@ extension AppleSimulator {
         )
         switch verb {
         case "keys":
-            let key = try phones.makeKey(
-                device,
-                app: action.app ?? "",
-                environment: action.environment ?? .production,
-                clip: action.clip ?? false
+            let app = SimulatedApp(
+                action.app ?? "",
+                distribution: action.environment == .development ? .development : .appStore,
+                isAppClip: action.clip ?? false
             )
-            return SimulatorAnswer(201, json: ["keyId": key.id])
+            let seed = seed
+            return SimulatorAnswer(
+                201,
+                json: ["keyId": try phones.change(device) { try $0.makeKey(for: app, seed: seed) }]
+            )
         case "attest": return try attest(action, device, wall: wall)
         case "assert": return try assert(action, device)
         case "token":
-            guard let app = action.app, AppId.isValid(app) else { throw PhoneError.invalidInput }
+            guard let app = action.app, AppId.isValid(app) else { throw SimulatedServiceError.invalidInput }
             _ = try phones.phone(device)
             let token = tokens.make(
                 device: device,
@@ -60,11 +67,19 @@ extension AppleSimulator {
             )
             return SimulatorAnswer(200, json: ["deviceToken": token])
         case "reinstall":
-            try phones.remove(app: action.app ?? "", clipOnly: action.clip ?? false, from: device)
-            return SimulatorAnswer(200, json: DeviceBody(try phones.phone(device)))
+            let app = SimulatedApp(action.app ?? "", isAppClip: action.clip ?? false)
+            return try phones.change(device) { phone in
+                if phone.device.hasInstalled(app) {
+                    phone.device.delete(app)
+                    phone.device.install(app)
+                }
+                return SimulatorAnswer(200, json: DeviceBody(phone))
+            }
         case "erase":
-            try phones.erase(device)
-            return SimulatorAnswer(200, json: DeviceBody(try phones.phone(device)))
+            return try phones.change(device) { phone in
+                phone.device.erase()
+                return SimulatorAnswer(200, json: DeviceBody(phone))
+            }
         default: return SimulatorAnswer(404, json: Problem(error: "unknownPath"))
         }
     }
@@ -72,74 +87,68 @@ extension AppleSimulator {
     private func makeDevice(_ request: SimulatorRequest) throws -> SimulatorAnswer {
         let body = request.body.isEmpty ? Array("{}".utf8) : request.body
         let new = try JSONDecoder().decode(NewDevice.self, from: Data(body))
-        let phone = try phones.make(id: new.device, os: new.os ?? "17.6", isSupported: new.supported ?? true)
+        let isMac = new.platform == .macos
+        let phone = try phones.make(
+            id: new.device,
+            os: new.os ?? (isMac ? "27.0" : "17.6"),
+            isMac: isMac,
+            isSupported: new.supported ?? true
+        )
         return SimulatorAnswer(201, json: DeviceBody(phone))
     }
 
     /// `attestKey`: once for each key. After `serverUnavailable` the same key and the same hash may be tried again.
     private func attest(_ action: DeviceAction, _ device: String, wall: Date) throws -> SimulatorAnswer {
-        guard let keyId = action.keyId, let hash = action.clientDataHash, hash.count >= 16 else {
-            throw PhoneError.invalidInput
-        }
-        var key = try phones.key(keyId, on: device)
-        guard key.attestedHash == nil else { throw PhoneError.invalidKey }
-        guard plan.admits(.attest, wall: wall) else { throw PhoneError.serverUnavailable }
+        let (keyId, hash) = try action.signed()
+        let objectFault: AttestationFault? = try action.fault.map { try named($0) }
+        let phone = try phones.phone(device)
+        let app = try action.build(of: try phone.device.app(of: keyId))
+        let request = try phone.device.request(keyId, clientDataHash: hash, for: app)
+        guard plan.admits(.attest, wall: wall) else { throw SimulatedServiceError.serverUnavailable }
         let fault = plan.next(.attest, seed: seed)
-        if let fault, fault.kind != nil || fault.status != nil { throw PhoneError.serverUnavailable }
+        if let fault, fault.kind != nil || fault.status != nil { throw SimulatedServiceError.serverUnavailable }
         let now = clock.now(wall: wall)
-        let issued = try issuer.attest(
-            key,
-            phone: try phones.phone(device),
-            build: try build(action),
-            clientDataHash: Array(hash),
-            at: now,
-            fault: try action.fault.map { try named($0) }
+        let issued = try issuer.attest(request, at: now, fault: objectFault)
+        try phones.change(device) { try $0.device.certify(keyId) }
+        let subject = IssuedReceipts.Subject(
+            keyId: keyId,
+            device: device,
+            app: app.applicationId,
+            environment: app.isProduction ? .production : .development,
+            publicKey: request.publicKey,
+            certificate: issued.leafCertificate,
+            clientDataHash: hash
         )
-        key.attestedHash = Array(hash)
-        phones.keep(key, on: device)
-        receipts.attest(issued.subject, receipt: issued.receipt, at: now)
-        var answer = SimulatorAnswer(200, json: ["attestation": Data(issued.attestation).base64EncodedString()])
+        receipts.attest(subject, receipt: issued.receipt, at: now)
+        var answer = SimulatorAnswer(200, json: ["attestation": Data(issued.object).base64EncodedString()])
         if let delay = fault?.delayMilliseconds { answer.delay = .milliseconds(min(max(delay, 0), 60_000)) }
         return answer
     }
 
     /// `generateAssertion`: never asks Apple; the counter grows by one each time.
     private func assert(_ action: DeviceAction, _ device: String) throws -> SimulatorAnswer {
-        guard let keyId = action.keyId, let hash = action.clientDataHash, hash.count >= 16 else {
-            throw PhoneError.invalidInput
+        let (keyId, hash) = try action.signed()
+        let fault: AssertionFault? = try action.fault.map { try named($0) }
+        let bytes = try phones.change(device) { phone in
+            let app = try action.build(of: try phone.device.app(of: keyId))
+            return try phone.device.generateAssertion(keyId, clientDataHash: hash, for: app, fault: fault)
         }
-        var key = try phones.key(keyId, on: device)
-        guard key.attestedHash != nil, key.counter < .max else { throw PhoneError.invalidKey }
-        key.counter += 1
-        phones.keep(key, on: device)
-        let phone = try phones.phone(device)
-        let bytes = try issuer.assertion(
-            key,
-            phone: phone,
-            build: try build(action),
-            clientDataHash: Array(hash),
-            fault: try action.fault.map { try named($0) }
-        )
         return SimulatorAnswer(200, json: ["assertion": Data(bytes).base64EncodedString()])
     }
 
     /// A fault of the software phone by its name.
     private func named<Fault: RawRepresentable>(_ name: String) throws -> Fault where Fault.RawValue == String {
-        guard let fault = Fault(rawValue: name) else { throw PhoneError.invalidInput }
+        guard let fault = Fault(rawValue: name) else { throw SimulatedServiceError.invalidInput }
         return fault
     }
 
-    private func build(_ action: DeviceAction) throws -> AppBuild {
-        var build = AppBuild()
-        if let version = action.bundleVersion { build.version = version }
-        guard let category = action.validationCategory else { return build }
-        guard let distribution = SimulatedApp.Distribution(rawValue: category) else { throw PhoneError.invalidInput }
-        build.distribution = distribution
-        return build
+    private enum Platform: String, Decodable {
+        case ios, macos
     }
 
     private struct NewDevice: Decodable {
         let device: String?
+        let platform: Platform?
         let os: String?
         let supported: Bool?
     }
@@ -154,6 +163,24 @@ extension AppleSimulator {
         let validationCategory: Int?
         /// The name of a fault of the software phone, for objects that must be refused.
         let fault: String?
+
+        /// The key and the hash that a signature needs.
+        func signed() throws(SimulatedServiceError) -> (keyId: String, hash: [UInt8]) {
+            guard let keyId, let clientDataHash else { throw .invalidInput }
+            return (keyId, Array(clientDataHash))
+        }
+
+        /// The build of the app that runs: what iOS 27 puts into attestations and assertions. A development build has a category of its own.
+        func build(of app: SimulatedApp) throws(SimulatedServiceError) -> SimulatedApp {
+            var app = app
+            if let bundleVersion { app.bundleVersion = bundleVersion }
+            guard let validationCategory else { return app }
+            guard let distribution = SimulatedApp.Distribution(rawValue: validationCategory) else {
+                throw .invalidInput
+            }
+            if app.isProduction { app.distribution = distribution }
+            return app
+        }
     }
 
     private struct DeviceBody: Encodable {
@@ -164,9 +191,9 @@ extension AppleSimulator {
 
         init(_ phone: Phone) {
             device = phone.id
-            os = phone.os
-            supported = phone.isSupported
-            keys = phone.keys.keys.sorted()
+            os = phone.device.system.version
+            supported = phone.device.supportsAppAttest
+            keys = phone.device.keyIds
         }
     }
 

@@ -27,7 +27,7 @@ public actor AppleSimulator {
         self.configuration = configuration
         seed = Seed(value: configuration.seed)
         issuer = try Issuer(seed: seed)
-        phones = SimulatedPhones(seed: seed, limit: configuration.deviceLimit)
+        phones = SimulatedPhones(limit: configuration.deviceLimit)
         tokens = DeviceTokenIssuer(
             seed: seed,
             lifetimeSeconds: Int(configuration.deviceTokenLifetime.components.seconds),

@@ -1,19 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
 import DeviceSimulator
 import Foundation
 
-/// Signs what Apple and the phones sign.
+/// Signs what Apple signs.
 struct Issuer: Sendable {
-    /// What attesting a key gives.
-    struct Issued {
-        let attestation: [UInt8]
-        let receipt: [UInt8]
-        let subject: IssuedReceipts.Subject
-    }
-
     private let authority: SimulatedAuthority
 
     init(seed: Seed) throws {
@@ -28,35 +20,11 @@ struct Issuer: Sendable {
     var startOfValidity: Date { authority.validity.lowerBound }
 
     func attest(
-        _ key: PhoneKey,
-        phone: Phone,
-        build: AppBuild,
-        clientDataHash: [UInt8],
+        _ request: SimulatedAttestationRequest,
         at instant: Date,
         fault: AttestationFault?
-    ) throws -> Issued {
-        let publicKey = Array(key.key.publicKey.x963Representation)
-        let app = Issuer.app(key.app, key.environment, build)
-        let request = SimulatedAttestationRequest(
-            publicKey: publicKey,
-            app: app,
-            system: .iOS(phone.os),
-            clientDataHash: clientDataHash
-        )
-        let made = try authority.attest(request, at: instant, fault: fault)
-        return Issued(
-            attestation: made.object,
-            receipt: made.receipt,
-            subject: IssuedReceipts.Subject(
-                keyId: key.id,
-                device: phone.id,
-                app: key.app,
-                environment: key.environment,
-                publicKey: publicKey,
-                certificate: made.leafCertificate,
-                clientDataHash: clientDataHash
-            )
-        )
+    ) throws -> SimulatedAttestation {
+        try authority.attest(request, at: instant, fault: fault)
     }
 
     func refreshedReceipt(
@@ -67,7 +35,10 @@ struct Issuer: Sendable {
         expiresAt: Date
     ) throws -> [UInt8] {
         try authority.refreshedReceipt(
-            app: Issuer.app(subject.app, subject.environment, AppBuild()),
+            app: SimulatedApp(
+                subject.app,
+                distribution: subject.environment == .development ? .development : .appStore
+            ),
             publicKey: subject.publicKey,
             leafCertificate: subject.certificate,
             clientDataHash: subject.clientDataHash,
@@ -77,34 +48,4 @@ struct Issuer: Sendable {
             expiration: expiresAt
         )
     }
-
-    /// The object that `generateAssertion` gives.
-    func assertion(
-        _ key: PhoneKey,
-        phone: Phone,
-        build: AppBuild,
-        clientDataHash: [UInt8],
-        fault: AssertionFault?
-    ) throws -> [UInt8] {
-        try SimulatedAssertion.make(
-            key: key.key,
-            app: Issuer.app(key.app, key.environment, build),
-            system: .iOS(phone.os),
-            counter: key.counter,
-            clientDataHash: clientDataHash,
-            fault: fault
-        )
-    }
-
-    private static func app(_ id: String, _ environment: SimulatedEnvironment, _ build: AppBuild) -> SimulatedApp {
-        let distribution = environment == .development ? .development : build.distribution
-        return SimulatedApp(id, bundleVersion: build.version, distribution: distribution)
-    }
-}
-
-/// The build of an app that a phone runs: what iOS 27 puts into attestations and assertions.
-struct AppBuild: Sendable {
-    var version = "1"
-    /// Of a production build; a development build has a category of its own.
-    var distribution = SimulatedApp.Distribution.appStore
 }

@@ -73,6 +73,17 @@ package struct AttestationRecipe: Sendable {
         ])
     }
 
+    /// The key of an uncompressed point.
+    package static func cose(point: [UInt8]) -> [UInt8] {
+        cose(x: Array(point.dropFirst().prefix(32)), y: Array(point.suffix(32)))
+    }
+
+    /// The 16 bytes that name an environment.
+    static func aaguid(isProduction: Bool) -> [UInt8] {
+        let name = isProduction ? "appattest" : "appattestdevelop"
+        return Array(name.utf8) + [UInt8](repeating: 0, count: 16 - name.utf8.count)
+    }
+
     /// The map of iOS 27.
     package static func extensionMap(_ app: SimulatedApp) -> [UInt8] {
         CBOR.map([
@@ -103,7 +114,11 @@ extension SimulatedAuthority {
         at instant: Date,
         fault: AttestationFault? = nil
     ) throws -> SimulatedAttestation {
-        try attest(request, at: instant) { try fault?.apply(to: &$0, self, request, instant) }
+        try attest(request, at: instant) { recipe in
+            guard let fault else { return }
+            var random = random(for: fault.rawValue, of: request.publicKey)
+            try fault.apply(to: &recipe, self, request, instant, &random)
+        }
     }
 
     /// Certifies a key after anything in the recipe was changed.
@@ -140,16 +155,12 @@ extension SimulatedAuthority {
     private func recipe(for request: SimulatedAttestationRequest, at instant: Date) -> AttestationRecipe {
         let keyId = Array(SHA256.hash(data: request.publicKey))
         let system = request.system
-        let name = request.app.isProduction ? "appattest" : "appattestdevelop"
         return AttestationRecipe(
             relyingPartyIdHash: Array(SHA256.hash(data: Array(request.app.applicationId.utf8))),
             flags: system.sendsExtensions ? 0xC0 : 0x40,
-            aaguid: Array(name.utf8) + [UInt8](repeating: 0, count: 16 - name.utf8.count),
+            aaguid: AttestationRecipe.aaguid(isProduction: request.app.isProduction),
             credentialId: keyId,
-            coseKey: AttestationRecipe.cose(
-                x: Array(request.publicKey.dropFirst().prefix(32)),
-                y: Array(request.publicKey.suffix(32))
-            ),
+            coseKey: AttestationRecipe.cose(point: request.publicKey),
             trailer: system.sendsExtensions ? AttestationRecipe.extensionMap(request.app) : [],
             clientDataHash: request.clientDataHash,
             leaf: leafRecipe(request, keyId, at: instant),

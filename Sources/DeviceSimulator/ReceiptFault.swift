@@ -81,7 +81,7 @@ public enum ReceiptFault: String, Sendable, CaseIterable {
             }
         case .unmarkedSigner: recipe.signer = authority.unmarkedSigner
         case .foreignRoot:
-            var random = SimulatorRandom()
+            var random = authority.random(for: rawValue, of: recipe.content.certificate)
             let foreign = try SimulatedAuthority(random: &random, validity: authority.validity)
             (recipe.signer, recipe.authority, recipe.root) =
                 (foreign.receiptSigner, foreign.receiptCA, foreign.receiptRoot)

@@ -40,7 +40,13 @@ public struct SimulatedAssertion: Sendable {
     ) throws -> [UInt8] {
         var assertion = SimulatedAssertion(app: app, system: system, counter: counter, clientDataHash: clientDataHash)
         fault?.apply(to: &assertion)
-        return try assertion.object(signedBy: fault == .otherKey ? P256.Signing.PrivateKey() : key)
+        return try assertion.object(signedBy: fault == .otherKey ? SimulatedAssertion.otherKey(than: key) : key)
+    }
+
+    /// Another key, always the same one for a key.
+    static func otherKey(than key: P256.Signing.PrivateKey) -> P256.Signing.PrivateKey {
+        var random = SimulatorRandom(digest: SHA256.hash(data: Array("another key".utf8) + key.rawRepresentation))
+        return random.p256()
     }
 
     package func object(signedBy key: P256.Signing.PrivateKey) throws -> [UInt8] {

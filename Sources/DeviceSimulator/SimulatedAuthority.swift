@@ -79,6 +79,11 @@ public struct SimulatedAuthority: Sendable {
     package func token(for publicKey: [UInt8]) -> String {
         Data(HMAC<SHA512>.authenticationCode(for: publicKey, using: tokenKey)).base64EncodedString()
     }
+
+    /// What a fault of a key draws from: the same for the same authority, fault and key.
+    func random(for fault: String, of publicKey: [UInt8]) -> SimulatorRandom {
+        SimulatorRandom(digest: HMAC<SHA256>.authenticationCode(for: Array(fault.utf8) + publicKey, using: tokenKey))
+    }
 }
 
 extension SimulatedAuthority {

@@ -15,22 +15,15 @@ public import FoundationEssentials
 ///
 /// A software P-256 key stands in for the Secure Enclave.
 public actor SimulatedDevice {
-    private struct Key {
-        let key: P256.Signing.PrivateKey
-        let applicationId: String
-        let isFromClip: Bool
-        var attestation: SimulatedAttestation?
-        var counter: UInt32 = 0
-    }
-
-    /// Whether the device has App Attest at all; a simulator of Apple's, or an old Mac, has not.
-    public let isSupported: Bool
-    /// The system that runs on it.
-    public private(set) var system: SimulatedSystem
+    private var state: DeviceState
     private let service: any SimulatedAttestationService
     private var random: SimulatorRandom
-    private var installed: [String: Set<Bool>] = [:]
-    private var keys: [String: Key] = [:]
+    private var attestations: [String: SimulatedAttestation] = [:]
+
+    /// Whether the device has App Attest at all; a simulator of Apple's has not.
+    public let isSupported: Bool
+    /// The system that runs on it.
+    public var system: SimulatedSystem { state.system }
 
     /// A new device without apps and keys.
     public init(
@@ -39,7 +32,7 @@ public actor SimulatedDevice {
         random: SimulatorRandom = SimulatorRandom(),
         service: any SimulatedAttestationService
     ) {
-        self.system = system
+        state = DeviceState(system: system, isSupported: isSupported)
         self.isSupported = isSupported
         self.random = random
         self.service = service
@@ -48,18 +41,10 @@ public actor SimulatedDevice {
     // MARK: What happens to a device
 
     /// Installs an app or an App Clip. A full app takes over the keys of its clip.
-    public func install(_ app: SimulatedApp) {
-        installed[app.applicationId, default: []].insert(app.isAppClip)
-    }
+    public func install(_ app: SimulatedApp) { state.install(app) }
 
     /// Deletes an app or a clip. Its keys are gone, unless clip and full app were both there.
-    public func delete(_ app: SimulatedApp) {
-        installed[app.applicationId]?.remove(app.isAppClip)
-        if installed[app.applicationId]?.isEmpty ?? true {
-            installed[app.applicationId] = nil
-            keys = keys.filter { $0.value.applicationId != app.applicationId }
-        }
-    }
+    public func delete(_ app: SimulatedApp) { state.delete(app) }
 
     /// Deletes and installs an app: its keys are gone.
     public func reinstall(_ app: SimulatedApp) {
@@ -68,7 +53,7 @@ public actor SimulatedDevice {
     }
 
     /// Updates the system; keys and apps stay.
-    public func update(to system: SimulatedSystem) { self.system = system }
+    public func update(to system: SimulatedSystem) { state.system = system }
 
     /// A new device with this one's backup: the apps are there, the keys are not.
     public func restored(
@@ -81,9 +66,7 @@ public actor SimulatedDevice {
             random: random,
             service: service
         )
-        for (applicationId, kinds) in installed {
-            for isClip in kinds { await device.install(SimulatedApp(applicationId, isAppClip: isClip)) }
-        }
+        for app in state.apps { await device.install(app) }
         return device
     }
 
@@ -93,11 +76,7 @@ public actor SimulatedDevice {
     ///
     /// - Throws: `featureUnsupported`; `invalidInput` where the app is not installed.
     public func generateKey(for app: SimulatedApp) throws -> String {
-        try checkSupport(app)
-        let key = random.p256()
-        let keyId = Data(SHA256.hash(data: key.publicKey.x963Representation)).base64EncodedString()
-        keys[keyId] = Key(key: key, applicationId: app.applicationId, isFromClip: app.isAppClip)
-        return keyId
+        try state.generateKey(for: app) { random.p256() }
     }
 
     /// Has Apple certify the key, once. After `serverUnavailable` call again with the same key and the same hash.
@@ -110,21 +89,10 @@ public actor SimulatedDevice {
         for app: SimulatedApp,
         at instant: Date
     ) async throws -> [UInt8] {
-        let hash = Array(clientDataHash)
-        try checkSupport(app)
-        guard hash.count >= 16 else { throw SimulatedServiceError.invalidInput }
-        guard let key = keys[keyId], key.applicationId == app.applicationId, key.attestation == nil else {
-            throw SimulatedServiceError.invalidKey
-        }
-        let request = SimulatedAttestationRequest(
-            publicKey: Array(key.key.publicKey.x963Representation),
-            app: app,
-            system: system,
-            clientDataHash: hash
-        )
+        let request = try state.request(keyId, clientDataHash: Array(clientDataHash), for: app)
         let attestation = try await service.certify(request, at: instant)
-        guard keys[keyId] != nil, keys[keyId]?.attestation == nil else { throw SimulatedServiceError.invalidKey }
-        keys[keyId]?.attestation = attestation
+        try state.certify(keyId)
+        attestations[keyId] = attestation
         return attestation.object
     }
 
@@ -137,38 +105,14 @@ public actor SimulatedDevice {
         for app: SimulatedApp,
         fault: AssertionFault? = nil
     ) throws -> [UInt8] {
-        let hash = Array(clientDataHash)
-        try checkSupport(app)
-        guard hash.count >= 16 else { throw SimulatedServiceError.invalidInput }
-        guard var key = keys[keyId], key.applicationId == app.applicationId, key.attestation != nil else {
-            throw SimulatedServiceError.invalidKey
-        }
-        key.counter += key.counter == .max ? 0 : 1
-        keys[keyId] = key
-        return try SimulatedAssertion.make(
-            key: key.key,
-            app: app,
-            system: system,
-            counter: key.counter,
-            clientDataHash: hash,
-            fault: fault
-        )
+        try state.generateAssertion(keyId, clientDataHash: Array(clientDataHash), for: app, fault: fault)
     }
 
     /// What the certification of a key gave, for tests that go on from there.
-    public func attestation(of keyId: String) -> SimulatedAttestation? { keys[keyId]?.attestation }
+    public func attestation(of keyId: String) -> SimulatedAttestation? {
+        state.publicKey(of: keyId) == nil ? nil : attestations[keyId]
+    }
 
     /// The public key, 65 bytes.
-    public func publicKey(of keyId: String) -> [UInt8]? {
-        keys[keyId].map { Array($0.key.publicKey.x963Representation) }
-    }
-
-    private func checkSupport(_ app: SimulatedApp) throws {
-        guard isSupported, !system.isMac || system.major >= 27, system.major >= 14 else {
-            throw SimulatedServiceError.featureUnsupported
-        }
-        guard installed[app.applicationId]?.contains(app.isAppClip) == true else {
-            throw SimulatedServiceError.invalidInput
-        }
-    }
+    public func publicKey(of keyId: String) -> [UInt8]? { state.publicKey(of: keyId) }
 }

@@ -154,16 +154,38 @@ import Testing
         #expect(await bench.ask("POST", "/device/v1/devices/a/assert", body).object["error"] as? String == "invalidKey")
     }
 
-    @Test func aClipTakesItsKeysWithItAndNoOthers() async throws {
+    /// As on a device: the keys of a clip go with it, unless the full app is there and takes them over.
+    @Test func aClipTakesItsKeysWithItUnlessTheAppIsThere() async throws {
         let bench = try Bench()
         _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
         let keys = { (clip: Bool) in
             try await bench.phone("/a/keys", #"{"app":"\#(Bench.app)","clip":\#(clip)}"#, member: "keyId")
         }
-        let (full, clip) = (try await keys(false), try await keys(true))
-        let left = await bench.ask("POST", "/device/v1/devices/a/reinstall", #"{"app":"\#(Bench.app)","clip":true}"#)
-        #expect(left.object["keys"] as? [String] == [full])
-        #expect(full != clip)
+        let reinstall = { (clip: Bool) in
+            await bench.ask("POST", "/device/v1/devices/a/reinstall", #"{"app":"\#(Bench.app)","clip":\#(clip)}"#)
+                .object["keys"] as? [String]
+        }
+        _ = try await keys(true)
+        #expect(await reinstall(true) == [])
+        let (clip, full) = (try await keys(true), try await keys(false))
+        #expect(await reinstall(true) == [clip, full].sorted())
+    }
+
+    /// The phones of the simulator follow the rules of ``SimulatedDevice``: App Attest came with iOS 14 and macOS 27.
+    @Test(arguments: [
+        ("ios", "13.7", false), ("ios", "14.0", true), ("macos", "26.4", false), ("macos", "27.0", true),
+    ])
+    func systemsWithoutAppAttestSaySo(platform: String, os: String, isSupported: Bool) async throws {
+        let bench = try Bench()
+        let device = await bench.ask(
+            "POST",
+            "/device/v1/devices",
+            #"{"device":"a","platform":"\#(platform)","os":"\#(os)"}"#
+        )
+        #expect(device.object["supported"] as? Bool == isSupported)
+        let key = await bench.ask("POST", "/device/v1/devices/a/keys", #"{"app":"\#(Bench.app)"}"#)
+        #expect(key.status == (isSupported ? 201 : 403))
+        #expect(key.object["error"] as? String == (isSupported ? nil : "featureUnsupported"))
     }
 
     @Test func unsupportedAndUnavailable() async throws {
