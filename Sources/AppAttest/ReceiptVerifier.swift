@@ -144,7 +144,11 @@ public struct ReceiptVerifier: Sendable {
             throw Refusal(.receiptFromTheFuture, step: 5, "the receipt was made after the time of judgement")
         }
         if let maximum = expected.maximumAge, age > maximum {
-            throw Refusal(.receiptTooOld, step: 5, "the receipt is older than \(Int(clamping: Int64(maximum))) seconds")
+            throw Refusal(
+                .receiptTooOld,
+                step: 5,
+                "the receipt is older than \(Int(exactly: maximum.rounded()) ?? 0) seconds"
+            )
         }
         if let expiration = facts.expirationTime, instant > expiration {
             throw Refusal(.receiptExpired, step: 5, "the receipt expired at \(expiration.formatted(.iso8601))")

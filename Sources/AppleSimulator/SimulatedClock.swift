@@ -15,12 +15,14 @@ struct SimulatedClock: Sendable {
 
     private var mode = Mode.offset(0)
 
-    /// The time that Apple's side has when the wall clock shows `wall`.
+    /// The time that Apple's side has when the wall clock shows `wall`: from 1970 to the end of 9999, which is what its texts can say.
     func now(wall: Date) -> Date {
-        switch mode {
-        case .offset(let seconds): wall.addingTimeInterval(seconds)
-        case .stopped(let instant): instant
-        }
+        let instant =
+            switch mode {
+            case .offset(let seconds): wall.addingTimeInterval(seconds)
+            case .stopped(let instant): instant
+            }
+        return Date(timeIntervalSince1970: min(max(instant.timeIntervalSince1970, 0), 253_402_300_799))
     }
 
     /// Moves the clock forward, or back for a negative number, whether it runs or stands.

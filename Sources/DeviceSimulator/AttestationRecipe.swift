@@ -185,7 +185,7 @@ extension SimulatedAuthority {
         at instant: Date
     ) -> CertificateRecipe {
         let start = Date(timeIntervalSince1970: instant.timeIntervalSince1970.rounded(.down) - 86_400)
-        let milliseconds = UInt64(max(0, instant.timeIntervalSince1970 * 1000))
+        let milliseconds = UInt64(min(max(0, instant.timeIntervalSince1970 * 1000), 1e18))
         let curve = ASN1.object(1, 2, 840, 10045, 3, 1, 7)
         return CertificateRecipe(
             serialNumber: (0..<6).reversed().map { UInt8(truncatingIfNeeded: milliseconds >> ($0 * 8)) },

@@ -154,7 +154,7 @@ package struct CertificateRecipe: Sendable {
     }
 }
 
-/// A moment in UTC, taken apart.
+/// A moment in UTC, taken apart. Years before 0 and after 9999 are moved to the nearest of these.
 struct CivilTime {
     /// `YYYYMMDDHHMMSS`.
     let digits: String
@@ -162,7 +162,8 @@ struct CivilTime {
     let millisecond: Int
 
     init(_ date: Date) {
-        let milliseconds = Int((date.timeIntervalSince1970 * 1000).rounded())
+        let within = min(max(date.timeIntervalSince1970, -62_167_219_200), 253_402_300_799)
+        let milliseconds = Int((within * 1000).rounded())
         let seconds = milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000
         millisecond = milliseconds - seconds * 1000
         let days = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400

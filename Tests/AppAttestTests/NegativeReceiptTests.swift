@@ -39,6 +39,18 @@ import Testing
         #expect(try stage.assertionVerdict(object, previous: 9).code == "assert.signature.invalid")
     }
 
+    /// No limit of age, however odd, ends the process.
+    @Test(arguments: [300, 1e300, -1e300, -.infinity, .infinity, .nan])
+    func theLimitOfAgeIsAnyNumber(_ limit: TimeInterval) async throws {
+        let stage = try Stage()
+        var expected = try stage.expectations
+        expected.maximumAge = limit
+        let receipt = try stage.refreshedReceipt()
+        let verdict = await ReceiptVerifier(roots: try ReceiptRoots(pem: stage.authority.receiptRootPEM))
+            .verify(try Receipt(decoding: receipt), expected, at: stage.instant)
+        #expect((verdict.refusal?.code == .receiptTooOld) == (limit < 0))
+    }
+
     struct Case: Sendable, CustomTestStringConvertible {
         let group: Int
         let what: String

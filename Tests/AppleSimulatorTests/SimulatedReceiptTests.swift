@@ -54,6 +54,21 @@ import Testing
         return try Receipt(decoding: bytes).riskMetric
     }
 
+    /// Instants that the text of a receipt cannot say are moved to the nearest that it can, and the simulator goes on.
+    @Test(arguments: ["-9.9e9", "9.9e9"])
+    func receiptsAreReadableWhateverTheClockWasSetTo(_ seconds: String) async throws {
+        let bench = try Bench { $0.refreshAfter = .seconds(Int.max) }
+        for _ in 0..<30 { _ = await bench.ask("PUT", "/control/clock", #"{"advanceSeconds":\#(seconds)}"#) }
+        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let first = try receipt(in: try await attest(bench, "a").attestation)
+        let answer = try await refresh(bench, first)
+        let renewed = try Receipt(decoding: try #require(Data(base64Encoded: answer.words), "\(answer.words)"))
+        let edge = Date(timeIntervalSince1970: seconds.hasPrefix("-") ? 0 : 253_402_300_799)
+        #expect(try Receipt(decoding: first).creationTime == edge)
+        #expect(renewed.creationTime == edge)
+        #expect(renewed.refreshNotBefore == Date(timeIntervalSince1970: 253_402_300_799))
+    }
+
     @Test(arguments: [("14.2", "production"), ("17.6", "development"), ("26.1", "production"), ("27.0", "production")])
     func theVerifierAcceptsWhatItIssues(os: String, environment: String) async throws {
         let bench = try Bench()

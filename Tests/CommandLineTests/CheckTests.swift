@@ -30,6 +30,13 @@ struct CheckTests {
         #expect(run.status == status, "\(run.output)\(run.errors)")
     }
 
+    @Test(arguments: ["1e300", "86401", "0", "-1", "inf", "nan"])
+    func aTimeoutThatNoClockHasIsAUsageError(_ seconds: String) throws {
+        for option in ["--connect-timeout", "--timeout"] {
+            #expect(try ProgramRun(["ats", "check", "127.0.0.1:1", "\(option)=\(seconds)"]).status == 64)
+        }
+    }
+
     @Test func jsonHasEveryFieldOfTheContract() throws {
         let run = try Self.check(["tls11-only"], ["--format", "json", "--sdk", "18"])
         let document = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])

@@ -56,6 +56,11 @@ import Testing
         #expect(plan.attestations(inHour: plan.hours) == 0 && plan.attestations(inHour: -1) == 0)
     }
 
+    @Test("hours outside of the plan have no attestations", arguments: [Int.min, -1, 1_000_000, Int.max])
+    func outside(_ hour: Int) {
+        #expect(RampPlan(dailyUsers: 1000).attestations(inHour: hour) == 0)
+    }
+
     @Test("a place's turn and the share at that time are one", arguments: [1000, 1_000_000, 1_000_000_000])
     func inverse(_ users: Int) {
         let plan = RampPlan(dailyUsers: users)

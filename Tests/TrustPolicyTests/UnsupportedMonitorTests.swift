@@ -40,6 +40,17 @@ import Testing
         #expect(report.recentRatio > report.usualRatio)
     }
 
+    @Test("counts that no store has are added up without an end of the process")
+    func hugeCounts() {
+        let hours = [
+            SupportCount(hour: Self.now - 3600, unsupported: .min, total: .max),
+            SupportCount(hour: Self.now - 1800, unsupported: 0, total: .max),
+        ]
+        #expect(UnsupportedMonitor().report(hours, at: Self.now).clients == .max)
+        let alert = MetricBaseline.unknown.alert(counts: [(50, .max), (60, .max)])
+        #expect(alert?.keys == .max)
+    }
+
     @Test("a fall is none, few clients are none, the order does not matter")
     func others() {
         let monitor = UnsupportedMonitor()

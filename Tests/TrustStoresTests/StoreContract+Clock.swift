@@ -113,6 +113,19 @@ extension StoreContract {
         #expect(stored <= start)
     }
 
+    @Test(
+        "an instant that no clock shows, in a row of a damaged store, is refused and ends nothing",
+        arguments: [
+            Int64.min, -1, Int64.max,
+        ]
+    )
+    func damage(_ oldest: Int64) {
+        var witness = ClockWitness(opened: .zero)
+        let now = 1000 * Self.hour
+        let limit = witness.limit(claimed: now, sweptUntil: 0, server: nil, oldest: oldest, uptime: .zero)
+        #expect(jump(limit) == (oldest < 0))
+    }
+
     @Test("after a long stop sweeping waits for an operator, and goes on after the word, also on a node that runs")
     func confirmation() async throws {
         let path = TemporaryFolder.shared.file("stopped.sqlite")

@@ -87,7 +87,7 @@ public struct RampPlan: Sendable, Equatable {
 
     /// The plan of one hour, counted from 0: how many attest in it, rounded so that all hours add up.
     public func attestations(inHour hour: Int) -> Int {
-        let end = min(Double(hour + 1) * 3600, seconds)
+        let end = min((Double(hour) + 1) * 3600, seconds)
         return hour < 0 || hour >= hours
             ? 0 : Int(attested(after: end).rounded()) - Int(attested(after: Double(hour) * 3600).rounded())
     }

@@ -49,7 +49,10 @@ public struct MetricBaseline: Sendable, Equatable {
         return BrokerAlert(
             highestMetric: highest,
             threshold: threshold,
-            keys: above.reduce(0) { $0 + $1.keys },
+            keys: above.reduce(0) { sum, entry in
+                let (sum, overflow) = sum.addingReportingOverflow(entry.keys)
+                return overflow ? .max : sum
+            },
             devices: above.reduce(0) { $0 + max(1, Double($1.keys) / Double($1.metric)) }
         )
     }

@@ -52,7 +52,7 @@ public struct UnsupportedMonitor: Sendable {
         var since: Date?
         for hour in new {
             let bad = Double(hour.unsupported)
-            let good = Double(hour.total - hour.unsupported)
+            let good = Double(hour.total) - Double(hour.unsupported)
             evidence = max(0, evidence + bad * log(risen / usual) + good * log((1 - risen) / (1 - usual)))
             highest = max(highest, evidence)
             if evidence > UnsupportedMonitor.bar, since == nil { since = hour.hour }
@@ -60,7 +60,7 @@ public struct UnsupportedMonitor: Sendable {
         return UnsupportedReport(
             usualRatio: usual,
             recentRatio: newTotal > 0 ? newUnsupported / newTotal : 0,
-            clients: Int(newTotal),
+            clients: Int(exactly: newTotal) ?? .max,
             evidence: highest,
             risingSince: since
         )

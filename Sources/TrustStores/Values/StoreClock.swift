@@ -80,7 +80,8 @@ struct ClockWitness {
             known = sweptUntil + SpentName.slack
         } else {
             guard let oldest else { return .nothingStored }
-            known = oldest
+            // A row of a damaged store may name any number.
+            known = min(max(0, oldest), StoreTime.latest)
         }
         var possible = anchor.map { $0.time + StoreTime.milliseconds(uptime - $0.uptime) }
         let isSettled = anchor.map { known < $0.time } ?? false

@@ -61,8 +61,8 @@ struct CheckOptions: ParsableArguments {
     var allowPrivate = false
 
     func validate() throws {
-        guard connectTimeout > 0, timeout > 0, connectTimeout.isFinite, timeout.isFinite, timeout <= 86_400 else {
-            throw ValidationError("--timeout and --connect-timeout are seconds above 0.")
+        guard connectTimeout > 0, connectTimeout <= 86_400, timeout > 0, timeout <= 86_400 else {
+            throw ValidationError("--timeout and --connect-timeout are seconds, more than 0 and at most 86400.")
         }
         guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency is from 1 to 4096.") }
         guard targetsFrom != "-" || resolveFrom != "-" else {

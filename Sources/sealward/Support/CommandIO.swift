@@ -78,7 +78,7 @@ enum CommandIO {
     /// The number of the system's error below one of Foundation's; nil where there is none.
     private static func systemNumber(_ error: any Error) -> Int32? {
         let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-        return cause?.domain == NSPOSIXErrorDomain ? cause.map { Int32($0.code) } : nil
+        return cause?.domain == NSPOSIXErrorDomain ? cause.flatMap { Int32(exactly: $0.code) } : nil
     }
 
     /// What the system says about it, for example "No space left on device".
