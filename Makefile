@@ -17,6 +17,7 @@ test: bootstrap
 	Scripts/test
 	packaging/check-deb $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	Examples/token-checks/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+	Examples/gateways/check --program $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 
 ## What takes longer. Each part is a target of its own and ends within 20 minutes on two cores; SECONDS= is how long each fuzz target runs,
 ## SEEDS= how many seeds each of them gets. A part that was run alone counts as much as in the whole.
@@ -24,7 +25,7 @@ TEST_PARTS := client service command
 LONG_PARTS := $(TEST_PARTS:%=check-long-%)
 THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
 ADDRESS_PARTS := $(TEST_PARTS:%=check-address-%)
-CHECK_PARTS := $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
+CHECK_PARTS := check-gateways $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
 SECONDS ?= 60
 SEEDS ?= 1
 .PHONY: $(CHECK_PARTS) sbom
@@ -35,6 +36,12 @@ check-all: test
 $(LONG_PARTS): check-long-%: bootstrap
 	swift build $(SWIFT_FLAGS) --build-tests
 	SEALWARD_LONG=1 TEST_PART=$* Scripts/test
+
+## Every gateway of Examples/gateways, with what is missing installed; `make test` runs those that are there.
+check-gateways: bootstrap
+	Examples/gateways/install
+	swift build $(SWIFT_FLAGS) --product sealward
+	Examples/gateways/check --program $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward nginx haproxy apache caddy traefik envoy
 
 check-fuzz-build: bootstrap
 	cd Fuzz && swift build -c release

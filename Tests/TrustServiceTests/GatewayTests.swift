@@ -8,9 +8,9 @@ import Testing
 
 @testable import TrustService
 
-/// The recipe of the documentation: nginx asks the service about each request, in front of a small backend.
+/// nginx asks the service about each request, in front of a small backend. The whole recipe is run by `Examples/gateways/check`.
 @Suite(.enabled(if: NginxServer.isAvailable, "needs the program nginx")) struct GatewayTests {
-    /// nginx as `docs/operations.md` sets it up, with a backend that says which headers it got. The backend listens on a path, so that
+    /// The core of nginx's configuration in `docs/operations.md`, with a backend that says which headers it got. The backend listens on a path, so that
     /// there is one port to find free.
     private func gateway(_ service: RunningService, _ query: String) async throws -> NginxServer {
         try await NginxServer { port, folder in
