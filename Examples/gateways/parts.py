@@ -94,7 +94,7 @@ class Seen:
     """One request as the upstream read it."""
 
     def __init__(self, head):
-        lines = head.decode("latin-1").split("\r\n")
+        lines = re.split("\r?\n", head.decode("latin-1"))
         self.words, self.headers, self.length = lines[0].split(" "), [], 0
         self.target = self.words[1] if len(self.words) > 1 else lines[0]
         for line in lines[1:]:
@@ -122,9 +122,9 @@ class Seen:
 
     @property
     def identity(self):
-        """Every field that some server takes for one of ours: CGI and WSGI make `-` of `_`."""
-        return sorted((key.replace("_", "-"), value) for key, value in self.headers
-                      if "sealward" in key.replace("_", "-"))
+        """Every field that some server takes for one of ours: with CGI and WSGI `_` is as good as `-`, with some any other character too."""
+        names = [(re.sub("[^a-z0-9]", "-", key), value) for key, value in self.headers]
+        return sorted(pair for pair in names if "sealward" in pair[0])
 
 
 class Upstream:
@@ -152,12 +152,12 @@ class Upstream:
 
     def answer(self, peer, stream):
         head = b""
-        while not head.endswith(b"\r\n\r\n"):
+        while not head.endswith((b"\n\r\n", b"\n\n")):
             line = stream.readline(1 << 20)
             if not line:
                 return False
-            head += line
-        request = Seen(head[:-4])
+            head += line if head or line.strip() else b""
+        request = Seen(head.rstrip(b"\r\n"))
         upgrade = request.get("upgrade").lower()
         if upgrade:
             self.seen.append(request)
@@ -184,20 +184,20 @@ class Upstream:
             while size := int(stream.readline().split(b";")[0], 16):
                 take(size)
                 stream.readline()
-            while stream.readline().strip():
-                pass
+            while line := stream.readline().strip():
+                # Some servers take a trailer for a header.
+                request.headers += Seen(b"\n" + line).headers
         else:
             take(int(request.get("content-length") or 0))
         request.digest = digest.hexdigest()
         self.seen.append(request)
         if request.path.endswith("/sse"):
-            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-            peer.sendall(b"9\r\ndata: 1\n\n\r\n")
+            # No length and no chunks: the end of the connection is the end of the events.
+            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: 1\n\n")
             # The second event only once the client has the first: a gateway that collects answers is found out.
-            if not self.go_on.wait(PATIENCE / 2):
-                return False
-            peer.sendall(b"9\r\ndata: 2\n\n\r\n0\r\n\r\n")
-            return True
+            if self.go_on.wait(PATIENCE / 2):
+                peer.sendall(b"data: 2\n\n")
+            return False
         body = json.dumps({"target": request.target, "length": request.length, "digest": request.digest}).encode()
         peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
                      + (b"" if request.words[0] == "HEAD" else body))

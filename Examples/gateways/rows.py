@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The 40 requests, and what every gateway has to make of them."""
 import base64
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -71,13 +72,14 @@ def trick(path):
 
 
 def until_limited(headers):
-    """The same request until the answer is no 401 any more; the limit is two at once for each address."""
+    """The same request, ten at a time, until an answer is no 401 any more: the limit is two at once for each address, then one a second."""
     def send(context, row):
-        for _ in range(40):
-            answer = simple(headers)(context, row)
-            if answer is None or answer.status != 401:
-                break
-        return answer
+        with concurrent.futures.ThreadPoolExecutor(10) as many:
+            for _ in range(5):
+                answers = list(many.map(lambda _: simple(headers)(context, row), range(10)))
+                if others := [answer for answer in answers if answer is None or answer.status != 401]:
+                    return others[0]
+        return answers[0]
     return send
 
 
@@ -101,6 +103,16 @@ def smuggle(context, row):
             talk.socket.settimeout(2)  # The second answer, if the gateway took it for a request of its own.
             talk.head()
         return answer
+    finally:
+        talk.close()
+
+
+def trailer(context, row):
+    talk = Talk(context.port, context.address(row))
+    try:
+        talk.send(f"POST /api/{context.mark(row)} HTTP/1.1\r\nHost: gateway.example\r\n{context.bearer('good')}\r\nTrailer: X-Sealward-Key\r\n"
+                  "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-Sealward-Key: forged\r\n\r\n".encode())
+        return talk.answer()
     finally:
         talk.close()
 
@@ -159,11 +171,11 @@ def events(context, row):
         answer = talk.head()
         if answer and answer.status == 200:
             try:
-                while b"data: 1\n\n" not in answer.body:
-                    answer.body += talk.chunk()
-                context.upstream.go_on.set()
-                while part := talk.chunk():
-                    answer.body += part
+                part = talk.chunk if answer.get("transfer-encoding") else lambda: talk.stream.read1(65536)
+                while more := part():
+                    answer.body += more
+                    if b"data: 1\n\n" in answer.body:
+                        context.upstream.go_on.set()
             except (OSError, ValueError):
                 pass
         return answer
@@ -203,20 +215,21 @@ ROWS = [
         simple(token("good", *[f"X-Sealward-{n}: forged" for n in ("App", "Environment", "Key", "Tier")], "x-sealward-key: forged")), True),
     Row("No token and `X-Sealward-*` of a good key", [401], simple(lambda c: c.forged)),
     Row("`X-Sealward-*` of a good key where nobody is asked", [200], simple(lambda c: c.forged, "/open/{}")),
-    Row("Good token and forged `X_Sealward_App`, `x-sealward_key`, `X_SEALWARD-TIER`", [200, 400],
-        simple(token("good", "X_Sealward_App: forged", "x-sealward_key: forged", "X_SEALWARD-TIER: forged")), True),
+    Row("Good token and forged `X_Sealward_App`, `x-sealward_key`, `X.Sealward.Tier`", [200, 400],
+        simple(token("good", "X_Sealward_App: forged", "x-sealward_key: forged", "X.Sealward.Tier: forged")), True),
+    Row("Good token and a forged `X-Sealward-Key` behind the body, as a trailer", [200, 400], trailer, True),
     Row("Good token and `Connection: X-Sealward-Key, X-Sealward-App`", [200, 400, 404],
         simple(token("good", "Connection: close, X-Sealward-Key, X-Sealward-App"), first=False), True),
     Row("A wrong token and a good one in two `Authorization` fields", [200, 400, 401],
         simple(lambda c: [c.bearer("wrong"), c.bearer("good")]), True),
-    Row("Good token and 6 kB of cookies", [200], simple(token("good", "Cookie: a=" + "b" * 6000)), True),
     Row("Good token and a header of 100 kB", [200, 400, 413, 431], simple(token("good", "X-Long: " + "b" * 100_000)), True),
     Row("No token: `//api/…`", PATHS, trick("//api/{}")),
     Row("No token: `/open/../api/…`", PATHS, trick("/open/../api/{}")),
     Row("No token: `/open/%2e%2e/api/…`", PATHS, trick("/open/%2e%2e/api/{}")),
     Row("No token: `/open/..%2fapi/…`", PATHS, trick("/open/..%2fapi/{}")),
     Row("No token: `/open/..;/api/…`", PATHS, trick("/open/..;/api/{}")),
-    Row("No token: `/open/..%5capi/…`", PATHS, trick("/open/..%5capi/{}")),
+    # Envoy forwards `/open/api/…`, which is open.
+    Row("No token: `/open/\\..\\api/…`", [*PATHS, 200], trick("/open/\\..\\api/{}")),
     Row("No token: `/open/%252e%252e/api/…`", PATHS, trick("/open/%252e%252e/api/{}")),
     Row("No token: `/%61PI/…`", PATHS, trick("/%61PI/{}")),
     Row("No token: `GET http://other.example/open/../api/…`", PATHS, trick("http://other.example/open/../api/{}")),
@@ -242,7 +255,12 @@ for place, row in enumerate(ROWS):
 GONE = [REFUSED, DOWN]
 assert len(ROWS) == 40
 
-# What a gateway cannot do: the answer that stands for it, and why.
+# What a gateway cannot do: why a row is not as it should be.
 CANNOT = {
-    ("traefik", "The service is gone"): (500, "ForwardAuth has no other status for a service that it cannot reach; the request is refused"),
+    ("haproxy", "Good token and a forged `X-Sealward-Key` behind the body, as a trailer"):
+        "it passes trailers on, and has no means to remove one; do not let the backend take trailers for headers",
+    ("traefik", "Good token and forged `X_Sealward_App`, `x-sealward_key`, `X.Sealward.Tier`"):
+        "it removes headers by their exact name: those with `_` are listed, others (`X.Sealward.Tier`) arrive; let the backend read the exact names",
+    ("traefik", "The service is gone"):
+        "ForwardAuth answers 500 if it cannot reach the service; the request is refused all the same",
 }

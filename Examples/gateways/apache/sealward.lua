@@ -4,13 +4,11 @@ local authorize_url = "http://127.0.0.1:8080/v1/authorize?app=shop"
 local names = { "X-Sealward-App", "X-Sealward-Environment", "X-Sealward-Key", "X-Sealward-Tier" }
 http.TIMEOUT = 5
 
--- Removes what a client sends under our names, also with _ for -.
+-- Removes what a client sends under our names, also with another character for -.
 local function strip(r)
-    local found = {}
     for name in pairs(r:headers_in_table()) do
-        if name:lower():find("^x[-_]sealward") then table.insert(found, name) end
+        if name:lower():find("^x%Wsealward") then r.headers_in[name] = nil end
     end
-    for _, name in ipairs(found) do r.headers_in[name] = nil end
 end
 
 function open(r)
