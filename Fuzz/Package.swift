@@ -38,7 +38,10 @@ let package = Package(
         ),
         .executableTarget(
             name: "fuzz-ct-list",
-            dependencies: ["FuzzDriver", .product(name: "AppTransportSecurity", package: "sealward")]
+            dependencies: [
+                "FuzzDriver", .product(name: "AppTransportSecurity", package: "sealward"),
+                .product(name: "TLSProbe", package: "sealward"),
+            ]
         ),
         .executableTarget(
             name: "fuzz-archive",

@@ -224,7 +224,7 @@ public final class ATSClient: Sendable {
         } catch {
             let wide = TLSOffer(everythingWith: protocols)
             let refusal = await explained(error, url: url, decision: decision) {
-                await connector.glance(key, wide, judge, until: deadline)
+                await connector.glance(key, maximum: requirements.maximum, until: deadline)
             }
             guard configuration.isMonitoring, refusal.outcome == .refused else { throw refusal }
             judge = HandshakeJudge(
@@ -268,23 +268,16 @@ extension Connector {
     }
 
     /// What the server negotiates when everything is offered; no request is ever sent on such a connection.
-    func glance(
-        _ key: PoolKey,
-        _ offer: TLSOffer,
-        _ judge: HandshakeJudge,
-        until deadline: NIODeadline?
-    ) async -> HandshakeObservation? {
-        var glancing = judge
-        glancing.onlyGlances = true
-        do {
-            let made = try await establish(
-                Attempt(key: key, tls: (offer, glancing), link: ConnectionLink(), deadline: deadline)
-            )
-            made.channel.close(promise: nil)
-            return nil
-        } catch {
-            return (error as? RefusedHandshake)?.judgement.facts.handshake
-        }
+    func glance(_ key: PoolKey, maximum: TLSVersion, until deadline: NIODeadline?) async -> HandshakeObservation? {
+        let limit = timeLimit(until: deadline)
+        guard let addresses = try? await usableAddresses(of: key, timeout: limit) else { return nil }
+        return await WidestHello.ask(
+            Prober(group: configuration.eventLoopGroup, resolver: resolver),
+            addresses,
+            serverName: key.host,
+            maximum: maximum,
+            timeout: .nanoseconds(limit.nanoseconds)
+        )
     }
 }
 

@@ -63,6 +63,8 @@ extension ATSClient {
         package var forbids: @Sendable (SocketAddress) -> String? = { _ in nil }
         /// For Certificate Transparency; nil leaves that rule a note.
         public var transparencyLogs: CTLogList?
+        /// Whether Certificate Transparency is judged at all; not where somebody else judges it who sees all timestamps.
+        package var judgesTransparency = true
 
         /// The defaults, as each property states them.
         public init() {}

@@ -132,7 +132,13 @@ enum LoadFaults {
         widest: HandshakeObservation?
     ) -> ATSLoadError {
         if failure.isClientCertificateDemand { return clientCertificate(url) }
-        let verdict = evaluate(requirements, failed: failure.outcome, host: url.host, widest: widest)
+        let verdict = evaluate(
+            requirements,
+            failed: failure.outcome,
+            host: url.host,
+            widest: widest,
+            leaf: widest?.leaf
+        )
         return ATSLoadError(
             verdict.isDetermined ? .refused : .noAnswer,
             error: verdict.error,

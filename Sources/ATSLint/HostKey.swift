@@ -95,9 +95,14 @@ struct HostKey: Sendable, Equatable {
 
     var isWildcard: Bool { bareHost.utf8.contains(0x2A) }
     var hasUppercase: Bool {
-        guard !isAddress else { return false }
-        let isPlain = text.utf8.allSatisfy { $0 < 0x80 && !(0x41...0x5A).contains($0) }
-        return !isPlain && !text.hasSameBytes(as: text.lowercased())
+        guard !isAddress, isASCII else { return false }
+        return text.utf8.contains { (0x41...0x5A).contains($0) }
+    }
+    var isASCII: Bool { text.utf8.allSatisfy { $0 < 0x80 } }
+    /// A name that is no host name, for another reason than a port, a wildcard or capitals: loaders ask for its ASCII form, or never.
+    var isForeign: Bool {
+        guard kind == .name, port == nil, !isWildcard else { return false }
+        return !isASCII || HostName.ascii(text) == nil
     }
     var hasTrailingDot: Bool { kind == .name && port == nil && text.utf8.last == 0x2E && text.utf8.count > 1 }
     var labels: [Substring] { text.lowercased().utf8.split(separator: 0x2E).map { Substring($0) } }
@@ -109,7 +114,7 @@ struct HostKey: Sendable, Equatable {
         switch kind {
         case .url, .malformedBlock: true
         case .address, .block: false
-        case .name: port != nil || isWildcard || hasUppercase || text.isEmpty || text.utf8.contains(0x20)
+        case .name: port != nil || isWildcard || hasUppercase || isForeign
         }
     }
 

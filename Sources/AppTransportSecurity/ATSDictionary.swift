@@ -53,6 +53,7 @@ public struct ATSDictionary: Sendable, Equatable {
         hardening = remarks.hardening(members, ATSKey.requiresNIAP)
         exceptions = ATSDictionary.exceptions(members[ATSKey.exceptionDomains], &remarks)
         pinnedDomains = PinnedDomain.all(in: members[ATSKey.pinnedDomains], &remarks)
+        ATSDictionary.findNesting(members, &remarks)
         let known =
             ATSDictionary.flags.map(\.key) + [ATSKey.requiresNIAP, ATSKey.exceptionDomains, ATSKey.pinnedDomains]
         remarks.unknownKeys(members, known: known)
@@ -84,6 +85,26 @@ public struct ATSDictionary: Sendable, Equatable {
         (ATSKey.arbitraryLoadsInWebContent, \.arbitraryLoadsInWebContent),
         (ATSKey.localNetworking, \.localNetworking),
     ]
+
+    /// A dictionary that is wrapped one level too deep: nothing inside is read where it stands.
+    private static func findNesting(_ members: [String: PropertyListValue], _ remarks: inout Remarks) {
+        if members[ATSKey.dictionary]?.members != nil {
+            remarks.add(
+                "ats.dictionary.nested",
+                "The dictionary holds another NSAppTransportSecurity, one level too deep: nothing inside of that one is read. "
+                    + "Move its keys up one level."
+            )
+        }
+        for outer in [ATSKey.exceptionDomains, ATSKey.pinnedDomains] {
+            for inner in [ATSKey.dictionary, ATSKey.exceptionDomains, ATSKey.pinnedDomains]
+            where members[outer]?.members?[inner]?.members != nil {
+                remarks.add(
+                    "ats.dictionary.nested",
+                    "\(outer) holds another \(inner), where hosts must stand: nothing inside of that one is read. Move its entries up."
+                )
+            }
+        }
+    }
 
     private static func exceptions(_ value: PropertyListValue?, _ remarks: inout Remarks) -> [String: ExceptionEntry] {
         guard let value else { return [:] }

@@ -3,6 +3,8 @@
 
 /// The keys of NSAppTransportSecurity, by their exact spelling.
 package enum ATSKey {
+    /// The key of the whole dictionary in an Info.plist.
+    package static let dictionary = "NSAppTransportSecurity"
     package static let arbitraryLoads = "NSAllowsArbitraryLoads"
     package static let arbitraryLoadsForMedia = "NSAllowsArbitraryLoadsForMedia"
     package static let arbitraryLoadsInWebContent = "NSAllowsArbitraryLoadsInWebContent"

@@ -33,7 +33,7 @@ public struct ATSPolicy: Sendable {
     public func decide(_ url: LoadURL, loader: Loader = .urlsession) -> URLDecision {
         let isLocal = LocalHosts.contains(url, profile.localRule.value)
         let local = isLocal || LocalHosts.contains(url, .namesAndDirectAddresses)
-        guard loader.isCovered else { return uncovered(url, loader, isLocal: local) }
+        guard loader.isCovered, profile.hasTransportSecurity else { return uncovered(url, loader, isLocal: local) }
         let match = lookup.match(url)
         let ruling = match.map(exception) ?? general(isLocal: isLocal, loader: loader)
         let requirements = requirements(for: url, entry: match?.entry, tlsRequired: ruling.tlsRequired)
@@ -264,12 +264,19 @@ public struct ATSPolicy: Sendable {
             verdict: .allowed,
             error: nil,
             because: [
-                Cause(
-                    "ats.rule.not-covered",
-                    "Loads by \(loader.rawValue) do not go through CFNetwork, so ATS does not apply: the app must see to its own security.",
-                    citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
-                    kind: .rule
-                )
+                profile.hasTransportSecurity
+                    ? Cause(
+                        "ats.rule.not-covered",
+                        "Loads by \(loader.rawValue) do not go through CFNetwork, so ATS does not apply: the app must see to its own security.",
+                        citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
+                        kind: .rule
+                    )
+                    : Cause(
+                        "ats.rule.no-transport-security",
+                        profile.absence + ".",
+                        citation: OSProfile.absenceCitation,
+                        kind: .rule
+                    )
             ]
         )
     }

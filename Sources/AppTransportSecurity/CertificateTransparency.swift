@@ -3,43 +3,70 @@
 
 public import Findings
 import Foundation
-import TLSFacts
+public import TLSFacts
 
 /// The known logs, as the JSON that browsers publish (`log_list.json`, version 3) lists them.
 public struct CTLogList: Sendable {
-    /// A log by its id: whether it may be used now, and who runs it.
+    /// One log, and what became of it.
     struct Log: Sendable {
-        let isCurrent: Bool
-        let wasOnceQualified: Bool
+        /// `usable`, `qualified`, `readonly`, `retired`, `pending` or `rejected`.
+        let state: String
+        /// When the state began; nil if the list does not say so.
+        let since: Date?
+        let name: String
         let operatorName: String
+        /// DER SubjectPublicKeyInfo; nil if the list has none.
+        let key: [UInt8]?
+
+        /// Whether timestamps of the log count at an instant whenever they were made. Before it was retired a log was usable.
+        func isCurrent(at instant: Date) -> Bool {
+            switch state {
+            case "usable", "qualified", "readonly": true
+            case "retired": since.map { instant < $0 } ?? false
+            default: false
+            }
+        }
+
+        /// Whether a timestamp that was made at a time counts as one of a log that was approved once.
+        func wasApproved(at made: Date) -> Bool {
+            switch state {
+            case "usable", "qualified", "readonly": true
+            case "retired": since.map { made < $0 } ?? true
+            default: false
+            }
+        }
     }
 
     let logs: [[UInt8]: Log]
+    let verifier: any TimestampVerifying
 
     /// How many logs the list holds.
     public var count: Int { logs.count }
 
     /// Reads a log list.
     ///
+    /// - Parameter verifier: checks signatures with the keys of the list: `TimestampVerifier` of TLSProbe.
     /// - Throws: `MalformedInput` with code `malformed.ct-log-list` where there are no operators with logs in it.
-    public init(json bytes: [UInt8]) throws(MalformedInput) {
+    public init(json bytes: [UInt8], verifier: any TimestampVerifying) throws(MalformedInput) {
         let document = try PropertyListValue(json: bytes)
         guard case .array(let operators)? = document.members?["operators"] else {
             throw MalformedInput(code: "malformed.ct-log-list", reason: "the log list has no member 'operators'")
         }
         var logs: [[UInt8]: Log] = [:]
         for entry in operators {
-            let operatorName = if case .string(let name)? = entry.members?["name"] { name } else { "unnamed" }
+            let operatorName = entry.text("name") ?? "unnamed"
             for key in ["logs", "tiled_logs"] {
                 guard case .array(let list)? = entry.members?[key] else { continue }
                 for log in list {
-                    guard case .string(let text)? = log.members?["log_id"], let identifier = Data(base64Encoded: text)
-                    else { continue }
-                    let states = Set((log.members?["state"]?.members ?? [:]).keys)
+                    guard let identifier = log.text("log_id").flatMap({ Data(base64Encoded: $0) }) else { continue }
+                    let states = log.members?["state"]?.members ?? [:]
+                    let state = CTLogList.states.first { states[$0] != nil } ?? ""
                     logs[[UInt8](identifier)] = Log(
-                        isCurrent: !states.isDisjoint(with: ["usable", "qualified", "readonly"]),
-                        wasOnceQualified: states.isDisjoint(with: ["pending", "rejected"]),
-                        operatorName: operatorName
+                        state: state,
+                        since: states[state]?.text("timestamp").flatMap(CTLogList.date),
+                        name: log.text("description") ?? "unnamed",
+                        operatorName: operatorName,
+                        key: log.text("key").flatMap { Data(base64Encoded: $0) }.map { [UInt8]($0) }
                     )
                 }
             }
@@ -48,10 +75,25 @@ public struct CTLogList: Sendable {
             throw MalformedInput(code: "malformed.ct-log-list", reason: "the log list names no log")
         }
         self.logs = logs
+        self.verifier = verifier
+    }
+
+    /// The states of the list's schema; of several the one that counts least comes first.
+    private static let states = ["rejected", "pending", "retired", "readonly", "qualified", "usable"]
+
+    private static func date(_ text: String) -> Date? {
+        text.utf8.count <= 40 ? try? Date(text, strategy: .iso8601) : nil
     }
 }
 
-/// The rule of Certificate Transparency. Source: Security 61901, CertificateTransparency.m.
+extension PropertyListValue {
+    fileprivate func text(_ name: String) -> String? {
+        if case .string(let text)? = members?[name] { text } else { nil }
+    }
+}
+
+/// The rule of Certificate Transparency. Source: Security 61901, CertificateTransparency.m, and for operators Apple's Certificate
+/// Transparency policy, which a comment there repeats.
 enum TransparencyEvaluation {
     static func judge(
         _ requirements: TransportRequirements,
@@ -65,18 +107,18 @@ enum TransparencyEvaluation {
             || (requirements.profile.requiresTransparency.value && facts.chain.anchor?.kind == .system
                 && leaf.notBefore >= october2018 && instant <= leaf.notAfter)
         guard isRequired else { return ([], []) }
-        let embedded = leaf.embeddedTimestamps.flatMap { SignedTimestamp.list(decoding: $0) } ?? []
-        let extended = facts.timestamps.flatMap { SignedTimestamp.list(decoding: $0) } ?? []
-        let stapled = facts.stapledTimestamps.flatMap { SignedTimestamp.list(decoding: $0) } ?? []
-        let delivered = extended + stapled
+        let lists: [(SignedTimestamp.Source, [SignedTimestamp])] = [
+            (.certificate, leaf.embeddedTimestamps), (.tlsExtension, facts.timestamps),
+            (.stapledResponse, facts.stapledTimestamps),
+        ].map { source, bytes in (source, bytes.flatMap { SignedTimestamp.list(decoding: $0) } ?? []) }
         let counted =
-            "\(embedded.count) signed certificate timestamps in the certificate, \(extended.count) in the handshake, "
-            + "\(stapled.count) in the OCSP response"
+            "\(lists[0].1.count) signed certificate timestamps in the certificate, \(lists[1].1.count) in the handshake, "
+            + "\(lists[2].1.count) in the OCSP response"
         let key = requirements.profile.readsTransparencyKey
         let citation =
             requirements.entryRequiresTransparency ? key.citation : requirements.profile.requiresTransparency.citation
         // Without a single timestamp there is nothing that a list of logs could change.
-        if requirements.entryRequiresTransparency, embedded.isEmpty, delivered.isEmpty {
+        if requirements.entryRequiresTransparency, lists.allSatisfy({ $0.1.isEmpty }) {
             let dispute =
                 key.basis == .unknown
                 ? " NSRequiresCertificateTransparency counted when macOS 11 was measured; Apple's published evaluator does not read it."
@@ -97,43 +139,182 @@ enum TransparencyEvaluation {
                 "Certificate Transparency is required here: \(counted). Without --ct-log-list nothing is judged."
             return ([], [Cause("ats.note.ct-not-judged", sentence, citation: citation, kind: .note)])
         }
-        if complies(leaf, embedded: Set(embedded), delivered: Set(delivered), logs) { return ([], []) }
-        return ([Cause("ats.ct.missing", "Too few timestamps of known logs: \(counted).", citation: citation)], [])
-    }
-
-    private static func complies(
-        _ leaf: CertificateFacts,
-        embedded: Set<SignedTimestamp>,
-        delivered: Set<SignedTimestamp>,
-        _ logs: CTLogList
-    ) -> Bool {
-        func current(_ timestamps: Set<SignedTimestamp>) -> Set<[UInt8]> {
-            Set(timestamps.map(\.logIdentifier).filter { logs.logs[$0]?.isCurrent ?? false })
+        let judged = JudgedTimestamps(lists, facts.chain, at: instant, logs)
+        let need = Need(leaf)
+        let refused = judged.refusals.map {
+            Cause("ats.note.ct-timestamp-refused", $0, citation: timestampRules, kind: .note)
         }
-        let once = Set(embedded.map(\.logIdentifier).filter { logs.logs[$0]?.wasOnceQualified ?? false })
-        if !current(embedded).isEmpty, once.count >= embeddedNeeded(leaf) { return true }
-        return !current(delivered).isEmpty && current(embedded.union(delivered)).count >= 2
+        if need.isMet(by: judged) { return ([], refused) }
+        let sentence =
+            "\(need.shortfall(of: judged)) (\(counted)\(judged.refusals.isEmpty ? "" : "; " + judged.refusals.joined(separator: " "))"
+            + ")."
+        return ([Cause("ats.ct.missing", sentence, citation: citation)], [])
     }
 
-    /// How many embedded timestamps a certificate needs, by the day of its issue and its lifetime.
-    private static func embeddedNeeded(_ leaf: CertificateFacts) -> Int {
-        let days = leaf.notAfter.timeIntervalSince(leaf.notBefore) / 86400
-        if leaf.notBefore < april2021 {
-            switch days {
-            case ..<456: return 2
-            case ...822: return 3
-            case ...1187: return 4
-            default: return 5
+    /// How many timestamps a certificate needs, by the day of its issue and its lifetime.
+    private struct Need {
+        /// In the certificate itself.
+        let embedded: Int
+        /// The most of one operator that count; nil where operators do not matter.
+        let ofOneOperator: Int?
+
+        init(_ leaf: CertificateFacts) {
+            let days = leaf.notAfter.timeIntervalSince(leaf.notBefore) / 86400
+            if leaf.notBefore < april2021 {
+                ofOneOperator = nil
+                switch days {
+                case ..<456: embedded = 2
+                case ...822: embedded = 3
+                case ...1187: embedded = 4
+                default: embedded = 5
+                }
+            } else {
+                switch days {
+                case ...180: (embedded, ofOneOperator) = (2, 1)
+                case ...825: (embedded, ofOneOperator) = (3, 2)
+                default: (embedded, ofOneOperator) = (4, 2)
+                }
             }
         }
-        switch days {
-        case ...180: return 2
-        case ...825: return 3
-        default: return 4
+
+        /// By the certificate alone, or with what came beside it.
+        func isMet(by timestamps: JudgedTimestamps) -> Bool {
+            let inside = timestamps.valid.filter { $0.source == .certificate }
+            if inside.contains(where: \.isCurrent), counting(inside, ofOneOperator) >= embedded { return true }
+            let current = timestamps.valid.filter(\.isCurrent)
+            return current.contains { $0.source != .certificate }
+                && counting(current, ofOneOperator.map { _ in 1 }) >= 2
+        }
+
+        /// Logs, each once, and of one operator no more than count.
+        private func counting(_ timestamps: [JudgedTimestamps.Valid], _ most: Int?) -> Int {
+            let logs = Dictionary(timestamps.map { ($0.logIdentifier, $0.operatorName) }) { first, _ in first }
+            guard let most else { return logs.count }
+            return Dictionary(logs.values.map { (UTF8Key($0), 1) }, uniquingKeysWith: +).values
+                .reduce(0) { $0 + min($1, most) }
+        }
+
+        func shortfall(of timestamps: JudgedTimestamps) -> String {
+            let isBeside = timestamps.valid.contains { $0.source != .certificate }
+            let seen = isBeside ? timestamps.valid.filter(\.isCurrent) : timestamps.valid
+            let logs = Set(seen.map(\.logIdentifier)).count
+            let operators = Set(seen.map { UTF8Key($0.operatorName) }).count
+            let needed = isBeside ? 2 : embedded
+            let most = isBeside ? ofOneOperator.map { _ in 1 } : ofOneOperator
+            var sentence =
+                "Too few timestamps of known logs: \(logs) valid of \(needed) needed, from \(operators) operator\(operators == 1 ? "" : "s")"
+            if logs >= needed, let most, counting(seen, most) < needed {
+                sentence += ", of whom each counts for \(most) at most"
+            }
+            if !isBeside, logs > 0, !seen.contains(where: \.isCurrent) {
+                sentence += ", and none is of a log that is approved today"
+            }
+            return sentence
         }
     }
 
     /// 2018-10-16 and 2021-04-21 at 00:00 UTC.
     private static let october2018 = Date(timeIntervalSince1970: 1_539_648_000)
     private static let april2021 = Date(timeIntervalSince1970: 1_618_963_200)
+    private static let timestampRules = Citation(source: "RFC 6962 sections 3.2 and 5.2", read: "2026-11-22")
+}
+
+/// The timestamps of one connection, each looked at once.
+private struct JudgedTimestamps {
+    struct Valid {
+        let source: SignedTimestamp.Source
+        let logIdentifier: [UInt8]
+        let operatorName: String
+        /// Whether its log is approved at the time of judgement.
+        let isCurrent: Bool
+    }
+
+    private(set) var valid: [Valid] = []
+    /// Why others do not count, as sentences; at most five.
+    private(set) var refusals: [String] = []
+
+    init(
+        _ lists: [(SignedTimestamp.Source, [SignedTimestamp])],
+        _ chain: ChainFacts,
+        at instant: Date,
+        _ logs: CTLogList
+    ) {
+        guard let leaf = chain.judged.first else { return }
+        let issuer = chain.judged.dropFirst().first ?? chain.anchor?.certificate
+        var checks = 0
+        var omitted = 0
+        for (source, timestamps) in lists {
+            for timestamp in timestamps {
+                var reason: String?
+                let log = logs.logs[timestamp.logIdentifier]
+                if let log, checks < JudgedTimestamps.maximumChecks {
+                    checks += 1
+                    reason = JudgedTimestamps.fault(timestamp, source, log, leaf, issuer, instant, logs.verifier)
+                } else {
+                    reason = log == nil ? "its log is not in the list" : "there are too many"
+                }
+                guard let reason else {
+                    valid.append(
+                        Valid(
+                            source: source,
+                            logIdentifier: timestamp.logIdentifier,
+                            operatorName: log?.operatorName ?? "",
+                            isCurrent: log?.isCurrent(at: instant) ?? false
+                        )
+                    )
+                    continue
+                }
+                if refusals.count < 5 {
+                    refusals.append(
+                        "The timestamp \(JudgedTimestamps.place(source)) of \(JudgedTimestamps.name(timestamp, log)) does not count: \(reason)."
+                    )
+                } else {
+                    omitted += 1
+                }
+            }
+        }
+        if omitted > 0 { refusals.append("\(omitted) more do not count.") }
+    }
+
+    /// Why a timestamp does not count; nil where it does.
+    private static func fault(
+        _ timestamp: SignedTimestamp,
+        _ source: SignedTimestamp.Source,
+        _ log: CTLogList.Log,
+        _ leaf: CertificateFacts,
+        _ issuer: CertificateFacts?,
+        _ instant: Date,
+        _ verifier: any TimestampVerifying
+    ) -> String? {
+        guard log.wasApproved(at: timestamp.issued) else {
+            guard log.state == "retired", let since = log.since else {
+                return "the log is \(log.state.isEmpty ? "in no state" : log.state)"
+            }
+            return "it was made after the log was retired on \(CivilDate.text(of: since))"
+        }
+        // RFC 6962 section 5.2.
+        if timestamp.issued > instant { return "it is from the future" }
+        guard let key = log.key else { return "the list holds no key of the log" }
+        switch verifier.verdict(on: timestamp, from: source, leaf: leaf, issuer: issuer, logKey: key) {
+        case .valid: return nil
+        case .invalid: return "it is forged, because its signature does not verify with the log's key"
+        case .unchecked(let reason): return "its signature cannot be checked, because \(reason)"
+        }
+    }
+
+    private static func place(_ source: SignedTimestamp.Source) -> String {
+        switch source {
+        case .certificate: "in the certificate"
+        case .tlsExtension: "in the handshake"
+        case .stapledResponse: "in the OCSP response"
+        }
+    }
+
+    private static func name(_ timestamp: SignedTimestamp, _ log: CTLogList.Log?) -> String {
+        if let log { return "the log '\(log.name.terminalSafe(limit: 80))'" }
+        return "the log \(Data(timestamp.logIdentifier).base64EncodedString())"
+    }
+
+    /// Real servers deliver two to eight.
+    private static let maximumChecks = 64
 }

@@ -27,12 +27,15 @@ public struct FailedHandshakeVerdict: Sendable {
 ///   - outcome: how the attempt ended; a negotiated outcome is not judged here and counts as a failed handshake.
 ///   - host: the host of the URL.
 ///   - widest: what the same server negotiates when everything is offered: it tells which requirement stood in the way.
+///   - leaf: the first certificate that the server presents then.
 public func evaluate(
     _ requirements: TransportRequirements,
     failed outcome: HandshakeOutcome,
     host: String,
-    widest: HandshakeObservation? = nil
+    widest: HandshakeObservation? = nil,
+    leaf: CertificateFacts? = nil
 ) -> FailedHandshakeVerdict {
+    let inferred = inferred(requirements, widest, leaf)
     switch outcome {
     case .connection(let failure):
         return FailedHandshakeVerdict(
@@ -50,14 +53,13 @@ public func evaluate(
                 error: .clientCertificateRequired(host: host)
             )
         }
-        let fallback = Cause(
-            description == 70 ? "ats.tls.version-too-low" : "ats.tls.handshake-failed",
-            "The server refuses the handshake with alert \(description) (\(ConnectionCauses.alertName(description)))."
+        return FailedHandshakeVerdict(
+            isDetermined: true,
+            causes: inferred ?? [refusal(description)],
+            error: .secureConnectionFailed(streamCode)
         )
-        let causes = inferred(requirements, widest) ?? [fallback]
-        return FailedHandshakeVerdict(isDetermined: true, causes: causes, error: .secureConnectionFailed(streamCode))
     case .protocolError(let reason):
-        let causes = inferred(requirements, widest) ?? [Cause("ats.tls.handshake-failed", reason)]
+        let causes = inferred ?? [Cause("ats.tls.handshake-failed", reason)]
         let code =
             causes.first?.code == "ats.tls.version-too-low" && requirements.effectiveMinimum == .tls13
             ? HandshakeEvaluation.tooLow(requirements) : -9801
@@ -71,14 +73,31 @@ public func evaluate(
     }
 }
 
+/// An alert whose reason is not known from anything else.
+private func refusal(_ description: UInt8) -> Cause {
+    let alert =
+        "The server refuses the handshake with alert \(description) (\(ConnectionCauses.alertName(description)))"
+    return switch description {
+    case 40:
+        Cause("ats.tls.no-common-suite", "\(alert): no suite, group or signature scheme that is offered suits it.")
+    case 70: Cause("ats.tls.version-too-low", "\(alert).")
+    default: Cause("ats.tls.handshake-failed", "\(alert).")
+    }
+}
+
 /// The requirement that stood in the way, known from what the server negotiates when more is offered.
-private func inferred(_ requirements: TransportRequirements, _ widest: HandshakeObservation?) -> [Cause]? {
+private func inferred(
+    _ requirements: TransportRequirements,
+    _ widest: HandshakeObservation?,
+    _ leaf: CertificateFacts?
+) -> [Cause]? {
     guard let widest else { return nil }
     let causes = [
         HandshakeEvaluation.minimumCause(requirements), HandshakeEvaluation.versionCause(requirements, widest.version),
         HandshakeEvaluation.suiteCause(requirements, widest.suite),
     ].compactMap(\.self)
-    return causes.isEmpty ? nil : causes
+    if !causes.isEmpty { return causes }
+    return HandshakeEvaluation.unofferedCause(requirements, widest, leaf).map { [$0] }
 }
 
 /// Codes and sentences for connections that ended before TLS.

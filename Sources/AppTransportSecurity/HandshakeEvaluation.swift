@@ -61,7 +61,13 @@ enum HandshakeEvaluation {
             )
         }
         if version > requirements.maximum {
-            return Cause("ats.tls.version-too-low", "\(requirements.profile.name) does not speak \(version).")
+            return Cause(
+                "ats.tls.version-too-low",
+                "The server speaks nothing older than \(version), and \(requirements.profile.name) speaks nothing newer than "
+                    + "\(requirements.maximum).",
+                citation: requirements.profile.supportsTLS13.citation,
+                situation: Remediation.Situation.serverTooNew.rawValue
+            )
         }
         return nil
     }
@@ -79,11 +85,8 @@ enum HandshakeEvaluation {
     }
 
     static func suiteCause(_ requirements: TransportRequirements, _ suite: CipherSuite) -> Cause? {
-        if requirements.suites.contains(suite)
-            || (suite.keyExchange == .tls13 && requirements.profile.supportsTLS13.value)
-        {
-            return nil
-        }
+        // Where the system does not speak TLS 1.3, the version says so.
+        if requirements.suites.contains(suite) || suite.keyExchange == .tls13 { return nil }
         if !suite.hasForwardSecrecy, requirements.suitePolicy == .ats {
             return Cause(
                 "ats.tls.no-forward-secrecy",
@@ -96,6 +99,37 @@ enum HandshakeEvaluation {
             "The server negotiates \(suite), which is not among the suites that \(requirements.profile.name) offers here.",
             citation: requirements.profile.forwardSecretSuites.citation
         )
+    }
+
+    /// Which of key, group and signature scheme the hello did not offer, if version and suite were not the reason.
+    static func unofferedCause(
+        _ requirements: TransportRequirements,
+        _ widest: HandshakeObservation,
+        _ leaf: CertificateFacts?
+    ) -> Cause? {
+        if case .ellipticCurve(let curve, let bits)? = leaf?.publicKey.kind, !PublicKeyFacts.curvesOfTLS.contains(curve)
+        {
+            return Cause(
+                "ats.trust.weak-key",
+                "The server's certificate has an elliptic-curve key of \(bits) bits (\(curve)), and no handshake with it comes about: "
+                    + "\(requirements.profile.name) offers P-256, P-384 and P-521.",
+                citation: requirements.certificateRules.citation,
+                situation: Remediation.Situation.foreignCurve.rawValue
+            )
+        }
+        if let group = widest.group, !requirements.groups.contains(group) {
+            return Cause(
+                "ats.tls.no-common-group",
+                "The server agrees on a key with \(group) alone, which \(requirements.profile.name) does not offer."
+            )
+        }
+        if let scheme = widest.signatureScheme, !requirements.signatureSchemes.contains(scheme) {
+            return Cause(
+                "ats.tls.no-common-suite",
+                "The server signs with \(scheme) alone, which \(requirements.profile.name) does not offer."
+            )
+        }
+        return nil
     }
 
     static func error(_ requirements: TransportRequirements, _ causes: [Cause]) -> URLLoadError? {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Findings
-import Foundation
 public import TLSFacts
 
 /// A URL that an app loads, taken apart once: scheme, host and port are what the policy looks at.
@@ -75,7 +74,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
         } else {
             port = nil
         }
-        guard let host = LoadURL.ascii(name) else {
+        guard let host = HostName.ascii(name) else {
             throw malformed("'\(name.terminalSafe(limit: 80))' is not a host name")
         }
         self.host = host
@@ -147,31 +146,5 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
             if bytes[from...].starts(with: [0x2F, 0x2F]) { return stop }
         }
         return nil
-    }
-
-    /// The lower-case ASCII form of a host; names of other scripts go through IDNA.
-    private static func ascii(_ name: Substring) -> String? {
-        // 254 bytes of Punycode come of fewer scalars, and each of those of four bytes in at most a few parts.
-        guard name.utf8.count <= 4096 else { return nil }
-        let host: String
-        if name.utf8.allSatisfy({ $0 < 0x80 }) {
-            host = String(decoding: name.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
-        } else {
-            let labels = name.lowercased().utf8.split(separator: 0x2E, omittingEmptySubsequences: false).map { label in
-                let text = String(decoding: label, as: UTF8.self)
-                return label.allSatisfy { $0 < 0x80 } ? text : Punycode.ascii(text) ?? ""
-            }
-            host = labels.joined(separator: ".")
-        }
-        let isPlain = host.utf8.allSatisfy { byte in
-            (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F
-                || byte == 0x3A
-        }
-        let labels = host.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
-        let emptyLabels = labels.dropLast().contains { $0.isEmpty }
-        guard isPlain, !host.utf8.isEmpty, !host.utf8.elementsEqual(".".utf8), host.utf8.count <= 254, !emptyLabels,
-            labels.allSatisfy({ $0.count <= 63 })
-        else { return nil }
-        return host
     }
 }

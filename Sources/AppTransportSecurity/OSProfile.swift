@@ -88,6 +88,8 @@ public struct OSProfile: Sendable, Identifiable {
     public var requiresTransparency: Cited<Bool>
     /// Entries that the system registers itself; an app's own entry for the same key replaces one.
     public var builtInExceptions: Cited<[String: ExceptionEntry]>
+    /// Whether the system has App Transport Security at all; where it has not, the dictionary is ignored and nothing else here counts.
+    public internal(set) var hasTransportSecurity = true
     /// Where sources disagree about this system, and what was done.
     public var disagreements: [Cause]
 

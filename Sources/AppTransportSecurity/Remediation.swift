@@ -33,9 +33,38 @@ package struct Remediation: Sendable {
     }
 
     /// What to do about a cause; nil for causes that nothing can be done about from here.
-    package init?(for code: Code) {
-        guard let known = Remediation.table[code] else { return nil }
+    package init?(for cause: Cause) {
+        let special = cause.situation.flatMap { Situation(rawValue: $0) }.flatMap { Remediation.special[$0] }
+        guard let known = special ?? Remediation.table[cause.code] else { return nil }
         self = known
+    }
+
+    /// Situations that need another fix than the others with the same code.
+    package enum Situation: String, Sendable, CaseIterable {
+        /// The server speaks newer versions than the system.
+        case serverTooNew = "server-too-new"
+        /// The key of an intermediate is weak.
+        case weakIntermediate = "weak-intermediate"
+        /// The key of the root is weak.
+        case weakRoot = "weak-root"
+        /// An intermediate or root was signed with a weak hash.
+        case weaklySignedIssuer = "weakly-signed-issuer"
+        /// Too many intermediates.
+        case pathLength = "path-length"
+        /// An issuer that is no authority.
+        case notAnAuthority = "not-an-authority"
+        /// A certificate that breaks the profile by itself.
+        case oddCertificate = "odd-certificate"
+        /// An intermediate that may not issue for servers.
+        case issuerPurpose = "issuer-purpose"
+        /// A signature of the chain does not verify.
+        case badSignature = "bad-signature"
+        /// A signature of the chain is of a kind that cannot be checked.
+        case uncheckedSignature = "unchecked-signature"
+        /// The leaf's key is on a curve that no system offers, so that no handshake comes about.
+        case foreignCurve = "foreign-curve"
+        /// An intermediate or the root is out of its dates.
+        case issuerDates = "issuer-dates"
     }
 
     private static let modernVersions = "ssl_protocols TLSv1.2 TLSv1.3;"
@@ -46,7 +75,66 @@ package struct Remediation: Sendable {
     private static let nameTheHost = "# Get a certificate with the host among its subject alternative names."
     private static let strongKey =
         "# Get a certificate with an RSA key of at least 2048 bits or an EC key of at least 256 bits, signed with SHA-256 or stronger."
+    private static let strongIssuers =
+        "# Get a certificate from an authority with strong keys and signatures; no setting helps."
     private static let publicCA = "# Get a certificate from a publicly trusted CA."
+
+    private static let special: [Situation: Remediation] = [
+        .serverTooNew: .init("enable TLS 1.2 on the server beside TLS 1.3", nginx: modernVersions),
+        .weakIntermediate: .init(
+            "get a certificate from an authority whose intermediates have RSA keys of at least 2048 bits or P-256, P-384 or P-521 keys",
+            nginx: strongIssuers,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        .weakRoot: .init(
+            "get a certificate below a root with an RSA key of at least 2048 bits or a P-256, P-384 or P-521 key",
+            nginx: strongIssuers,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        .weaklySignedIssuer: .init(
+            "send an intermediate that is signed with SHA-256 or stronger; the authority has one in place of the old one",
+            nginx: strongIssuers,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        .pathLength: .init(
+            "send a chain with fewer intermediates: an authority above allows only so many below it (pathLenConstraint), "
+                + "so let it issue the leaf itself or raise that limit",
+            nginx: "# No setting helps: the authority must issue the certificate within its path length.",
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        .notAnAuthority: .init(
+            "let an authority issue the certificate: only one with CA:TRUE in basicConstraints and keyCertSign in its key usage may",
+            nginx: "# No setting helps: a certificate that is no authority issued another one.",
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        .oddCertificate: .init(
+            "let the authority issue the certificate anew, without what clients do not know",
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        .issuerPurpose: .init(
+            "get a certificate from an intermediate that may issue for servers (extended key usage)",
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        .badSignature: .init(
+            "send the certificate of the authority that signed this one, or let it be issued anew: the signature does not verify",
+            nginx: "ssl_certificate /etc/ssl/fullchain.pem;    # leaf first, then every intermediate",
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        .uncheckedSignature: .init(
+            "get a certificate that is signed with RSA or ECDSA and SHA-256 or stronger",
+            nginx: strongKey,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        .foreignCurve: .init(
+            "get a certificate with an RSA key of at least 2048 bits or a P-256 key",
+            nginx: strongKey
+        ),
+        .issuerDates: .init(
+            "send the authority's present intermediate; the leaf need not be renewed if its key is still the same",
+            nginx: "ssl_certificate /etc/ssl/fullchain.pem;    # leaf first, then every intermediate",
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+    ]
 
     private static let table: [Code: Remediation] = [
         "ats.tls.version-too-low": .init(

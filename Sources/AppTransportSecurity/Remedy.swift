@@ -49,13 +49,13 @@ extension Remedy {
         // Of a server that names no version only so much is known: it speaks none that was offered.
         let version = negotiated ?? oldest
         if let requirements, negotiated == nil, version >= requirements.effectiveMinimum,
-            causes.contains(where: { Remediation(for: $0.code)?.exceptionKey == .minimumTLSVersion })
+            causes.contains(where: { Remediation(for: $0)?.exceptionKey == .minimumTLSVersion })
         {
             return []
         }
         var remedies: [Remedy] = []
         for cause in causes {
-            guard let remedy = Remedy(for: cause.code, host: host, version: version) else { return [] }
+            guard let remedy = Remedy(for: cause, host: host, version: version) else { return [] }
             if !remedies.contains(where: { $0.keyPath == remedy.keyPath }) { remedies.append(remedy) }
         }
         return remedies
@@ -77,9 +77,9 @@ extension Remedy {
         return forCauses([Cause("ats.cleartext.blocked", "")], host: host, negotiated: nil, nil)
     }
 
-    private init?(for code: Code, host: String, version: TLSVersion) {
+    private init?(for cause: Cause, host: String, version: TLSVersion) {
         let entry = "\(ATSKey.exceptionDomains).\(host)"
-        switch Remediation(for: code)?.exceptionKey {
+        switch Remediation(for: cause)?.exceptionKey {
         case .insecureHTTPLoads:
             self.init(keyPath: "\(entry).\(ATSKey.insecureHTTPLoads)", value: "true", requiresJustification: true)
         case .insecureHTTPLoadsWithDelegate:

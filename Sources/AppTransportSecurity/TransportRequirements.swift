@@ -65,6 +65,21 @@ public struct TransportRequirements: Sendable {
         self.profile = profile
     }
 
+    /// The same without Certificate Transparency, for whoever cannot see all timestamps.
+    package var withoutTransparency: TransportRequirements {
+        TransportRequirements(
+            minimumTLS: minimumTLS,
+            suitePolicy: suitePolicy,
+            serverTrust: serverTrust,
+            delegateMayAccept: delegateMayAccept,
+            judgesKeySize: judgesKeySize,
+            pins: pins,
+            isHardened: isHardened,
+            entryRequiresTransparency: false,
+            profile: profile
+        )
+    }
+
     /// The oldest version that may be negotiated: ATS's minimum, or that of the system's network stack, whichever is newer.
     public var effectiveMinimum: TLSVersion { max(policyMinimum, profile.stackMinimum.value) }
 

@@ -70,7 +70,7 @@ struct TrustEvaluation {
             Cause(
                 "ats.note.intermediate-fetched",
                 "The server left out the intermediate \(fetched.certificate.subject); it was fetched from \(fetched.address), as Apple's "
-                    + "trust evaluation does.",
+                    + "trust evaluation does. Other clients do not fetch and fail: send it after the leaf.",
                 kind: .note
             )
         } + stapleNotes()
@@ -97,29 +97,44 @@ struct TrustEvaluation {
         case .badSignature(let path, let index):
             let subject = path.indices.contains(index) ? path[index].subject : leaf.subject
             causes.append(
-                Cause("ats.trust.unknown-root", "The signature over \(subject) does not verify.", citation: citation)
+                trust(
+                    "ats.trust.unknown-root",
+                    "The signature over \(subject) does not verify.",
+                    .badSignature
+                )
             )
-        case .unverifiable(let path, _, let index, let reason):
+        case .unverifiable(let path, let anchor, let index, let reason):
             let certificate = path.indices.contains(index) ? path[index] : leaf
-            // A forbidden hash has a cause of its own; then the path needs none.
-            if !rules.forbiddenHashes.contains(certificate.signature.hash) {
+            let issuer = path.indices.contains(index + 1) ? path[index + 1] : anchor?.certificate
+            // A forbidden hash and a weak or foreign key of the issuer have causes of their own; then the path needs none.
+            let isNamed =
+                rules.forbiddenHashes.contains(certificate.signature.hash)
+                || (judgesKeys && issuer.flatMap { weakness(of: $0.publicKey) } != nil)
+            if !isNamed {
                 causes.append(
-                    Cause(
+                    trust(
                         "ats.trust.unknown-root",
                         "The signature over \(certificate.subject) cannot be checked: \(reason).",
-                        citation: citation
+                        .uncheckedSignature
                     )
                 )
             }
         }
-        causes += facts.chain.violations.map { violation in
-            Cause(
-                violation.concernsNames ? "ats.trust.name-constraints" : "ats.trust.wrong-key-usage",
-                violation.sentence + ".",
-                citation: citation
-            )
+        return causes + facts.chain.violations.map(cause(of:))
+    }
+
+    private func cause(of violation: PathViolation) -> Cause {
+        let sentence = violation.sentence + "."
+        return switch violation.rule {
+        case .names: Cause("ats.trust.name-constraints", sentence, citation: citation)
+        case .pathLength: trust("ats.trust.wrong-key-usage", sentence, .pathLength)
+        case .authority: trust("ats.trust.wrong-key-usage", sentence, .notAnAuthority)
+        case .certificate: trust("ats.trust.wrong-key-usage", sentence, .oddCertificate)
         }
-        return causes
+    }
+
+    private func trust(_ code: Code, _ message: String, _ situation: Remediation.Situation?) -> Cause {
+        Cause(code, message, citation: citation, situation: situation?.rawValue)
     }
 
     private func unanchored(_ path: [CertificateFacts], _ leaf: CertificateFacts) -> [Cause] {
@@ -143,11 +158,14 @@ struct TrustEvaluation {
         guard path.count == 1 else { return [unknown] }
         let missing = Cause(
             "ats.trust.missing-intermediate",
-            "The server sends its leaf alone, and no known root issued it: the intermediate \(leaf.issuer) is missing.",
+            (facts.chain.presented.count > 1
+                ? "None of the certificates that the server sends with its leaf issued it, and no known root did: "
+                : "The server sends its leaf alone, and no known root issued it: ")
+                + "the certificate of \(leaf.issuer) is missing.",
             citation: citation
         )
-        // A certificate that says where its issuer can be fetched has an intermediate that belongs into the server's chain.
-        return leaf.issuerAddresses.isEmpty ? [unknown, missing] : [missing, unknown]
+        // Servers leave out intermediates far more often than authorities issue leaves by an unknown root itself.
+        return [missing, unknown]
     }
 
     // MARK: - Revocation
@@ -176,21 +194,21 @@ struct TrustEvaluation {
     private func dateCauses() -> [Cause] {
         var causes: [Cause] = []
         let chain = judged + (facts.chain.anchor.map { [$0.certificate] } ?? [])
-        for certificate in chain where certificate.hasExpired(at: instant) {
+        for (index, certificate) in chain.enumerated() where certificate.hasExpired(at: instant) {
             causes.append(
-                Cause(
+                trust(
                     "ats.trust.expired",
                     "\(certificate.subject) expired on \(day(certificate.notAfter)).",
-                    citation: citation
+                    index == 0 ? nil : .issuerDates
                 )
             )
         }
-        for certificate in chain where certificate.isNotYetValid(at: instant) {
+        for (index, certificate) in chain.enumerated() where certificate.isNotYetValid(at: instant) {
             causes.append(
-                Cause(
+                trust(
                     "ats.trust.not-yet-valid",
                     "\(certificate.subject) is not valid before \(day(certificate.notBefore)).",
-                    citation: citation
+                    index == 0 ? nil : .issuerDates
                 )
             )
         }
@@ -232,14 +250,19 @@ struct TrustEvaluation {
 
     /// The keys of the whole path: Apple asks for the key that a certificate is signed with, so that of the root counts too.
     private func keyCauses() -> [Cause] {
-        guard requirements.judgesKeySize || requirements.serverTrust == .default else { return [] }
+        guard judgesKeys else { return [] }
         let root = facts.chain.anchor.map { [$0.certificate] } ?? []
-        return (judged + root.filter { root in !judged.contains { $0.der == root.der } }).compactMap { certificate in
-            weakness(of: certificate.publicKey).map {
-                Cause("ats.trust.weak-key", "\(certificate.subject) has \($0).", citation: citation)
+        let all = judged + root.filter { root in !judged.contains { $0.der == root.der } }
+        return all.enumerated().compactMap { index, certificate in
+            weakness(of: certificate.publicKey).map { weakness in
+                let situation: Remediation.Situation? =
+                    index == 0 ? nil : (index < judged.count ? .weakIntermediate : .weakRoot)
+                return trust("ats.trust.weak-key", "\(certificate.subject) has \(weakness).", situation)
             }
         }
     }
+
+    private var judgesKeys: Bool { requirements.judgesKeySize || requirements.serverTrust == .default }
 
     /// What a certificate has, and what is required.
     private func weakness(of key: PublicKeyFacts) -> String? {
@@ -261,12 +284,12 @@ struct TrustEvaluation {
     }
 
     private func hashCauses() -> [Cause] {
-        judged.compactMap { certificate in
+        judged.enumerated().compactMap { index, certificate in
             guard rules.forbiddenHashes.contains(certificate.signature.hash) else { return nil }
-            return Cause(
+            return trust(
                 "ats.trust.weak-signature",
                 "\(certificate.subject) is signed with \(certificate.signature.hash.rawValue.uppercased()); SHA-256 or stronger is required.",
-                citation: citation
+                index == 0 ? nil : .weaklySignedIssuer
             )
         }
     }
@@ -316,10 +339,10 @@ struct TrustEvaluation {
         guard rules.limitsAuthorities.contains(anchor.kind) else { return causes }
         for authority in judged.dropFirst() where authority.extendedKeyUsages != nil && !authority.isForServers {
             causes.append(
-                Cause(
+                trust(
                     "ats.trust.wrong-key-usage",
                     "The intermediate \(authority.subject) may not issue server certificates by its extended key usage.",
-                    citation: citation
+                    .issuerPurpose
                 )
             )
         }

@@ -83,5 +83,5 @@ public struct URLDecision: Sendable {
     /// Set where the load is blocked.
     public let error: URLLoadError?
     /// The reasons, first cause first; notes last.
-    public let because: [Cause]
+    public internal(set) var because: [Cause]
 }

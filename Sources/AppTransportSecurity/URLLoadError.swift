@@ -24,6 +24,39 @@ public struct URLLoadError: Error, Sendable, Equatable {
 }
 
 extension URLLoadError {
+    /// An error that stands below another one in `NSUnderlyingError`.
+    public struct Underlying: Sendable, Equatable {
+        /// `kCFErrorDomainCFNetwork`.
+        public let domain: String
+        /// Its code; the same number as that of the error above it.
+        public let code: Int
+    }
+
+    /// What `NSUnderlyingError` holds: the error of CFNetwork, from which URLSession makes its own; nil where the load did not come so far.
+    ///
+    /// Outputs of nscurl show it for -1022 and -1200 (Cocoa Keys, listing 2; gist krunk4ever/936e03b48c030e26a3a6); that the others have the same
+    /// form is inferred.
+    public var underlying: Underlying? {
+        guard URLLoadError.codesOfCFNetwork.contains(code) else { return nil }
+        return Underlying(domain: "kCFErrorDomainCFNetwork", code: code)
+    }
+
+    /// `_kCFStreamErrorDomainKey`: 3, kCFStreamErrorDomainSSL, where there is a stream code.
+    public var streamDomain: Int? { streamCode == nil ? nil : 3 }
+
+    private static let codesOfCFNetwork: Set<Int> = [
+        -1001, -1003, -1004, -1005, -1017, -1022, -1200, -1201, -1202, -1203, -1204, -1205, -1206,
+    ]
+
+    /// One line for people: domain, code, stream code, sentence, and what lies below.
+    package var summary: String {
+        let stream = streamCode.map { ", stream code \($0)" } ?? ""
+        let below = underlying.map { " (underlying error \($0.domain) \($0.code))" } ?? ""
+        return "\(domain) \(code)\(stream): \(message)\(below)"
+    }
+}
+
+extension URLLoadError {
     /// NSURLErrorAppTransportSecurityRequiresSecureConnection: cleartext where the policy asks for TLS.
     public static let requiresSecureConnection = URLLoadError(
         code: -1022,

@@ -23,8 +23,23 @@ public struct Cause: Sendable, CustomStringConvertible {
     /// Whether it fails, names a rule, or only informs.
     public let kind: Kind
 
+    /// Which of several situations with this code it is, where they are fixed in different ways; nil for the usual one.
+    package let situation: String?
+
     /// A cause with its sentence.
     public init(_ code: Code, _ message: String, citation: Citation? = nil, kind: Kind = .failure) {
+        self.init(code, message, citation: citation, kind: kind, situation: nil)
+    }
+
+    /// The same with the situation that the fix depends on.
+    package init(
+        _ code: Code,
+        _ message: String,
+        citation: Citation? = nil,
+        kind: Kind = .failure,
+        situation: String?
+    ) {
+        self.situation = situation
         self.kind = kind
         self.code = code
         self.message = message

@@ -66,6 +66,8 @@ package struct DiagnosisPage: Sendable {
         package var configurations: [Configuration] = []
         /// First cause first.
         package var causes: [Cause] = []
+        /// What is worth knowing and fails nothing.
+        package var notes: [Cause] = []
         /// Leaf first.
         package var certificates: [Certificate] = []
         /// The plist before and after the smallest exception.
@@ -128,17 +130,8 @@ package struct DiagnosisPage: Sendable {
 
     private func markup(_ target: Target) -> String {
         var result = ""
-        if !target.causes.isEmpty {
-            result += "<h3>Why</h3>\n<ol class=\"causes\">\n"
-            for cause in target.causes {
-                result += "<li><code>\(HTMLPage.text(cause.code.rawValue))</code> \(HTMLPage.text(cause.message))"
-                if let citation = cause.citation {
-                    result += " <span class=\"path\">(\(HTMLPage.text(citation.source)))</span>"
-                }
-                result += "</li>\n"
-            }
-            result += "</ol>\n"
-        }
+        if !target.causes.isEmpty { result += "<h3>Why</h3>\n" + list(target.causes) }
+        if !target.notes.isEmpty { result += "<h3>Notes</h3>\n" + list(target.notes) }
         if !target.configurations.isEmpty { result += "<h3>Configurations</h3>\n" + grid(target.configurations) }
         if !target.certificates.isEmpty { result += "<h3>Certificates</h3>\n" + timeline(target.certificates) }
         if let before = target.before, let after = target.after, before != after {
@@ -153,6 +146,18 @@ package struct DiagnosisPage: Sendable {
             result += "<h3>Or fix the server (nginx)</h3>\n<pre>\(HTMLPage.block(configuration))</pre>\n"
         }
         return result
+    }
+
+    private func list(_ causes: [Cause]) -> String {
+        var result = "<ol class=\"causes\">\n"
+        for cause in causes {
+            result += "<li><code>\(HTMLPage.text(cause.code.rawValue))</code> \(HTMLPage.text(cause.message))"
+            if let citation = cause.citation {
+                result += " <span class=\"path\">(\(HTMLPage.text(citation.source)))</span>"
+            }
+            result += "</li>\n"
+        }
+        return result + "</ol>\n"
     }
 
     private func grid(_ configurations: [Configuration]) -> String {

@@ -5,7 +5,7 @@ public import struct Foundation.Date
 
 /// A signed certificate timestamp (RFC 6962 section 3.2): a log's promise to publish a certificate.
 ///
-/// Only the envelope is read; whether the log is known and the signature holds is judged elsewhere.
+/// Only the parts are read; whether the log is known is judged elsewhere, and whether the signature holds by a ``TimestampVerifying``.
 public struct SignedTimestamp: Sendable, Hashable {
     /// Where a timestamp was delivered (RFC 6962 section 3.3).
     public enum Source: String, Sendable {
@@ -21,14 +21,33 @@ public struct SignedTimestamp: Sendable, Hashable {
     public let version: UInt8
     /// SHA-256 of the log's public key, 32 bytes.
     public let logIdentifier: [UInt8]
+    /// When the log saw the certificate, in milliseconds since 1970.
+    public let milliseconds: UInt64
+    /// CtExtensions; empty today.
+    public let extensions: [UInt8]
+    /// HashAlgorithm and SignatureAlgorithm (RFC 5246 section 7.4.1.4.1): 4 and 3 are SHA-256 and ECDSA, 4 and 1 SHA-256 and RSA.
+    public let algorithm: [UInt8]
+    /// The signature itself.
+    public let signature: [UInt8]
+
     /// When the log saw the certificate.
-    public let issued: Date
+    public var issued: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 
     /// Makes one from its parts, which the properties describe.
-    public init(version: UInt8, logIdentifier: [UInt8], issued: Date) {
+    public init(
+        version: UInt8,
+        logIdentifier: [UInt8],
+        milliseconds: UInt64,
+        extensions: [UInt8] = [],
+        algorithm: [UInt8],
+        signature: [UInt8]
+    ) {
         self.version = version
         self.logIdentifier = logIdentifier
-        self.issued = issued
+        self.milliseconds = milliseconds
+        self.extensions = extensions
+        self.algorithm = algorithm
+        self.signature = signature
     }
 
     /// Reads a SignedCertificateTimestampList in its TLS encoding; nil where its lengths do not add up.
@@ -48,14 +67,52 @@ public struct SignedTimestamp: Sendable, Hashable {
             // version, log id, time, length of extensions, and a signature of at least four bytes
             guard entry.count >= 1 + 32 + 8 + 2 + 4 else { return nil }
             let milliseconds = entry[33..<41].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            let extensions = Int(entry[41]) << 8 | Int(entry[42])
+            let tail = entry.dropFirst(43 + extensions)
+            guard tail.count >= 4 else { return nil }
+            let start = tail.startIndex
+            let signature = tail.dropFirst(4)
+            guard Int(tail[start + 2]) << 8 | Int(tail[start + 3]) == signature.count else { return nil }
             list.append(
                 SignedTimestamp(
                     version: entry[0],
                     logIdentifier: Array(entry[1..<33]),
-                    issued: Date(timeIntervalSince1970: Double(milliseconds) / 1000)
+                    milliseconds: milliseconds,
+                    extensions: Array(entry[43..<(43 + extensions)]),
+                    algorithm: Array(tail.prefix(2)),
+                    signature: Array(signature)
                 )
             )
         }
         return list
     }
+}
+
+extension SignedTimestamp {
+    /// What checking the signature of a log came to.
+    public enum SignatureVerdict: Sendable, Equatable {
+        /// The log signed this certificate.
+        case valid
+        /// The log signed something else, or somebody else signed.
+        case invalid
+        /// It cannot be told; why, as a sentence without its end.
+        case unchecked(String)
+    }
+}
+
+/// Checks the signatures of certificate timestamps (RFC 6962 section 3.2). `TimestampVerifier` of TLSProbe is the one that there is.
+public protocol TimestampVerifying: Sendable {
+    /// Whether the log made this timestamp for this certificate.
+    ///
+    /// - Parameters:
+    ///   - source: in a certificate the timestamp is for its precertificate.
+    ///   - issuer: the certificate whose key signed the leaf; nil if it is not known.
+    ///   - logKey: the log's public key, DER SubjectPublicKeyInfo.
+    func verdict(
+        on timestamp: SignedTimestamp,
+        from source: SignedTimestamp.Source,
+        leaf: CertificateFacts,
+        issuer: CertificateFacts?,
+        logKey: [UInt8]
+    ) -> SignedTimestamp.SignatureVerdict
 }

@@ -88,15 +88,27 @@ public struct ChainFacts: Sendable, Equatable {
 /// One rule of RFC 5280 section 6.1 that a path breaks: not an authority, a path too long, names outside of the constraints, an
 /// unknown critical extension.
 public struct PathViolation: Sendable, Equatable {
+    /// What the rule is about.
+    public enum Rule: String, Sendable {
+        /// A certificate by itself: its version, its extensions.
+        case certificate
+        /// An issuer that may not issue: basicConstraints, keyCertSign, no subject.
+        case authority
+        /// More intermediates than pathLenConstraint allows.
+        case pathLength
+        /// Name constraints.
+        case names
+    }
+
     /// For people.
     public let sentence: String
-    /// Whether it is about name constraints.
-    public let concernsNames: Bool
+    /// The kind of the rule.
+    public let rule: Rule
 
     /// Makes one from its parts, which the properties describe.
-    public init(_ sentence: String, concernsNames: Bool = false) {
+    public init(_ sentence: String, _ rule: Rule = .certificate) {
         self.sentence = sentence
-        self.concernsNames = concernsNames
+        self.rule = rule
     }
 }
 

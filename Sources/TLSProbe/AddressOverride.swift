@@ -3,6 +3,7 @@
 
 public import Findings
 package import NIOCore
+import TLSFacts
 
 /// Where a host and port are, whatever the DNS says, as curl's `--resolve` gives it.
 ///
@@ -33,7 +34,7 @@ public struct AddressOverride: Sendable, Hashable {
     public init(host: String, port: Int, address: String) { self.init(host: host, port: port, addresses: [address]) }
 
     private init(host: String, port: Int, addresses: [String]) {
-        self.host = host.lowercased()
+        self.host = HostName.ascii(host) ?? host.lowercased()
         self.port = port
         self.addresses = addresses
     }

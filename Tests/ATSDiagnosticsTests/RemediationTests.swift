@@ -15,11 +15,13 @@ import Testing
             (["ats.trust.expired"], "Renew"), (["ats.tls.no-common-group"], "ssl_ecdh_curve"),
         ] as [([String], String)]
     ) func snippetsAreValidForTheCause(_ codes: [String], _ words: String) throws {
-        let snippet = try #require(NginxSnippet.text(for: codes.map { Code(rawValue: $0) }, host: "a;b", port: 443))
+        let snippet = try #require(
+            NginxSnippet.text(for: codes.map { Cause(Code(rawValue: $0), "") }, host: "a;b", port: 443)
+        )
         #expect(snippet.contains(words) && !snippet.contains("a;b"))
     }
 
     @Test func nothingToFixGivesNoSnippet() {
-        #expect(NginxSnippet.text(for: ["ats.net.refused"], host: "a", port: 443) == nil)
+        #expect(NginxSnippet.text(for: [Cause("ats.net.refused", "")], host: "a", port: 443) == nil)
     }
 }

@@ -179,11 +179,11 @@ struct EvaluationTests {
             ios9: "ats.trust.self-signed"
         ),
         Case(
-            name: "unknown root",
+            name: "a leaf alone",
             change: { $0.anchor = nil },
-            macos26: "ats.trust.unknown-root",
-            published: "ats.trust.unknown-root",
-            ios9: "ats.trust.unknown-root"
+            macos26: "ats.trust.missing-intermediate",
+            published: "ats.trust.missing-intermediate",
+            ios9: "ats.trust.missing-intermediate"
         ),
         Case(
             name: "missing intermediate",

@@ -65,9 +65,11 @@ import Testing
     )
 
     @Test func everyCutIsRefused() throws {
-        #expect(try CTLogList(json: Self.list).count == 3)
+        #expect(try CTLogList(json: Self.list, verifier: AnySignature()).count == 3)
         for length in Self.list.indices {
-            #expect(throws: (any Error).self, "cut at \(length)") { try CTLogList(json: Array(Self.list[..<length])) }
+            #expect(throws: (any Error).self, "cut at \(length)") {
+                try CTLogList(json: Array(Self.list[..<length]), verifier: AnySignature())
+            }
         }
     }
 
@@ -76,7 +78,7 @@ import Testing
             for value: UInt8 in [0, 0x22, 0x2C, 0x5B, 0x5D, 0x7B, 0x7D, 0x80, 0xFF] {
                 var changed = Self.list
                 changed[index] = value
-                _ = try? CTLogList(json: changed)
+                _ = try? CTLogList(json: changed, verifier: AnySignature())
             }
         }
     }

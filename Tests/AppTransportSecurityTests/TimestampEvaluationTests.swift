@@ -7,45 +7,146 @@ import Foundation
 import TLSFacts
 import Testing
 
+/// Believes every signature but those that begin with 0xFF.
+struct AnySignature: TimestampVerifying {
+    func verdict(
+        on timestamp: SignedTimestamp,
+        from source: SignedTimestamp.Source,
+        leaf: CertificateFacts,
+        issuer: CertificateFacts?,
+        logKey: [UInt8]
+    ) -> SignedTimestamp.SignatureVerdict { timestamp.signature.first == 0xFF ? .invalid : .valid }
+}
+
 @Suite("Judging the timestamps of Certificate Transparency")
 struct TimestampEvaluationTests {
-    @Test("Certificate Transparency is a note without a log list, and a verdict with one")
-    func transparency() throws {
-        func logs(_ state: String) throws -> CTLogList {
-            let entries = (1...3).map { index in
-                #"{"log_id":"\#(Data(repeating: UInt8(index), count: 32).base64EncodedString())","state":{"\#(state)":{}}}"#
+    /// Six logs of three operators: 1 and 2 of one, 3 and 4 of the second, 5 and 6 of the third.
+    private static func logs(_ states: [Int: String] = [:]) throws -> CTLogList {
+        let operators = (0..<3).map { number in
+            let entries = [2 * number + 1, 2 * number + 2].map { index in
+                let identifier = Data(repeating: UInt8(index), count: 32).base64EncodedString()
+                let state = states[index] ?? #""usable":{"timestamp":"2020-01-01T00:00:00Z"}"#
+                return #"{"description":"log \#(index)","log_id":"\#(identifier)","key":"AAAA","state":{\#(state)}}"#
             }
-            return try CTLogList(
-                json: Array(#"{"operators":[{"name":"one","logs":[\#(entries.joined(separator: ","))]}]}"#.utf8)
-            )
+            return #"{"name":"operator \#(number)","logs":[\#(entries.joined(separator: ","))]}"#
         }
-        func list(_ ids: [UInt8]) -> [UInt8] {
-            let entries = ids.flatMap { identifier -> [UInt8] in
-                let entry: [UInt8] =
-                    [0] + [UInt8](repeating: identifier, count: 32) + [0, 0, 1, 0x90, 0, 0, 0, 0] + [0, 0, 4, 3, 0, 0]
-                return [UInt8(entry.count >> 8), UInt8(entry.count & 0xFF)] + entry
-            }
-            return [UInt8(entries.count >> 8), UInt8(entries.count & 0xFF)] + entries
+        return try CTLogList(
+            json: Array(#"{"operators":[\#(operators.joined(separator: ","))]}"#.utf8),
+            verifier: AnySignature()
+        )
+    }
+
+    /// Timestamps of 2026-03-01; a negative log has a signature that does not verify.
+    private static func list(_ logs: [Int], day: String = "2026-03-01") -> [UInt8] {
+        let milliseconds = UInt64(Scene.date(day).timeIntervalSince1970 * 1000)
+        let entries = logs.flatMap { log -> [UInt8] in
+            let time = (0..<8).reversed().map { UInt8(truncatingIfNeeded: milliseconds >> ($0 * 8)) }
+            let entry: [UInt8] =
+                [0] + [UInt8](repeating: UInt8(abs(log)), count: 32) + time + [0, 0, 4, 3, 0, 1, log < 0 ? 0xFF : 1]
+            return [UInt8(entry.count >> 8), UInt8(entry.count & 0xFF)] + entry
         }
+        return [UInt8(entries.count >> 8), UInt8(entries.count & 0xFF)] + entries
+    }
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        let name: String
+        var embedded: [Int] = []
+        var stapled: [Int] = []
+        /// 170 days need two timestamps, 300 days three.
+        var days = 170.0
+        var states: [Int: String] = [:]
+        var day = "2026-03-01"
+        /// Words of the message; nil where the certificate passes.
+        var words: String?
+        var testDescription: String { name }
+    }
+
+    static let cases: [Case] = [
+        Case(name: "none", words: "0 valid of 2 needed, from 0 operators"),
+        Case(name: "two of two operators", embedded: [1, 3]),
+        Case(
+            name: "two of one operator",
+            embedded: [1, 2],
+            words: "2 valid of 2 needed, from 1 operator, of whom each counts for 1 at most"
+        ),
+        Case(name: "one twice", embedded: [1, 1], words: "1 valid of 2 needed, from 1 operator"),
+        Case(name: "two for 300 days", embedded: [1, 3], days: 300, words: "2 valid of 3 needed, from 2 operators"),
+        Case(name: "three of two operators", embedded: [1, 2, 3], days: 300),
+        Case(
+            name: "two of one operator for 300 days",
+            embedded: [5, 6],
+            days: 300,
+            words: "2 valid of 3 needed, from 1 operator ("
+        ),
+        Case(
+            name: "a forged one beside one",
+            embedded: [1, -3],
+            words: "the log 'log 3' does not count: it is forged"
+        ),
+        Case(name: "a forged one beside enough", embedded: [1, -3, 5]),
+        Case(name: "a log of nobody", embedded: [1, 9], words: "its log is not in the list"),
+        Case(
+            name: "a log retired later",
+            embedded: [1, 3],
+            states: [3: #""retired":{"timestamp":"2026-04-01T00:00:00Z"}"#]
+        ),
+        Case(
+            name: "a log retired before",
+            embedded: [1, 3],
+            states: [3: #""retired":{"timestamp":"2026-02-01T00:00:00Z"}"#],
+            words: "after the log was retired on 2026-02-01"
+        ),
+        Case(
+            name: "logs that are all retired",
+            embedded: [1, 3],
+            states: [
+                1: #""retired":{"timestamp":"2026-04-01T00:00:00Z"}"#,
+                3: #""retired":{"timestamp":"2026-04-01T00:00:00Z"}"#,
+            ],
+            words: "none is of a log that is approved today"
+        ),
+        Case(
+            name: "a log that retires after the day of judgement",
+            embedded: [1, 3],
+            states: [
+                1: #""retired":{"timestamp":"2026-09-01T00:00:00Z"}"#,
+                3: #""retired":{"timestamp":"2026-04-01T00:00:00Z"}"#,
+            ]
+        ),
+        Case(name: "a pending log", embedded: [1, 3], states: [3: #""pending":{}"#], words: "the log is pending"),
+        Case(name: "of tomorrow", embedded: [1, 3], day: "2026-06-02", words: "from the future"),
+        Case(name: "two in the staple", stapled: [1, 3]),
+        Case(
+            name: "two of one operator in the staple",
+            stapled: [1, 2],
+            words: "2 valid of 2 needed, from 1 operator"
+        ),
+        Case(name: "one in the certificate and one in the staple", embedded: [1], stapled: [3]),
+        Case(
+            name: "a retired log in the staple",
+            stapled: [1, 3],
+            states: [3: #""retired":{"timestamp":"2026-04-01T00:00:00Z"}"#],
+            words: "1 valid of 2 needed"
+        ),
+    ]
+
+    @Test(arguments: cases) func timestampsAreCountedAsApplesPolicyCountsThem(_ item: Case) throws {
         var scene = Scene()
         scene.anchor = .system
-        let unjudged = try scene.verdict()
-        #expect(unjudged.passed && unjudged.notes.contains { $0.code == "ats.note.ct-not-judged" })
-        #expect(try scene.verdict(logs: try logs("usable")).causes.map(\.code) == ["ats.ct.missing"])
-        scene.timestamps = list([1, 2, 3])
-        #expect(try scene.verdict(logs: try logs("usable")).passed)
-        #expect(try !scene.verdict(logs: try logs("retired")).passed)
-        scene.timestamps = list([1, 1, 1])
-        #expect(try !scene.verdict(logs: try logs("usable")).passed)
-        // Two logs in the stapled response are enough beside nothing else.
-        scene.timestamps = nil
-        scene.stapledTimestamps = list([1, 2])
-        #expect(try scene.verdict(logs: try logs("usable")).passed)
-        #expect(try !scene.verdict(logs: try logs("retired")).passed)
-        scene.stapledTimestamps = list([1])
-        #expect(try !scene.verdict(logs: try logs("usable")).passed)
+        scene.days = item.days
+        scene.timestamps = item.embedded.isEmpty ? nil : Self.list(item.embedded, day: item.day)
+        scene.stapledTimestamps = item.stapled.isEmpty ? nil : Self.list(item.stapled, day: item.day)
+        let verdict = try scene.verdict(at: "2026-06-01", logs: try Self.logs(item.states))
+        #expect(verdict.causes.map(\.code) == (item.words == nil ? [] : ["ats.ct.missing"]))
+        if let words = item.words {
+            #expect(verdict.causes.first?.message.contains(words) == true, "\(verdict.causes)")
+        }
+        let names = verdict.notes.filter { $0.code == "ats.note.ct-timestamp-refused" }
+        #expect(names.count == (item.name == "a forged one beside enough" ? 1 : 0))
+        // Without a list of logs nothing is judged, and below a root that a user installed nothing is asked.
+        #expect(try scene.verdict().notes.contains { $0.code == "ats.note.ct-not-judged" })
         scene.anchor = .installed
-        #expect(try scene.verdict(logs: try logs("usable")).passed)
+        #expect(try scene.verdict(logs: try Self.logs()).passed)
     }
 
     @Test("lists of timestamps, cut at every byte, are refused or read, and nothing ends the process")

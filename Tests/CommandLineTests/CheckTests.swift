@@ -108,6 +108,29 @@ struct CheckTests {
         #expect(run.output.contains("listen \(port) ssl;") == (format == "html"))
     }
 
+    @Test(arguments: ["text", "nscurl", "json", "jsonl", "junit", "markdown", "html"])
+    func aFetchedIntermediateIsSaidInEveryForm(_ format: String) throws {
+        let run = try Self.check(["missing-intermediate-aia"], ["--format", format])
+        #expect(run.status == 0, "\(run.output)\(run.errors)")
+        let words = "Other clients do not fetch and fail: send it after the leaf"
+        #expect((format == "nscurl" ? run.errors : run.output).contains(words), "\(run.output)\(run.errors)")
+        let whole = try Self.check(["modern"], ["--format", format])
+        #expect(!(whole.output + whole.errors).contains(words))
+    }
+
+    @Test func verboseShowsEveryConfigurationWithItsDictionaryAndError() throws {
+        let run = try Self.check(["suite-static-aes128-gcm-sha256"], ["--verbose"])
+        let lines = run.output.split(separator: "\n").map(String.init)
+        let name = "  FAIL          TLSv1.2"
+        let row = try #require(lines.firstIndex { $0.hasPrefix(name) }, "\(run.output)")
+        #expect(lines[row + 1].contains("NSExceptionDomains.api.example.com.NSExceptionMinimumTLSVersion = TLSv1.2"))
+        #expect(lines[row + 2].contains("NSURLErrorDomain -1200, stream code -9824"), "\(lines[row + 2])")
+        #expect(lines[row + 2].contains("underlying error kCFErrorDomainCFNetwork -1200"))
+        // The error of the decisive row stands above, with what the console shows.
+        let error = try #require(lines.firstIndex { $0.contains(" error  NSURLErrorDomain -1200") })
+        #expect(lines[error + 1].contains(" log ") && lines[error + 1].contains("finished with error [-1200]"))
+    }
+
     @Test func theAppsDictionaryDecidesTheExitStatus() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

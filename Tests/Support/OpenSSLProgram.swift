@@ -78,6 +78,7 @@ public struct TestCertification: Sendable {
     ///   - extensions: lines as an openssl extension file has them.
     ///   - digest: for example `sha256`.
     ///   - keyFrom: an identity whose key is taken over.
+    ///   - serial: the serial number.
     public func issue(
         _ file: String,
         subject: String,
@@ -87,7 +88,8 @@ public struct TestCertification: Sendable {
         digest: String = "sha256",
         days: Int = 90,
         signing: [String] = [],
-        keyFrom: Identity? = nil
+        keyFrom: Identity? = nil,
+        serial: Int = Int.random(in: 1...Int(Int32.max))
     ) throws -> Identity {
         let certificate = directory.path(file + ".pem")
         let keyPath = keyFrom?.keyPath ?? directory.path(file + ".key")
@@ -97,7 +99,7 @@ public struct TestCertification: Sendable {
         let extensionFile = directory.path(file + ".ext")
         try extensions.joined(separator: "\n").write(toFile: extensionFile, atomically: true, encoding: .utf8)
         var arguments = ["x509", "-req", "-in", request, "-days", "\(days)", "-\(digest)", "-out", certificate]
-        arguments += ["-extfile", extensionFile, "-set_serial", "\(Int.random(in: 1...Int(Int32.max)))"]
+        arguments += ["-extfile", extensionFile, "-set_serial", "\(serial)"]
         if let issuer {
             arguments += ["-CA", issuer.certificatePath, "-CAkey", issuer.keyPath]
         } else {

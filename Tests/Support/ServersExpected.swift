@@ -469,8 +469,8 @@ package enum ServerExpectations {
             Row.fail,
             nil,
             Row.fail13,
-            "ats.trust.unknown-root",
-            "A leaf alone: an unknown root and a missing intermediate cannot be told apart, so both are named."
+            "ats.trust.missing-intermediate",
+            "A leaf alone: an unknown root and a missing intermediate cannot be told apart; both are named, the likelier first."
         ),
         .init(
             "missing-intermediate-aia",

@@ -127,7 +127,7 @@ struct NameConstraintTests {
             #expect(facts.violations.count == 1, "\(facts.violations)")
             #expect(
                 facts.violations.first?.sentence.contains(says) == true
-                    && facts.violations.first?.concernsNames == true,
+                    && facts.violations.first?.rule == .names,
                 "\(facts.violations)"
             )
         } else {

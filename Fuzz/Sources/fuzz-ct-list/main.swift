@@ -4,10 +4,11 @@
 import AppTransportSecurity
 import FuzzDriver
 import TLSFacts
+import TLSProbe
 
 /// Lists of Certificate Transparency logs, and of timestamps. Nothing may crash; what is read has logs in it.
 FuzzDriver.run(corpus: "ct-list") { input in
-    if let list = try? CTLogList(json: input) { precondition(list.count > 0) }
+    if let list = try? CTLogList(json: input, verifier: TimestampVerifier()) { precondition(list.count > 0) }
     guard let timestamps = SignedTimestamp.list(decoding: input) else { return }
     for timestamp in timestamps { precondition(timestamp.logIdentifier.count == 32) }
 }

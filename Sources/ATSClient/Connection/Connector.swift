@@ -47,8 +47,22 @@ struct Connector: Sendable {
     ///
     /// - Throws: ``ConnectFailure``, ``ForbiddenAddress``, ``RefusedHandshake``, `CancellationError`.
     func establish(_ attempt: Attempt) async throws -> Established {
-        var addresses = try await addresses(of: attempt.key, timeout: timeLimit(until: attempt.deadline))
-        if attempt.key.excludesPrivate {
+        let addresses = try await usableAddresses(of: attempt.key, timeout: timeLimit(until: attempt.deadline))
+        guard let first = addresses.first else { throw ConnectFailure(.nameNotFound("no address")) }
+        let opening = addresses.count == 1 ? try await open(first, attempt) : try await race(addresses, attempt)
+        return try await withTaskCancellationHandler {
+            try await opening.handshake.get()
+        } onCancel: {
+            opening.channel.close(promise: nil)
+        }
+    }
+
+    /// The addresses that may be connected to.
+    ///
+    /// - Throws: ``ConnectFailure``, ``ForbiddenAddress``.
+    func usableAddresses(of key: PoolKey, timeout: TimeAmount) async throws -> [SocketAddress] {
+        var addresses = try await addresses(of: key, timeout: timeout)
+        if key.excludesPrivate {
             addresses.removeAll { configuration.kind($0).isPrivate }
             guard !addresses.isEmpty else {
                 throw ConnectFailure(.unreachable("its address is private, and a public server redirected to it"))
@@ -56,16 +70,8 @@ struct Connector: Sendable {
         }
         let forbidden = addresses.lazy.compactMap(configuration.forbids).first
         addresses = addresses.filter { configuration.forbids($0) == nil }
-        guard let first = addresses.first else {
-            if let forbidden { throw ForbiddenAddress(reason: forbidden) }
-            throw ConnectFailure(.nameNotFound("no address"))
-        }
-        let opening = addresses.count == 1 ? try await open(first, attempt) : try await race(addresses, attempt)
-        return try await withTaskCancellationHandler {
-            try await opening.handshake.get()
-        } onCancel: {
-            opening.channel.close(promise: nil)
-        }
+        if addresses.isEmpty, let forbidden { throw ForbiddenAddress(reason: forbidden) }
+        return addresses
     }
 
     private func addresses(of key: PoolKey, timeout: TimeAmount) async throws -> [SocketAddress] {

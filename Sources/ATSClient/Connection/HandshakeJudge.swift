@@ -16,8 +16,6 @@ struct HandshakeJudge: Sendable {
     let configuration: ATSClient.Configuration
     /// Monitor mode, second attempt: everything passes, and what would not have is reported.
     let onlyReports: Bool
-    /// Nothing passes: the handshake is only to be seen.
-    var onlyGlances = false
 
     /// What is decided about one server.
     struct Judgement: Sendable {
@@ -33,7 +31,6 @@ struct HandshakeJudge: Sendable {
     /// Judges without waiting where the chain is known and no code of the app has a say.
     func judgeAtOnce(_ handshake: HandshakeObservation) -> Judgement? {
         let instant = configuration.now()
-        if onlyGlances { return glanced(handshake) }
         guard configuration.refuses == nil, let chain = chains.known(handshake.certificates, at: instant) else {
             return nil
         }
@@ -67,12 +64,6 @@ struct HandshakeJudge: Sendable {
         return judgement
     }
 
-    private func glanced(_ handshake: HandshakeObservation) -> Judgement {
-        let verdict = TransportVerdict(passed: false, causes: [], notes: [], error: nil, onlyTrustFailed: false)
-        let chain = ChainFacts(presented: [], path: .unanchored([]))
-        return Judgement(facts: ConnectionFacts(handshake: handshake, chain: chain), verdict: verdict, passes: false)
-    }
-
     private func mayAccept(_ verdict: TransportVerdict) -> Bool {
         configuration.acceptsUntrusted != nil && requirements.delegateMayAccept && verdict.onlyTrustFailed
     }
@@ -80,11 +71,11 @@ struct HandshakeJudge: Sendable {
     private func evaluate(_ handshake: HandshakeObservation, _ chain: ChainFacts, at instant: Date) -> Judgement {
         let facts = ConnectionFacts(handshake: handshake, chain: chain, at: instant)
         let verdict = AppTransportSecurity.evaluate(
-            requirements,
+            configuration.judgesTransparency ? requirements : requirements.withoutTransparency,
             facts,
             host: host,
             at: instant,
-            logs: configuration.transparencyLogs
+            logs: configuration.judgesTransparency ? configuration.transparencyLogs : nil
         )
         return Judgement(facts: facts, verdict: verdict, passes: verdict.passed || onlyReports)
     }

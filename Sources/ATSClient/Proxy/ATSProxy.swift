@@ -39,6 +39,10 @@ public final class ATSProxy: Service {
         public let target: String
         /// Why, first cause first.
         public let causes: [Cause]
+        /// What an app would get; nil where the request was passed on.
+        public let error: URLLoadError?
+        /// What the console of the system would show, as far as a source has it.
+        public let console: [ConsoleLine]
     }
 
     /// Connections that were closed at once, for want of room.

@@ -67,20 +67,30 @@ struct ProxyForward: Sendable {
             response = try await proxy.client.execute(request, body: body.map { requestBody($0, goOn) } ?? .empty)
         } catch let error as ATSLoadError {
             if error.code == ForbiddenAddress.code {
-                note(.failed, error.causes)
+                note(.failed, error.causes, nil)
                 return .refused(Refusal(target: target, forbidden: error.causes.first?.message ?? ""))
             }
-            note(error.outcome == .refused ? .refused : .failed, error.causes)
+            note(error.outcome == .refused ? .refused : .failed, error.causes, error.error)
             if error.outcome == .refused {
                 return .refused(
-                    Refusal(target: target, causes: error.causes, error: error.error, remedies: error.remedies)
+                    Refusal(
+                        target: target,
+                        causes: error.causes,
+                        error: error.error,
+                        console: console(error.error, error.causes),
+                        remedies: error.remedies
+                    )
                 )
             }
-            return .refused(Refusal(target: target, unreachable: error.causes))
+            return .refused(Refusal(target: target, unreachable: error.causes, error: error.error))
         } catch {
             return .broken
         }
-        note(response.wouldRefuse.isEmpty ? .allowed : .wouldRefuse, response.wouldRefuse.flatMap(\.causes))
+        note(
+            response.wouldRefuse.isEmpty ? .allowed : .wouldRefuse,
+            response.wouldRefuse.flatMap(\.causes),
+            response.wouldRefuse.first?.error
+        )
         do {
             let (answer, framing) = responseHead(response)
             try await write(.head(answer))
@@ -96,8 +106,20 @@ struct ProxyForward: Sendable {
         "\(url.scheme)://\(url.bracketedHost)\(url.port.map { ":\($0)" } ?? "")\(url.pathAndQuery)"
     }
 
-    private func note(_ result: ATSProxy.Event.Result, _ causes: [Cause]) {
-        let event = ATSProxy.Event(result: result, method: head.method.rawValue, target: target, causes: causes)
+    private func console(_ error: URLLoadError?, _ causes: [Cause]) -> [ConsoleLine] {
+        guard let error else { return [] }
+        return ConsoleLine.lines(for: error, causes: causes, host: url.host, on: proxy.judge.policy.profile)
+    }
+
+    private func note(_ result: ATSProxy.Event.Result, _ causes: [Cause], _ error: URLLoadError?) {
+        let event = ATSProxy.Event(
+            result: result,
+            method: head.method.rawValue,
+            target: target,
+            causes: causes,
+            error: error,
+            console: console(error, causes)
+        )
         proxy.note(event, host: url.host, port: url.effectivePort, isSecure: false)
     }
 

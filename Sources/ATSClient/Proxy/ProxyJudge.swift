@@ -48,12 +48,12 @@ struct ProxyJudge: Sendable {
         case complies
         case refused([Cause], URLLoadError?, negotiated: TLSVersion?)
         /// Nothing of TLS was learned.
-        case unknown([Cause])
+        case unknown([Cause], URLLoadError?)
 
         var causes: [Cause] {
             switch self {
             case .complies: []
-            case .refused(let causes, _, _), .unknown(let causes): causes
+            case .refused(let causes, _, _), .unknown(let causes, _): causes
             }
         }
     }
@@ -118,29 +118,19 @@ struct ProxyJudge: Sendable {
         switch outcome {
         case .negotiated(let handshake): return await judge(handshake, requirements, host, address)
         case .connection:
-            return .unknown(evaluate(requirements, failed: outcome, host: host).causes)
+            let failed = evaluate(requirements, failed: outcome, host: host)
+            return .unknown(failed.causes, failed.error)
         case .alert, .protocolError:
-            let widest = await glance(host, address)
-            let failed = evaluate(requirements, failed: outcome, host: host, widest: widest)
+            let widest = await WidestHello.ask(
+                prober,
+                [address],
+                serverName: host,
+                maximum: requirements.maximum,
+                timeout: configuration.connectTimeout
+            )
+            let failed = evaluate(requirements, failed: outcome, host: host, widest: widest, leaf: widest?.leaf)
             return .refused(failed.causes, failed.error, negotiated: widest?.version)
         }
-    }
-
-    /// What the server negotiates when everything is offered: it tells why it refused less.
-    private func glance(_ host: String, _ address: SocketAddress) async -> HandshakeObservation? {
-        let everything = HelloOffer(
-            minimumVersion: .tls10,
-            suites: VettedSuites.tls13 + VettedSuites.upToTLS12 + VettedSuites.unavailable,
-            serverName: IPAddress(host) == nil ? host : nil
-        )
-        let outcome = await prober.probe(
-            everything,
-            addresses: [address],
-            connectTimeout: configuration.connectTimeout,
-            timeout: configuration.connectTimeout
-        ).outcome
-        if case .negotiated(let handshake) = outcome { return handshake }
-        return nil
     }
 
     /// Judges a handshake with the rules of the policy.

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppTransportSecurity
 import Findings
 import Synchronization
 
@@ -17,6 +18,8 @@ final class ProxyRecord: Sendable {
         var refused = 0
         var failed = 0
         var causes: [Cause] = []
+        var error: URLLoadError?
+        var console: [ConsoleLine] = []
     }
 
     static let capacity = 10_000
@@ -32,8 +35,12 @@ final class ProxyRecord: Sendable {
             case .refused, .wouldRefuse:
                 kept[place]?.refused += 1
                 kept[place]?.causes = event.causes
+                kept[place]?.error = event.error
+                kept[place]?.console = event.console
             case .failed:
                 kept[place]?.failed += 1
+                // What the policy refused says more.
+                if kept[place]?.refused == 0 { kept[place]?.error = event.error }
             }
         }
     }

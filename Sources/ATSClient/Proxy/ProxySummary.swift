@@ -25,6 +25,10 @@ public struct ProxySummary: Sendable {
         public let failed: Int
         /// Why, first cause first.
         public let causes: [Cause]
+        /// What an app would get; nil where everything was passed on.
+        public let error: URLLoadError?
+        /// What the console of the system would show for it, as far as a source has it.
+        public let console: [ConsoleLine]
     }
 
     /// Every host that was asked for.
@@ -67,7 +71,9 @@ public struct ProxySummary: Sendable {
                     requests: entry.requests,
                     refused: entry.refused,
                     failed: entry.failed,
-                    causes: entry.causes
+                    causes: entry.causes,
+                    error: entry.error,
+                    console: entry.console
                 )
             },
             dictionary: dictionary,

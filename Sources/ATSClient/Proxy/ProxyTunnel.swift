@@ -25,8 +25,16 @@ enum ProxyTunnel {
             return .refused(Refusal(status: .badRequest, text: "CONNECT takes a host and a port."))
         }
         let target = "\(url.bracketedHost):\(url.effectivePort)"
-        @Sendable func note(_ result: ATSProxy.Event.Result, _ causes: [Cause]) {
-            let event = ATSProxy.Event(result: result, method: "CONNECT", target: target, causes: causes)
+        let profile = proxy.judge.policy.profile
+        @Sendable func note(_ result: ATSProxy.Event.Result, _ causes: [Cause], _ error: URLLoadError?) {
+            let event = ATSProxy.Event(
+                result: result,
+                method: "CONNECT",
+                target: target,
+                causes: causes,
+                error: error,
+                console: error.map { ConsoleLine.lines(for: $0, causes: causes, host: url.host, on: profile) } ?? []
+            )
             proxy.note(event, host: url.host, port: url.effectivePort, isSecure: true)
         }
         let isMonitoring = proxy.configuration.isMonitoring
@@ -35,32 +43,43 @@ enum ProxyTunnel {
             decision.verdict == .blocked
             ? decision.error.map { LoadFaults.blocked(decision, error: $0, isRedirect: false) } : nil
         if let blocked, !isMonitoring {
-            note(.refused, blocked.causes)
+            note(.refused, blocked.causes, blocked.error)
+            let console = ConsoleLine.lines(
+                for: blocked.error,
+                causes: blocked.causes,
+                host: url.host,
+                on: profile
+            )
             return .refused(
-                Refusal(target: target, causes: blocked.causes, error: blocked.error, remedies: blocked.remedies)
+                Refusal(
+                    target: target,
+                    causes: blocked.causes,
+                    error: blocked.error,
+                    console: console,
+                    remedies: blocked.remedies
+                )
             )
         }
         let destination: ProxyJudge.Destination
         do {
             destination = try await proxy.judge.destination(url)
         } catch let forbidden as ForbiddenAddress {
-            note(.failed, [Cause(ForbiddenAddress.code, forbidden.reason)])
+            note(.failed, [Cause(ForbiddenAddress.code, forbidden.reason)], nil)
             return .refused(Refusal(target: target, forbidden: forbidden.reason))
         } catch {
             let failure = (error as? ConnectFailure) ?? ConnectFailure(.unreachable("\(error)"))
-            let causes = evaluate(decision.requirements, failed: failure.outcome, host: url.host)
-                .causes
-            note(.failed, causes)
-            return .refused(Refusal(target: target, unreachable: causes))
+            let failed = evaluate(decision.requirements, failed: failure.outcome, host: url.host)
+            note(.failed, failed.causes, failed.error)
+            return .refused(Refusal(target: target, unreachable: failed.causes, error: failed.error))
         }
         switch destination.verdict {
         case .complies:
-            note(blocked == nil ? .allowed : .wouldRefuse, blocked?.causes ?? [])
-        case .unknown(let causes):
-            note(.failed, causes)
-            return .refused(Refusal(target: target, unreachable: causes))
+            note(blocked == nil ? .allowed : .wouldRefuse, blocked?.causes ?? [], blocked?.error)
+        case .unknown(let causes, let error):
+            note(.failed, causes, error)
+            return .refused(Refusal(target: target, unreachable: causes, error: error))
         case .refused(let causes, let error, let negotiated):
-            note(isMonitoring ? .wouldRefuse : .refused, causes)
+            note(isMonitoring ? .wouldRefuse : .refused, causes, error)
             if !isMonitoring {
                 let remedies = Remedy.forCauses(
                     causes,
@@ -68,11 +87,23 @@ enum ProxyTunnel {
                     negotiated: negotiated,
                     destination.decision.requirements
                 )
-                return .refused(Refusal(target: target, causes: causes, error: error, remedies: remedies))
+                let console = error.map {
+                    ConsoleLine.lines(for: $0, causes: causes, host: url.host, on: profile)
+                }
+                return .refused(
+                    Refusal(
+                        target: target,
+                        causes: causes,
+                        error: error,
+                        console: console ?? [],
+                        remedies: remedies
+                    )
+                )
             }
         }
         return await connect(destination, target, proxy, loop) { causes in
-            note(isMonitoring ? .wouldRefuse : .refused, causes)
+            // The probe's connection complied and this one does not: TLS is broken off.
+            note(isMonitoring ? .wouldRefuse : .refused, causes, .secureConnectionFailed(-9801))
         }
     }
 
@@ -100,12 +131,12 @@ enum ProxyTunnel {
             return .open(channel, proxy.configuration.isMonitoring ? nil : watch)
         } catch {
             let outcome = HandshakeOutcome.connection(ConnectionFailure(error))
-            let causes = evaluate(
+            let failed = evaluate(
                 destination.decision.requirements,
                 failed: outcome,
                 host: destination.decision.url.host
-            ).causes
-            return .refused(Refusal(target: target, unreachable: causes))
+            )
+            return .refused(Refusal(target: target, unreachable: failed.causes, error: failed.error))
         }
     }
 }

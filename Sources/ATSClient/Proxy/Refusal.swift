@@ -21,13 +21,10 @@ struct Refusal: Sendable {
     }
 
     /// 403 with the reasons, the error that an app would get, and the keys that would change it.
-    init(target: String, causes: [Cause], error: URLLoadError?, remedies: [Remedy]) {
+    init(target: String, causes: [Cause], error: URLLoadError?, console: [ConsoleLine], remedies: [Remedy]) {
         var lines = ["App Transport Security refuses \(Refusal.shown(target))."]
         for cause in causes { lines.append("\(cause.code): \(Refusal.shown(cause.message))") }
-        if let error {
-            let stream = error.streamCode.map { ", stream code \($0)" } ?? ""
-            lines.append("An app would get \(error.domain) \(error.code)\(stream): \(Refusal.shown(error.message))")
-        }
+        lines += Refusal.lines(error, console)
         for remedy in remedies { lines.append(Refusal.shown(remedy.description)) }
         code = causes.first?.code.rawValue ?? ""
         status = Refusal.status(.forbidden, code)
@@ -42,12 +39,20 @@ struct Refusal: Sendable {
     }
 
     /// 502 where the server could not be reached or is no TLS server.
-    init(target: String, unreachable causes: [Cause]) {
+    init(target: String, unreachable causes: [Cause], error: URLLoadError?) {
         code = causes.first?.code.rawValue ?? ""
         status = Refusal.status(.badGateway, code)
         let lines = causes.map { "\($0.code): \(Refusal.shown($0.message))" }
-        text = (["\(Refusal.shown(target)) cannot be reached."] + lines).joined(separator: "\n")
+        let all = ["\(Refusal.shown(target)) cannot be reached."] + lines + Refusal.lines(error, [])
+        text = all.joined(separator: "\n")
         proxyStatus = "destination_unavailable"
+    }
+
+    /// What an app would get, and what its console would show.
+    private static func lines(_ error: URLLoadError?, _ console: [ConsoleLine]) -> [String] {
+        guard let error else { return [] }
+        return ["An app would get \(Refusal.shown(error.summary))"]
+            + console.map { "Its console would show: \(Refusal.shown($0.text))" }
     }
 
     /// What others chose, as one line of a bounded length.

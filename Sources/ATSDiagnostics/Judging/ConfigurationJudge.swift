@@ -58,6 +58,9 @@ package struct ConfigurationJudge: Sendable {
             sdk: profile.sdk,
             result: judgement.result,
             error: judgement.error,
+            console: judgement.error.map {
+                ConsoleLine.lines(for: $0, causes: judgement.because, host: target.host, on: profile)
+            } ?? [],
             because: judgement.because,
             notes: judgement.notes
         )
@@ -163,34 +166,18 @@ package struct ConfigurationJudge: Sendable {
         host: String,
         known: HostEvidence
     ) -> Judgement {
-        let widest = known.widest?.facts.handshake ?? known.explanation
-        let verdict = evaluate(requirements, failed: outcome, host: host, widest: widest)
-        var causes = verdict.causes
-        if let group = widest?.group, let suite = widest?.suite, requirements.suites.contains(suite),
-            !requirements.groups.contains(group), causes.first?.code == "ats.tls.handshake-failed"
-        {
-            causes[0] = Cause(
-                "ats.tls.no-common-group",
-                "The server agrees on a key with \(group) alone, which \(requirements.profile.name) does not offer."
-            )
-        } else if let scheme = widest?.signatureScheme, !requirements.signatureSchemes.contains(scheme),
-            causes.first?.code == "ats.tls.handshake-failed"
-        {
-            causes[0] = Cause(
-                "ats.tls.no-common-suite",
-                "The server signs with \(scheme) alone, which \(requirements.profile.name) does not offer."
-            )
-        } else if case .alert(_, 40) = outcome, causes.first?.code == "ats.tls.handshake-failed" {
-            causes[0] = Cause(
-                "ats.tls.no-common-suite",
-                "The server refuses the handshake with alert 40 (handshake_failure): no suite, group or signature scheme that is "
-                    + "offered suits it."
-            )
-        }
+        let widest = known.widest?.facts ?? known.explanation.flatMap(known.facts)
+        let verdict = evaluate(
+            requirements,
+            failed: outcome,
+            host: host,
+            widest: widest?.handshake ?? known.explanation,
+            leaf: widest?.chain.presented.first
+        )
         return Judgement(
             result: verdict.isDetermined ? .fail : .undetermined,
             error: verdict.error,
-            because: causes,
+            because: verdict.causes,
             notes: []
         )
     }

@@ -24,6 +24,8 @@ public struct ConfigurationResult: Sendable {
     public let result: Result
     /// What an app would get; nil where the load completed.
     public let error: URLLoadError?
+    /// What the console of the system shows for the error, as far as a source has it.
+    public let console: [ConsoleLine]
     /// Why it did not pass, first cause first; empty where it did.
     public let because: [Cause]
     /// What else was noticed; never a verdict.
@@ -34,6 +36,7 @@ public struct ConfigurationResult: Sendable {
         sdk: LinkedSDK? = nil,
         result: Result,
         error: URLLoadError?,
+        console: [ConsoleLine] = [],
         because: [Cause],
         notes: [Cause] = []
     ) {
@@ -41,6 +44,7 @@ public struct ConfigurationResult: Sendable {
         self.sdk = sdk
         self.result = result
         self.error = error
+        self.console = console
         self.because = because
         self.notes = notes
     }

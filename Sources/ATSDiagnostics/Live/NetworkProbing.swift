@@ -74,7 +74,13 @@ struct NetworkProbing: ServerProbing {
         }
         evidence.address = server.settled?.ipAddress
         if let last = offers.last, evidence.outcomes.values.allSatisfy(\.isRefusal), !evidence.outcomes.isEmpty {
-            evidence.explanation = await explanation(endpoint, server.candidates, maximum: last.maximum)
+            evidence.explanation = await WidestHello.ask(
+                prober,
+                server.candidates,
+                serverName: endpoint.host,
+                maximum: last.maximum,
+                timeout: connectTimeout * 2
+            )
         }
         let scope: FetchScope =
             fetchesFromPrivateAddresses
@@ -93,57 +99,6 @@ struct NetworkProbing: ServerProbing {
         }
         return evidence
     }
-
-    /// One or two more hellos, with every suite, group and signature scheme that has a name here. A server with a key that TLS 1.3 does not
-    /// know answers the second one.
-    private func explanation(
-        _ endpoint: Endpoint,
-        _ addresses: [SocketAddress],
-        maximum: TLSFacts.TLSVersion
-    ) async -> HandshakeObservation? {
-        for version in maximum >= .tls13 ? [maximum, .tls12] : [maximum] {
-            let timeout = TargetDeadline.remaining(atMost: connectTimeout)
-            guard timeout > .zero, !Task.isCancelled else { return nil }
-            let offer = HelloOffer(
-                minimumVersion: .tls10,
-                maximumVersion: version,
-                suites: NetworkProbing.everySuite,
-                groups: HelloOffer.commonGroups + NetworkProbing.rareGroups,
-                signatureSchemes: HelloOffer.commonSignatureSchemes + NetworkProbing.rareSchemes,
-                serverName: endpoint.host
-            )
-            let (outcome, _) = await prober.probe(
-                offer,
-                addresses: addresses,
-                connectTimeout: timeout,
-                timeout: timeout
-            )
-            switch outcome {
-            case .negotiated(let observation): return observation
-            case .alert, .protocolError: continue
-            case .connection: return nil
-            }
-        }
-        return nil
-    }
-
-    private static let everySuite: [CipherSuite] = {
-        let known = OSProfile.all.flatMap { $0.systemSuites + $0.forwardSecretSuites.value + $0.rsaSuites.value }
-        let rare: [CipherSuite] = [
-            .dheRSAWithAES256GCMSHA384, .dheRSAWithAES128GCMSHA256, .dheRSAWithAES256CBCSHA256,
-            .dheRSAWithAES128CBCSHA256,
-            .dheRSAWithAES256CBCSHA, .dheRSAWithAES128CBCSHA,
-        ]
-        var seen: Set<CipherSuite> = []
-        return (known + rare).filter { seen.insert($0).inserted }
-    }()
-
-    /// secp192r1, secp224r1, secp256k1, the brainpool curves and X448: RFC 8422, RFC 7027, RFC 7748.
-    private static let rareGroups: [NamedGroup] = [19, 21, 22, 26, 27, 28, 30].map { NamedGroup(rawValue: $0) }
-
-    /// Ed25519, Ed448, RSASSA-PSS keys, and ECDSA and RSA with SHA-224: RFC 8446 section 4.2.3, RFC 5246 section 7.4.1.4.1.
-    private static let rareSchemes: [SignatureScheme] = [0x0807, 0x0808, 0x0809, 0x080A, 0x080B, 0x0303, 0x0301]
-        .map { SignatureScheme(rawValue: $0) }
 
     func isPrivate(_ address: String) -> Bool {
         (try? SocketAddress(ipAddress: address, port: 0)).map { AddressKind($0).isPrivate } ?? false

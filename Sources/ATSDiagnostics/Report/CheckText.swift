@@ -40,16 +40,35 @@ public struct CheckText: Sendable {
         for cause in decisive.because {
             lines.append(detail("cause", "\(cause.code): \(cause.message)"))
         }
+        lines += errors(decisive)
         if decisive.result != .pass { lines += fixes(report, decisive) }
         if let secure = report.secure { lines.append(detail("https", CheckText.words(secure))) }
-        for note in report.notes where verbose { lines.append(detail("note", note.message)) }
+        for warning in report.warnings { lines.append(detail("note", warning.message)) }
+        for note in report.notes where verbose && !report.warnings.contains(note) {
+            lines.append(detail("note", note.message))
+        }
         if verbose {
-            for result in report.results {
-                let cause = result.because.first.map { "  \($0.code)" } ?? ""
-                lines.append("  \(paint(result.result))  \(result.configuration.name)\(cause)")
-            }
+            for result in report.results { lines += row(result) }
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// What an app gets and what its console shows.
+    private func errors(_ result: ConfigurationResult) -> [String] {
+        guard let error = result.error else { return [] }
+        return [detail("error", error.summary)] + result.console.map { detail("log", $0.text) }
+    }
+
+    /// A configuration with its dictionary and error.
+    private func row(_ result: ConfigurationResult) -> [String] {
+        let cause = result.because.first.map { "  \($0.code)" } ?? ""
+        let keys = CheckText.keys(of: result.configuration.dictionary)
+        var lines = [
+            "  \(paint(result.result))  \(result.configuration.name)\(cause)",
+            detail("keys", keys.isEmpty ? "{}" : keys),
+        ]
+        if let error = result.error { lines.append(detail("error", error.summary)) }
+        return lines
     }
 
     /// How a cleartext target would fare over TLS.
@@ -64,7 +83,7 @@ public struct CheckText: Sendable {
 
     private func fixes(_ report: TargetReport, _ decisive: ConfigurationResult) -> [String] {
         var lines: [String] = []
-        if let code = decisive.because.first?.code, let fix = Remediation(for: code) {
+        if let cause = decisive.because.first, let fix = Remediation(for: cause) {
             lines.append(detail("fix", fix.server))
         }
         switch report.smallestException {

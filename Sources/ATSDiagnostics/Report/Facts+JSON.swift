@@ -7,12 +7,32 @@ import Foundation
 package import TLSFacts
 
 extension URLLoadError {
-    /// Domain, code, stream code and message.
-    package var json: JSONValue {
+    /// Domain, code, stream code and message, the error below it, and what the console shows.
+    package func json(console: [ConsoleLine]) -> JSONValue {
         .object([
             .init("domain", .string(domain)), .init("code", .integer(code)), .init("streamCode", .optional(streamCode)),
-            .init("message", .string(message)),
+            .init("message", .string(message)), .init("streamDomain", .optional(streamDomain)),
+            .init(
+                "underlying",
+                underlying.map { ["domain": .string($0.domain), "code": .integer($0.code)] } ?? .null
+            ),
+            .init(
+                "console",
+                .array(
+                    console.map { line in
+                        [
+                            "text": .string(line.text), "known": .string(line.basis.rawValue),
+                            "citation": .string(line.citation.source),
+                        ]
+                    }
+                )
+            ),
         ])
+    }
+
+    /// The same, with the console lines of a system.
+    package func json(on profile: OSProfile, host: String, causes: [Cause]) -> JSONValue {
+        json(console: ConsoleLine.lines(for: self, causes: causes, host: host, on: profile))
     }
 }
 

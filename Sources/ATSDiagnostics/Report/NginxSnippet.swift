@@ -11,8 +11,8 @@ package enum NginxSnippet {
     /// - Parameters:
     ///   - host: goes into `server_name`; anything that is no host name is left out.
     ///   - port: the one that was connected to.
-    package static func text(for codes: [Code], host: String, port: Int) -> String? {
-        let all = codes.compactMap { Remediation(for: $0) }.flatMap(\.nginx)
+    package static func text(for causes: [Cause], host: String, port: Int) -> String? {
+        let all = causes.compactMap { Remediation(for: $0) }.flatMap(\.nginx)
         let notes = all.filter { $0.hasPrefix("#") }
         let lines = all.filter { !$0.hasPrefix("#") }
         var unique: [String] = []

@@ -20,7 +20,7 @@ extension TargetReport {
                 .init(
                     "secure",
                     .object([
-                        .init("result", .string(secure.result.rawValue)), .init("error", secure.error?.json ?? .null),
+                        .init("result", .string(secure.result.rawValue)), .init("error", secure.errorJSON),
                         .init("because", .array(secure.because.map(\.json))),
                     ])
                 )
@@ -32,11 +32,13 @@ extension TargetReport {
 }
 
 extension ConfigurationResult {
+    var errorJSON: JSONValue { error?.json(console: console) ?? .null }
+
     var json: JSONValue {
         var members: [JSONValue.Member] = [
             .init("section", .string(configuration.section)), .init("name", .string(configuration.name)),
             .init("ats", configuration.dictionary.propertyListValue.json), .init("result", .string(result.rawValue)),
-            .init("error", error?.json ?? .null), .init("because", .array(because.map(\.json))),
+            .init("error", errorJSON), .init("because", .array(because.map(\.json))),
         ]
         if configuration.isAppDictionary { members.append(.init("sdk", sdk.json)) }
         if !notes.isEmpty { members.append(.init("notes", .array(notes.map(\.json)))) }

@@ -68,6 +68,15 @@ public struct TargetReport: Sendable {
         results.last { $0.configuration.isAppDictionary } ?? results.first
     }
 
+    /// What every form says whatever else it shows: intermediates that were fetched, because other clients do not fetch them.
+    public var warnings: [Cause] {
+        let noted = notes + (decisive?.notes ?? []) + (secure?.notes ?? [])
+        var seen: Set<UTF8Key> = []
+        return noted.filter {
+            $0.code == "ats.note.intermediate-fetched" && seen.insert(UTF8Key($0.message)).inserted
+        }
+    }
+
     /// Whether a result is the least of nscurl's configurations that lets the target load: everything open comes last.
     public func isLeastPassing(_ result: ConfigurationResult) -> Bool {
         let passing = results.filter { $0.result == .pass }

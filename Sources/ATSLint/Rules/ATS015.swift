@@ -24,7 +24,9 @@ extension RuleCatalog {
                 hits.report(
                     member,
                     entry.path(member.key),
-                    "Plain HTTP to \(entry.key)\(entry.includesSubdomains ? " and its subdomains" : "") is allowed\(entry.host.isDead ? " (or would be, if the key could match)" : ""). App Review asks why.",
+                    entry.host.isDead
+                        ? "Plain HTTP to \(entry.key) is not allowed, because the key never matches; App Review asks about it all the same."
+                        : "Plain HTTP to \(entry.key)\(entry.includesSubdomains ? " and its subdomains" : "") is allowed. App Review asks why.",
                     fix:
                         "Serve \(entry.key) over HTTPS and remove the key; 'sealward ats check' says whether the server is ready.",
                     trigger: member.key

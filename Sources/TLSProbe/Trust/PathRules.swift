@@ -33,10 +33,15 @@ enum PathRules {
     {
         var violations: [PathViolation] = []
         if certificate.isAuthority != true {
-            violations.append(PathViolation("\(name) issued a certificate but is not an authority (basicConstraints)"))
+            violations.append(
+                PathViolation("\(name) issued a certificate but is not an authority (basicConstraints)", .authority)
+            )
         } else if let usage = certificate.keyUsage, !usage.contains(keyCertSign) {
             violations.append(
-                PathViolation("\(name) issued a certificate but its key usage does not allow that (keyCertSign)")
+                PathViolation(
+                    "\(name) issued a certificate but its key usage does not allow that (keyCertSign)",
+                    .authority
+                )
             )
         }
         return violations + subject(certificate, name) + length(certificate, name, above: intermediates)
@@ -46,24 +51,27 @@ enum PathRules {
     static func asRoot(_ root: CertificateFacts, _ name: String, above intermediates: Int) -> [PathViolation] {
         if root.version == 1 { return [] }
         guard root.isAuthority == true else {
-            return [PathViolation("\(name) is a root but not an authority (basicConstraints)")]
+            return [PathViolation("\(name) is a root but not an authority (basicConstraints)", .authority)]
         }
         if let usage = root.keyUsage, !usage.contains(keyCertSign) {
-            return [PathViolation("\(name) is a root but its key usage does not allow that (keyCertSign)")]
+            return [PathViolation("\(name) is a root but its key usage does not allow that (keyCertSign)", .authority)]
         }
         return subject(root, name) + length(root, name, above: intermediates)
     }
 
     /// Section 4.1.2.6: an authority has a subject.
     private static func subject(_ certificate: CertificateFacts, _ name: String) -> [PathViolation] {
-        certificate.subject.isEmpty ? [PathViolation("\(name) issued a certificate but has no subject")] : []
+        certificate.subject.isEmpty
+            ? [PathViolation("\(name) issued a certificate but has no subject", .authority)] : []
     }
 
     private static func length(_ certificate: CertificateFacts, _ name: String, above intermediates: Int)
         -> [PathViolation]
     {
         guard let limit = certificate.pathLengthConstraint, intermediates > limit else { return [] }
-        return [PathViolation("\(name) allows \(limit) intermediates below it, and there are \(intermediates)")]
+        return [
+            PathViolation("\(name) allows \(limit) intermediates below it, and there are \(intermediates)", .pathLength)
+        ]
     }
 
     /// The bit of keyUsage.

@@ -222,7 +222,7 @@ struct PathSearch {
             constraints.violation(of: issuer, on: node).map {
                 PathViolation(
                     "The name constraints of \(issuer.name) \($0) (\(node.name))",
-                    concernsNames: true
+                    .names
                 )
             }
         }

@@ -63,7 +63,7 @@ struct CertificateAnswer {
             detail("root", "\(anchor.certificate.subject) (\(anchor.kind.rawValue), \(anchor.store))")
         }
         for cause in because { detail("cause", "\(cause.code): \(cause.message)") }
-        if let code = because.first?.code, let fix = Remediation(for: code) { detail("fix", fix.server) }
+        if let cause = because.first, let fix = Remediation(for: cause) { detail("fix", fix.server) }
         for note in report?.notes ?? [] { detail("note", note.message) }
         return lines.joined(separator: "\n") + "\n"
     }

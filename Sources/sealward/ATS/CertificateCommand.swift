@@ -51,6 +51,7 @@ struct CertificateCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
+            _ = try options.system.profile()
             var bench = CertificateBench(now: Date())
             if let jobs { return try await run(jobs: jobs, &bench) }
             var answers: [CertificateAnswer] = []
@@ -61,7 +62,7 @@ struct CertificateCommand: AsyncParsableCommand {
             let stream = try ResultStream(path: shared.output)
             switch format {
             case .json:
-                let profile = options.system.profile()
+                let profile = try options.system.profile()
                 let document: JSONValue = [
                     "schema": "sealward.ats-certificate/1",
                     "os": .string(profile.id),
@@ -141,7 +142,7 @@ struct CertificateOptions: ParsableArguments {
             file: file,
             path: file,
             host: host,
-            profile: system.profile(),
+            profile: system.anyProfile(),
             instant: at?.date,
             authorities: caFile,
             roots: roots,

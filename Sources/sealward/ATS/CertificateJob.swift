@@ -55,9 +55,13 @@ struct CertificateJob {
         self.path = path(file)
         if let given = try text("host") { host = given }
         if let id = try text("os") {
-            guard let known = OSProfile.named(id) else {
-                throw fault("the system \(id.terminalSafe(limit: 40)) is unknown")
+            let known: OSProfile
+            do {
+                known = try OSProfile.asked(id)
+            } catch {
+                throw fault(error.reason)
             }
+            guard known.hasTransportSecurity else { throw fault(known.absence) }
             profile = defaults.system.sdk.map(known.linked) ?? known
         }
         switch object.member("sdk") {
@@ -198,7 +202,9 @@ struct CertificateBench {
 
     private mutating func logs(_ path: String) throws -> CTLogList {
         if let known = lists[path] { return known }
-        let list = try PropertyListFile.named(path) { try CTLogList(json: CommandIO.read(path, limit: 16 << 20)) }
+        let list = try PropertyListFile.named(path) {
+            try CTLogList(json: CommandIO.read(path, limit: 16 << 20), verifier: TimestampVerifier())
+        }
         if lists.count >= CertificateBench.maximumStores { lists.removeAll() }
         lists[path] = list
         return list

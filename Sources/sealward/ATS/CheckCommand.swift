@@ -43,7 +43,7 @@ struct CheckCommand: AsyncParsableCommand {
         HeapGrowth.step(16 << 20)
         try await CommandIO.run {
             let app = try infoPlist.map(PropertyListFile.app)
-            let profile = network.system.profile()
+            let profile = try network.system.profile()
             var list = try network.targets(targets, asNSCurl: format == .nscurl)
             let session = try network.session(profile, app: app)
             if allAddresses { list = await session.expandingAddresses(list) }

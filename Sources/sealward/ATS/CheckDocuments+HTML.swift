@@ -22,6 +22,7 @@ extension CheckDocuments {
             )
         }
         target.causes = report.decisive?.because ?? []
+        target.notes = report.warnings
         target.certificates = certificates(report)
         if let exception = report.smallestException.dictionary {
             let present =
@@ -31,7 +32,7 @@ extension CheckDocuments {
         }
         target.noExceptionHelps = report.smallestException.dictionary == nil && report.decisive?.result == .fail
         target.serverConfiguration = NginxSnippet.text(
-            for: target.causes.map(\.code),
+            for: target.causes,
             host: report.host,
             port: report.port
         )

@@ -22,9 +22,13 @@ enum CheckDocuments {
         for result in report.results {
             let name = "\(result.configuration.section): \(result.configuration.name)"
             text += "    <testcase classname=\"\(Markup.attribute(report.host))\" name=\"\(Markup.attribute(name))\""
-            let reasons = result.because.map { "\($0.code): \($0.message)" }.joined(separator: "\n")
+            let shown = result.because + (result.configuration == decisive ? report.warnings : [])
+            let reasons = shown.map { "\($0.code): \($0.message)" }.joined(separator: "\n")
             let first = result.because.first?.code.rawValue ?? result.result.rawValue
-            if result.result == .pass {
+            if result.result == .pass, result.configuration == decisive, !report.warnings.isEmpty {
+                let warnings = report.warnings.map { "\($0.code): \($0.message)" }.joined(separator: "\n")
+                text += ">\n      <system-out>\(Markup.text(warnings))</system-out>\n    </testcase>\n"
+            } else if result.result == .pass {
                 text += "/>\n"
             } else if result.configuration == decisive {
                 let element = result.result == .fail ? "failure" : "error"
@@ -45,6 +49,9 @@ enum CheckDocuments {
         var text = "\n## \(result) \(Markdown.code(report.target))\n\n"
         for cause in report.decisive?.because ?? [] {
             text += "- \(Markdown.code(cause.code.rawValue)): \(Markdown.text(cause.message))\n"
+        }
+        for warning in report.warnings {
+            text += "- \(Markdown.code(warning.code.rawValue)): \(Markdown.text(warning.message))\n"
         }
         text +=
             "- smallest exception: \(Markdown.code(report.smallestException.dictionary?.propertyListValue.json.rendered(pretty: false) ?? "none helps"))\n"

@@ -150,7 +150,7 @@ struct CheckOptions: ParsableArguments {
         options.instant = at?.date
         if let ctLogList {
             options.logs = try PropertyListFile.named(ctLogList) {
-                try CTLogList(json: CommandIO.read(ctLogList, limit: 16 << 20))
+                try CTLogList(json: CommandIO.read(ctLogList, limit: 16 << 20), verifier: TimestampVerifier())
             }
         }
         return try CheckSession(options)

@@ -70,6 +70,10 @@ struct CheckOutput {
     mutating func add(_ report: TargetReport, at index: Int) throws {
         finished += 1
         summary.add(report)
+        // The form of nscurl has no place for it.
+        if options.format == .nscurl {
+            for warning in report.warnings { CommandIO.say("sealward: \(warning.message.terminalSafe)") }
+        }
         if options.format == .jsonl {
             try stream.write(line: report.json)
         } else if options.format == .html {

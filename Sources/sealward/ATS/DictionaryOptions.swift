@@ -34,16 +34,30 @@ struct DictionaryOptions: ParsableArguments {
     }
 
     /// The dictionary on the system that was asked for.
+    ///
+    /// - Throws: `ValidationError` for a system that is older than ATS.
     func policy() throws -> ATSPolicy {
         let app = try load()
-        return ATSPolicy(dictionary: app.dictionary, profile: system.profile(app))
+        return ATSPolicy(dictionary: app.dictionary, profile: try system.profile(app))
+    }
+
+    /// The same, also for systems that are older than ATS.
+    func policyOfAnySystem() throws -> ATSPolicy {
+        let app = try load()
+        return ATSPolicy(dictionary: app.dictionary, profile: system.anyProfile(app))
     }
 }
 
 /// Which system, and which SDK the app is linked on.
 struct SystemOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The system: ios9 ... ios27, macos10.11 ... macos27, published.", valueName: "ID"))
-    var os: OSProfile = .standard
+    @Option(
+        help: ArgumentHelp(
+            "The system: ios9 ... ios27, macos10.11 ... macos27, published; default macos26.",
+            valueName: "ID"
+        ),
+        transform: SystemOptions.system
+    )
+    var os: OSProfile?
 
     @Option(
         help: ArgumentHelp(
@@ -54,8 +68,25 @@ struct SystemOptions: ParsableArguments {
     var sdk: LinkedSDK?
 
     /// The system with the SDK of the option, or else the app's, or else its own.
-    func profile(_ app: AppDictionary? = nil) -> OSProfile {
-        (sdk ?? app?.sdk).map(os.linked) ?? os
+    ///
+    /// - Throws: `ValidationError` for a system that is older than ATS.
+    func profile(_ app: AppDictionary? = nil) throws -> OSProfile {
+        let profile = anyProfile(app)
+        guard profile.hasTransportSecurity else { throw ValidationError("\(profile.absence).") }
+        return profile
+    }
+
+    func anyProfile(_ app: AppDictionary? = nil) -> OSProfile {
+        let os = os ?? .standard
+        return (sdk ?? app?.sdk).map(os.linked) ?? os
+    }
+
+    static func system(_ id: String) throws -> OSProfile {
+        do {
+            return try OSProfile.asked(id)
+        } catch {
+            throw ValidationError("\(error.reason).")
+        }
     }
 }
 

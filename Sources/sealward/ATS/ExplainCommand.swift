@@ -54,8 +54,9 @@ struct ExplainCommand: AsyncParsableCommand {
                     throw ValidationError("\(malformed.description).")
                 }
             }
-            let policy = try dictionary.policy()
-            let decisions = parsed.map { policy.decide($0, loader: loader) }
+            let policy = try dictionary.policyOfAnySystem()
+            let nearMisses = NearMisses(policy)
+            let decisions = parsed.map { nearMisses.explaining(policy.decide($0, loader: loader)) }
             switch format {
             case .json:
                 try CommandIO.write(ExplainReport.json(decisions, policy).rendered() + "\n", to: shared.output)

@@ -34,7 +34,10 @@ enum ExplainReport {
             .init("hardened", .bool(decision.requirements.isHardened)),
             .init("delegateMayAccept", .bool(decision.requirements.delegateMayAccept)),
             .init("verdict", .string(decision.verdict.rawValue)),
-            .init("error", decision.error?.json ?? .null),
+            .init(
+                "error",
+                decision.error?.json(on: policy.profile, host: decision.url.host, causes: decision.because) ?? .null
+            ),
             .init("because", .array(decision.because.map(\.json))),
         ]
         if !isStandard(policy.profile) {
@@ -55,7 +58,14 @@ enum ExplainReport {
                 "\(painted(word, decision.verdict, colour))  \(decision.url.text)  (\(policy.profile.shownName), \(loader.rawValue))"
             )
             if let error = decision.error {
-                lines.append("    error     \(error.domain) \(error.code): \(error.message)")
+                lines.append("    error     \(error.summary)")
+                let console = ConsoleLine.lines(
+                    for: error,
+                    causes: decision.because,
+                    host: decision.url.host,
+                    on: policy.profile
+                )
+                for line in console { lines.append("    log       \(line.text)") }
             }
             lines.append("    rule      \(decision.rule.source.rawValue)" + (decision.rule.key.map { ": \($0)" } ?? ""))
             if decision.applies { lines.append("    needs     \(needs(decision))") }
@@ -81,6 +91,7 @@ enum ExplainReport {
         parts.append(requirements.serverTrust == .ats ? "certificates that ATS accepts" : "plain trust evaluation")
         if requirements.pins != nil { parts.append("a pinned key") }
         if requirements.isHardened { parts.append("NIAP hardening") }
+        if requirements.entryRequiresTransparency { parts.append("signed certificate timestamps") }
         return parts.joined(separator: ", ")
     }
 

@@ -93,10 +93,11 @@ struct FetchCommand: AsyncParsableCommand {
             }
             await client.shutDown(grace: .zero)
             switch format {
-            case .json: try CommandIO.write(FetchReport.json(report).rendered() + "\n", to: shared.output)
+            case .json:
+                try CommandIO.write(FetchReport.json(report, on: policy.profile).rendered() + "\n", to: shared.output)
             case .text:
                 if report.result == .loaded { try sink.finish() }
-                explain(report)
+                explain(report, on: policy.profile)
             }
             switch report.result {
             case .loaded: return failStatus && (report.status ?? 0) >= 400 ? .findings : .clean
@@ -106,13 +107,13 @@ struct FetchCommand: AsyncParsableCommand {
         }
     }
 
-    private func explain(_ report: LoadReport) {
+    private func explain(_ report: LoadReport, on profile: OSProfile) {
         if report.result == .loaded {
             if !shared.quiet {
                 for note in report.because { CommandIO.say("note: \(note.message.terminalSafe)") }
             }
         } else {
-            for line in FetchReport.refusal(report) { CommandIO.say(line) }
+            for line in FetchReport.refusal(report, on: profile) { CommandIO.say(line) }
         }
     }
 }

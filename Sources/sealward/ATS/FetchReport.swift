@@ -11,7 +11,7 @@ import TLSFacts
 
 /// Renders a load as `sealward.ats-fetch/1` and as text.
 enum FetchReport {
-    static func json(_ report: LoadReport) -> JSONValue {
+    static func json(_ report: LoadReport, on profile: OSProfile) -> JSONValue {
         [
             "schema": "sealward.ats-fetch/1",
             "result": .string(report.result.rawValue),
@@ -22,7 +22,7 @@ enum FetchReport {
                     ["url": .string(hop.url), "status": .optional(hop.status), "location": .optional(hop.location)]
                 }
             ),
-            "error": report.error?.json ?? .null,
+            "error": report.error?.json(on: profile, host: host(report), causes: report.because) ?? .null,
             "because": .array(report.because.map(\.json)),
             "remedies": .array(report.remedies.map(\.json)),
             "headers": .array(
@@ -42,16 +42,19 @@ enum FetchReport {
         return text + "\r\n"
     }
 
+    private static func host(_ report: LoadReport) -> String { (try? LoadURL(report.url))?.host ?? "" }
+
     /// Why nothing was loaded, for people.
-    static func refusal(_ report: LoadReport) -> [String] {
+    static func refusal(_ report: LoadReport, on profile: OSProfile) -> [String] {
         var lines = ["\(report.result == .refused ? "refused" : "no answer"): \(report.url.terminalSafe)"]
         for hop in report.hops.dropLast() {
             lines.append("  redirected from \(hop.url.terminalSafe) (\(hop.status.map(String.init) ?? "-"))")
         }
         for cause in report.because { lines.append("  \(cause.code): \(cause.message.terminalSafe)") }
         if let error = report.error {
-            let stream = error.streamCode.map { ", stream code \($0)" } ?? ""
-            lines.append("  an app gets \(error.domain) \(error.code)\(stream): \(error.message.terminalSafe)")
+            lines.append("  an app gets \(error.summary.terminalSafe)")
+            let console = ConsoleLine.lines(for: error, causes: report.because, host: host(report), on: profile)
+            for line in console { lines.append("  its console shows: \(line.text.terminalSafe)") }
         }
         for remedy in report.remedies { lines.append("  \(remedy.description.terminalSafe)") }
         return lines

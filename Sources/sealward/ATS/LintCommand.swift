@@ -87,6 +87,7 @@ struct LintCommand: AsyncParsableCommand {
     func validate() throws {
         if paths.isEmpty { throw ValidationError("Name what to lint, for example: sealward ats lint Info.plist") }
         if let minimumOS, MinimumSystem(id: minimumOS) == nil {
+            _ = try SystemOptions.system(minimumOS)
             throw ValidationError("'\(minimumOS)' is no system; write for example ios15, ios12.2 or macos10.12.")
         }
         if updateBaseline, baseline == nil { throw ValidationError("--update-baseline needs --baseline FILE.") }

@@ -38,7 +38,7 @@ struct MinimizeCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandIO.run {
             let app = try infoPlist.map(PropertyListFile.app)
-            let profile = network.system.profile(app)
+            let profile = try network.system.profile(app)
             let list = try network.targets(targets)
             let session = try network.session(profile, app: app)
             let result = await session.minimize(list, concurrency: network.concurrency)

@@ -11,7 +11,8 @@ enum ProxyReport {
     static func line(_ event: ATSProxy.Event) -> String {
         let causes = event.causes.map { "\($0.code): \($0.message.terminalSafe(limit: 500))" }.joined(separator: "; ")
         let shown = "\(event.result.rawValue) \(event.method) \(event.target.terminalSafe(limit: 500))"
-        return causes.isEmpty ? shown : "\(shown) \(causes)"
+        let error = event.error.map { "; an app gets \($0.summary.terminalSafe(limit: 500))" } ?? ""
+        return causes.isEmpty ? shown : "\(shown) \(causes)\(error)"
     }
 
     static func line(_ turnedAway: ATSProxy.TurnedAway) -> String {
@@ -31,6 +32,7 @@ enum ProxyReport {
                         "scheme": .string(host.isSecure ? "https" : "http"), "requests": .integer(host.requests),
                         "refused": .integer(host.refused), "failed": .integer(host.failed),
                         "because": .array(host.causes.map(\.json)),
+                        "error": host.error?.json(console: host.console) ?? .null,
                     ]
                 }
             ),
@@ -47,6 +49,8 @@ enum ProxyReport {
                 "\(host.isSecure ? "https" : "http")://\(host.host.terminalSafe):\(host.port)  \(counts)"
             )
             for cause in host.causes { lines.append("  \(cause.code): \(cause.message.terminalSafe)") }
+            if let error = host.error { lines.append("  an app gets \(error.summary.terminalSafe)") }
+            for line in host.console { lines.append("  its console shows: \(line.text.terminalSafe)") }
         }
         if summary.hosts.isEmpty { return "Nothing passed through the proxy.\n" }
         lines.append("The smallest NSAppTransportSecurity dictionary that lets these hosts load:")

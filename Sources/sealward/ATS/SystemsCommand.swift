@@ -19,7 +19,10 @@ struct SystemsCommand: AsyncParsableCommand {
 
     enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, markdown }
 
-    @Argument(help: ArgumentHelp("A system, for example ios17. Without it all are listed.", valueName: "ID"))
+    @Argument(
+        help: ArgumentHelp("A system, for example ios17. Without it all are listed.", valueName: "ID"),
+        transform: SystemOptions.system
+    )
     var id: OSProfile?
 
     @Option(help: "The form of the result: text, json or markdown (all systems as a page).")
@@ -29,6 +32,7 @@ struct SystemsCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
+            if let id, !id.hasTransportSecurity { throw ValidationError("\(id.absence).") }
             let systems = id.map { [$0] } ?? OSProfile.all
             let text =
                 switch format {

@@ -1,0 +1,46 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import TLSFacts
+
+extension RuleCatalog {
+    static let ats047 = Rule(
+        "ATS047",
+        .error,
+        "A domain key is not the name that a loader asks for.",
+        reason: """
+            Keys are compared letter by letter with the host of the request, which is in ASCII: a name of another script is loaded as its \
+            A-label (xn--...). A key in that script, composed or decomposed, and one that is no host name at all match nothing.
+            """,
+        citation: .security("SecProtocolConfiguration.m, find_exception_for_host"),
+        fixDescription: "writes the key in ASCII where the entry then loosens nothing",
+        fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "bücher.example"),
+        passes: .domain(
+            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
+            host: "xn--bcher-kva.example"
+        ),
+        notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
+        check: .plist { facts, hits in
+            for entry in facts.allEntries where entry.host.isForeign {
+                guard let ascii = HostName.ascii(entry.key), !ascii.hasSameBytes(as: entry.key) else {
+                    hits.report(
+                        entry.member,
+                        entry.path,
+                        "The key '\(entry.key)' is no host name, so it matches nothing and is never read.",
+                        fix: "Write the host as it stands in the URL, without blanks and other signs."
+                    )
+                    continue
+                }
+                hits.report(
+                    entry.member,
+                    entry.path,
+                    "The key '\(entry.key)' is not in ASCII. Loads of that host ask for '\(ascii)', so the key matches nothing and is never read.",
+                    fix: "Write '\(ascii)'.",
+                    edits: [.rename(entry.member, to: ascii)]
+                )
+            }
+        }
+    )
+}

@@ -1,0 +1,39 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+extension RuleCatalog {
+    static let ats048 = Rule(
+        "ATS048",
+        .note,
+        "The app also runs on systems without App Transport Security.",
+        reason: """
+            ATS came with iOS 9 and OS X 10.11. Older systems ignore the dictionary: nothing in it protects or hinders a load there, and the app \
+            must see to its own security.
+            """,
+        citation: .apple("NSAppTransportSecurity", read: "2026-11-21"),
+        firstOS: "iOS 9, OS X 10.11",
+        fires: .domain(
+            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
+            root: "<key>MinimumOSVersion</key>\n<string>8.0</string>"
+        ),
+        passes: .domain(
+            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
+            root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"
+        ),
+        notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
+        check: .plist { facts, hits in
+            guard let ats = facts.ats, let minimum = facts.subject.minimumOS,
+                minimum.isBefore(ios: (9, 0), macos: (10, 11))
+            else { return }
+            hits.report(
+                ats,
+                PlistFacts.atsPath,
+                "The app runs on \(minimum.name) and later. App Transport Security does not exist before iOS 9 and OS X 10.11: there the dictionary is ignored.",
+                fix: "Nothing is to be done for later systems; for the older ones check servers in code."
+            )
+        }
+    )
+}

@@ -1,0 +1,178 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import TLSFacts
+
+/// The entries of NSExceptionDomains that almost match a host, and why they do not: what `explain` tells beside the decision.
+///
+/// Every key is read once; a host is then looked up by its name and the names above it.
+package struct NearMisses: Sendable {
+    /// Why a key does not match the host that it seems to mean.
+    private enum Reason: Hashable {
+        case letterCase
+        case port
+        case url
+        case trailingDot
+        case missingDot
+        case wildcard
+        case leadingDot
+        case blank
+        case international(String)
+        case subdomains
+        case parentOfHost
+        case addressKeys(String)
+
+        var words: String {
+            switch self {
+            case .letterCase: "keys are compared letter by letter with the host in lower case"
+            case .port: "a key holds no port: it stands for every port"
+            case .url: "a key is a host, without scheme and path"
+            case .trailingDot: "the key ends with a dot and the host does not, and the dot is part of the comparison"
+            case .missingDot: "the host ends with a dot and the key does not, and the dot is part of the comparison"
+            case .wildcard: "an asterisk matches nothing; subdomains are covered by NSIncludesSubdomains"
+            case .leadingDot: "a key does not begin with a dot; subdomains are covered by NSIncludesSubdomains"
+            case .blank: "the key has blanks around the host"
+            case .international(let ascii): "the host is asked for in ASCII, as \(ascii)"
+            case .subdomains: "the entry does not set NSIncludesSubdomains to YES, so it is for that host alone"
+            case .parentOfHost: "the entry is for a host below this one"
+            case .addressKeys(let system): "\(system) reads no addresses and ranges as keys"
+            }
+        }
+    }
+
+    private struct Candidate {
+        let key: String
+        let reasons: [Reason]
+        let coversSubdomains: Bool
+    }
+
+    private let candidates: [UTF8Key: [Candidate]]
+    private let ranges: [(range: AddressRange, key: String)]
+    private let systemName: String
+
+    package init(_ policy: ATSPolicy) {
+        var candidates: [UTF8Key: [Candidate]] = [:]
+        var ranges: [(AddressRange, String)] = []
+        for key in policy.dictionary.exceptions.keys.sorted() {
+            guard let entry = policy.dictionary.exceptions[key] else { continue }
+            if !policy.profile.readsAddressKeys.value,
+                let range = AddressRange(key) ?? IPAddress(key).map({ AddressRange($0) })
+            {
+                ranges.append((range, key))
+            }
+            guard let (host, reasons) = NearMisses.meant(by: key) else { continue }
+            let isWild = reasons.contains(.wildcard) || reasons.contains(.leadingDot)
+            candidates[UTF8Key(host), default: []].append(
+                Candidate(key: key, reasons: reasons, coversSubdomains: entry.includesSubdomains || isWild)
+            )
+        }
+        self.candidates = candidates
+        self.ranges = ranges
+        systemName = policy.profile.name
+    }
+
+    /// The decision with a note for each entry that almost decided, at most three, the closest first.
+    package func explaining(_ decision: URLDecision) -> URLDecision {
+        guard decision.applies else { return decision }
+        var decision = decision
+        decision.because += notes(decision)
+        return decision
+    }
+
+    private func notes(_ decision: URLDecision) -> [Cause] {
+        let host = decision.url.host
+        if let address = decision.url.literalAddress {
+            let keys = ranges.filter { $0.range.contains(address) }.map(\.key)
+            return keys.prefix(3).map { note($0, host, [.addressKeys(systemName)]) } + exact(host, decision).prefix(3)
+        }
+        // An entry that decided is as close as one can be, unless it is one for a domain above.
+        var notes = exact(host, decision)
+        if decision.rule.source != .exception {
+            var name = bare(host)
+            while let dot = name.utf8.firstIndex(of: 0x2E) {
+                name = String(name[name.utf8.index(after: dot)...])
+                for candidate in candidates[UTF8Key(name)] ?? [] {
+                    let reasons = reasons(of: candidate, host) + (candidate.coversSubdomains ? [] : [.subdomains])
+                    if !reasons.isEmpty { notes.append(note(candidate.key, host, reasons)) }
+                }
+            }
+            if notes.isEmpty, candidates[UTF8Key("www." + bare(host))] != nil {
+                notes.append(note("www." + bare(host), host, [.parentOfHost]))
+            }
+        }
+        return Array(notes.prefix(3))
+    }
+
+    /// Entries that mean the host itself.
+    private func exact(_ host: String, _ decision: URLDecision) -> [Cause] {
+        (candidates[UTF8Key(bare(host))] ?? []).compactMap { candidate in
+            let reasons = reasons(of: candidate, host)
+            // No reason: the key matches, or its host is an address on a system that reads none.
+            return reasons.isEmpty ? nil : note(candidate.key, host, reasons)
+        }
+    }
+
+    /// The dot at the end is part of the comparison: of host and key both have it, or neither.
+    private func reasons(of candidate: Candidate, _ host: String) -> [Reason] {
+        guard host.utf8.last == 0x2E else { return candidate.reasons }
+        return candidate.reasons.contains(.trailingDot)
+            ? candidate.reasons.filter { $0 != .trailingDot } : candidate.reasons + [.missingDot]
+    }
+
+    private func note(_ key: String, _ host: String, _ reasons: [Reason]) -> Cause {
+        Cause(
+            "ats.note.entry-almost-matches",
+            "The entry NSExceptionDomains.\(key.terminalSafe(limit: 253)) almost matches \(host) and is not read for it: "
+                + reasons.map(\.words).joined(separator: "; ") + ".",
+            citation: .security("SecProtocolConfiguration.m, find_exception_for_host"),
+            kind: .note
+        )
+    }
+
+    private func bare(_ host: String) -> String { host.utf8.last == 0x2E ? String(host.dropLast()) : host }
+
+    /// The host that a key was probably meant for, with what keeps it from matching; nil where it means none.
+    private static func meant(by key: String) -> (host: String, reasons: [Reason])? {
+        // A host has 254 bytes in ASCII, and a URL around it some more.
+        guard key.utf8.count <= 4096 else { return nil }
+        var reasons: [Reason] = []
+        var rest = Substring(key)
+        func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+        if rest.utf8.first.map(isBlank) == true || rest.utf8.last.map(isBlank) == true {
+            reasons.append(.blank)
+            rest = Substring(rest.utf8.drop(while: isBlank))
+            while let last = rest.utf8.last, isBlank(last) { rest = Substring(rest.utf8.dropLast()) }
+        }
+        if AddressRange(rest) == nil {
+            let scheme = rest.utf8.indices.first { rest.utf8[$0] == 0x3A && rest.utf8[$0...].starts(with: "://".utf8) }
+            if let scheme {
+                reasons.append(.url)
+                rest = rest[rest.utf8.index(scheme, offsetBy: 3)...]
+            }
+            if let end = rest.utf8.firstIndex(where: { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 }) {
+                if scheme == nil { reasons.append(.url) }
+                rest = rest[..<end]
+            }
+            if IPAddress(rest) == nil, let colon = rest.utf8.lastIndex(of: 0x3A) {
+                reasons.append(.port)
+                rest = rest[..<colon]
+            }
+        }
+        if rest.utf8.starts(with: "*.".utf8) {
+            reasons.append(.wildcard)
+            rest = Substring(rest.utf8.dropFirst(2))
+        } else if rest.utf8.first == 0x2E {
+            reasons.append(.leadingDot)
+            rest = Substring(rest.utf8.dropFirst())
+        }
+        guard let ascii = HostName.ascii(rest) else { return nil }
+        if !rest.utf8.allSatisfy({ $0 < 0x80 }) {
+            reasons.append(.international(ascii))
+        } else if !ascii.hasSameBytes(as: rest) {
+            reasons.append(.letterCase)
+        }
+        guard ascii.utf8.last == 0x2E else { return (ascii, reasons) }
+        return (String(ascii.dropLast()), reasons + [.trailingDot])
+    }
+}

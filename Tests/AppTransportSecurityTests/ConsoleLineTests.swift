@@ -1,0 +1,77 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import Testing
+
+/// What an app and its console show for a failed load, release by release.
+@Suite struct ConsoleLineTests {
+    private static func lines(_ error: URLLoadError, _ code: Code, _ message: String = "", os: String) throws
+        -> [ConsoleLine]
+    {
+        let profile = try OSProfile.asked(os)
+        return ConsoleLine.lines(for: error, causes: [Cause(code, message)], host: "pay.bank.test", on: profile)
+    }
+
+    @Test func cleartextIsBlockedInTheWordsOfTheRelease() throws {
+        func texts(_ os: String) throws -> [String] {
+            try Self.lines(.requiresSecureConnection, "ats.cleartext.blocked", os: os).map(\.text)
+        }
+        let documented =
+            "App Transport Security has blocked a cleartext HTTP (http://) resource load since it is insecure. "
+        for os in ["ios9", "ios12.2", "macos10.11", "macos26", "published"] {
+            #expect(try texts(os).first?.hasPrefix(documented) == true, "\(os)")
+        }
+        #expect(try texts("ios9").count == 1)
+        #expect(try texts("ios17").last?.contains("does not conform to ATS policy") == true)
+    }
+
+    @Test(
+        arguments: [
+            (
+                "macos10.11",
+                [
+                    "CFNetwork SSLHandshake failed (-9824)",
+                    "NSURLSession/NSURLConnection HTTP load failed (kCFStreamErrorDomainSSL, -9824)",
+                ]
+            ),
+            ("macos10.13", ["NSURLSession/NSURLConnection HTTP load failed (kCFStreamErrorDomainSSL, -9824)"]),
+            ("ios18", ["Task <UUID>.<number> finished with error [-1200] Error Domain=NSURLErrorDomain Code=-1200"]),
+        ]
+    )
+    func aHandshakeThatFailsIsLogged(_ os: String, _ expected: [String]) throws {
+        let lines = try Self.lines(.secureConnectionFailed(-9824), "ats.tls.no-forward-secrecy", os: os)
+        #expect(lines.map(\.text) == expected)
+        for line in lines { #expect(!line.citation.source.isEmpty) }
+        // What a release was seen to write is measured there, and inferred or unknown elsewhere.
+        #expect(lines.allSatisfy { $0.basis == (os == "ios18" ? .unknown : .measured) })
+    }
+
+    @Test(
+        arguments: [
+            ("ats.trust.expired", "", "ATS certificate trust requirement not satisfied for server: pay.bank.test"),
+            (
+                "ats.trust.weak-key", "CN=x has an RSA key of 1024 bits; at",
+                "RSA key size <bits> bits is less than minimum"
+            ),
+            ("ats.trust.weak-key", "CN=x has an elliptic-curve key", "ECDSA key size <bits> bits"),
+            ("ats.trust.weak-signature", "", "is not at least SHA-256 for server: pay.bank.test"),
+        ] as [(String, String, String)]
+    )
+    func theLibraryOf264SaysWhatATSRefused(_ code: String, _ message: String, _ words: String) throws {
+        let error = URLLoadError.secureConnectionFailed(-9802)
+        let lines = try Self.lines(error, Code(rawValue: code), message, os: "ios26.4").map(\.text)
+        #expect(lines.contains { $0.contains(words) }, "\(lines)")
+        #expect(try !Self.lines(error, Code(rawValue: code), message, os: "ios26").contains { $0.text.contains("ATS") })
+    }
+
+    @Test func theErrorBelowIsThatOfCFNetwork() {
+        let refused = URLLoadError.secureConnectionFailed(-9836)
+        #expect(refused.underlying?.domain == "kCFErrorDomainCFNetwork" && refused.underlying?.code == -1200)
+        #expect(refused.streamDomain == 3)
+        #expect(URLLoadError.requiresSecureConnection.underlying?.code == -1022)
+        #expect(URLLoadError.requiresSecureConnection.streamDomain == nil)
+        #expect(URLLoadError(code: -999, message: "cancelled").underlying == nil)
+    }
+}

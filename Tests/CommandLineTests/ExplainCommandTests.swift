@@ -1,0 +1,107 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `sealward ats explain`, and what every command says of systems without ATS.
+@Suite struct ExplainCommandTests {
+    private static func dictionary(_ json: String, _ body: (String) throws -> Void) throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("ats.json")
+        try json.write(toFile: path, atomically: true, encoding: .utf8)
+        try body(path)
+        withExtendedLifetime(folder) {}
+    }
+
+    @Test func theErrorStandsThereAsTheAppSeesIt() throws {
+        let run = try ProgramRun(["ats", "explain", "http://news.example/", "--format", "json", "--os", "ios9"])
+        let decision = try #require((run.json["decisions"] as? [[String: Any]])?.first)
+        let error = try #require(decision["error"] as? [String: Any])
+        #expect(error["domain"] as? String == "NSURLErrorDomain" && error["code"] as? Int == -1022)
+        #expect(error["streamCode"] is NSNull && error["streamDomain"] is NSNull)
+        let below = try #require(error["underlying"] as? [String: Any])
+        #expect(below["domain"] as? String == "kCFErrorDomainCFNetwork" && below["code"] as? Int == -1022)
+        let console = try #require(error["console"] as? [[String: Any]])
+        #expect(
+            (console.first?["text"] as? String)?.hasPrefix("App Transport Security has blocked a cleartext HTTP")
+                == true
+        )
+        #expect((console.first?["citation"] as? String)?.isEmpty == false)
+        let text = try ProgramRun(["ats", "explain", "http://news.example/", "--os", "ios9"]).output
+        #expect(text.contains("underlying error kCFErrorDomainCFNetwork -1022"))
+        #expect(text.contains("log       App Transport Security has blocked a cleartext HTTP"))
+    }
+
+    @Test func linterAndMatcherAgreeOnNamesOfOtherScripts() throws {
+        let folder = try TemporaryDirectory()
+        for key in ["stra\u{DF}e.example", "STRASSE\u{FC}.example", "cafe\u{301}.example"] {
+            let path = folder.path("Info.plist")
+            try """
+            <plist version="1.0"><dict><key>NSAppTransportSecurity</key><dict><key>NSExceptionDomains</key><dict>
+            <key>\(key)</key><dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict></dict></dict></dict></plist>
+            """.write(toFile: path, atomically: true, encoding: .utf8)
+            let lint = try ProgramRun(["ats", "lint", path])
+            #expect(lint.status == 1 && lint.output.contains("ATS047"), "\(lint.output)")
+            #expect(!lint.output.contains("is allowed"), "\(lint.output)")
+            let explain = try ProgramRun(["ats", "explain", "http://\(key)/", "--info-plist", path])
+            #expect(explain.status == 1 && explain.output.contains("almost matches"), "\(explain.output)")
+            // Written as the linter says, the key matches.
+            let fixed = try ProgramRun(["ats", "lint", path, "--format", "json"])
+            let files = try #require(fixed.json["files"] as? [[String: Any]])
+            let findings = files.flatMap { $0["findings"] as? [[String: Any]] ?? [] }
+            let fix = try #require(findings.first { $0["rule"] as? String == "ATS047" }?["fix"] as? String)
+            let ascii = try #require(fix.split(separator: "'").dropFirst().first)
+            try Self.dictionary(#"{"NSExceptionDomains":{"\#(ascii)":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#) {
+                path in
+                let run = try ProgramRun(["ats", "explain", "http://\(key)/", "--ats-json", path])
+                #expect(run.status == 0, "\(run.output)")
+            }
+        }
+    }
+
+    @Test func aWholeInfoPlistInPlaceOfTheDictionaryIsCaught() throws {
+        try Self.dictionary(#"{"NSAppTransportSecurity":{"NSAllowsArbitraryLoads":true}}"#) { path in
+            let run = try ProgramRun(["ats", "explain", "http://news.example/", "--ats-json", path])
+            #expect(run.status == 1 && run.output.contains("one level too deep"), "\(run.output)")
+        }
+    }
+
+    @Test func systemsWithoutATSAreAnsweredByEveryCommand() throws {
+        let run = try ProgramRun(["ats", "explain", "http://news.example/", "--os", "ios8", "--format", "json"])
+        #expect(run.status == 0, "\(run.errors)")
+        let decision = try #require((run.json["decisions"] as? [[String: Any]])?.first)
+        #expect(decision["applies"] as? Bool == false && decision["verdict"] as? String == "allowed")
+        #expect(run.output.contains("App Transport Security does not exist on iOS 8"))
+        for (system, name) in [
+            ("ios8.4", "iOS 8.4"), ("macos10.10", "OS X 10.10"), ("tvos8", "tvOS 8"), ("watchos1", "watchOS 1"),
+        ] {
+            for command in [
+                ["check", "127.0.0.1:9"], ["minimize", "127.0.0.1:9"], ["fetch", "http://127.0.0.1:9/"], ["proxy"],
+                ["certificate", "/dev/null"],
+            ] {
+                let run = try ProgramRun(["ats"] + command + ["--os", system])
+                #expect(run.status == 64, "\(command) \(run.errors)")
+                #expect(run.errors.contains("App Transport Security does not exist on \(name)"), "\(run.errors)")
+            }
+            #expect(try ProgramRun(["ats", "systems", system]).errors.contains("does not exist on \(name)"))
+        }
+        let folder = try TemporaryDirectory()
+        let path = folder.path("Info.plist")
+        try """
+        <plist version="1.0"><dict><key>MinimumOSVersion</key><string>8.0</string><key>NSAppTransportSecurity</key><dict/></dict></plist>
+        """.write(toFile: path, atomically: true, encoding: .utf8)
+        let lint = try ProgramRun(["ats", "lint", path])
+        #expect(lint.output.contains("App Transport Security does not exist before iOS 9"), "\(lint.output)")
+    }
+
+    @Test(arguments: [("tvos17", "tvOS 17"), ("watchos10", "watchOS 10"), ("visionos1", "visionOS 1")])
+    func systemsThatNoSourceSpeaksOfAreRefusedWithThatSentence(_ system: String, _ name: String) throws {
+        for command in [["explain", "http://a.example/"], ["check", "a.example"], ["systems"]] {
+            let run = try ProgramRun(["ats"] + command + (command == ["systems"] ? [system] : ["--os", system]))
+            #expect(run.status == 64)
+            #expect(run.errors.contains("no source says") && run.errors.contains(name), "\(run.errors)")
+        }
+    }
+}
