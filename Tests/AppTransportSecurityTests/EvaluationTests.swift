@@ -349,7 +349,7 @@ struct EvaluationTests {
         let requirements = try decide("https://api.example.com/").requirements
         let refused = evaluate(requirements, failed: .alert(level: 2, description: 40), host: "api.example.com")
         #expect(
-            refused.isDetermined && refused.causes.first?.code == "ats.tls.handshake-failed"
+            refused.isDetermined && refused.causes.first?.code == "ats.tls.no-common-suite"
                 && refused.error.streamCode == -9824
         )
         let old = HandshakeObservation(version: .tls10, suite: .ecdheRSAWithAES128CBCSHA, keyPossession: .proven)
