@@ -281,10 +281,10 @@ import Testing
         #expect(
             run.status == 0 && run.output.contains("ATS011") && run.output.contains("<key>NSAllowsArbitraryLoads</key>")
         )
-        #expect(try sealward(["rules"]).output.split(separator: "\n").count == 51)
+        #expect(try sealward(["rules"]).output.split(separator: "\n").count == 53)
         #expect(try sealward(["rules", "ATS999"]).status == 64)
         let book = try sealward(["rules", "--format", "json"])
-        #expect((book.json["rules"] as? [Any])?.count == 51)
+        #expect((book.json["rules"] as? [Any])?.count == 53)
     }
 }
 
