@@ -16,6 +16,7 @@ test: bootstrap
 	Scripts/api --check
 	Scripts/test
 	packaging/check-deb $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+	packaging/check-app-package
 	Examples/token-checks/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	Examples/gateways/check --program $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 

@@ -14,6 +14,11 @@ extension Target.Dependency {
     static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
     static let asn1 = product(name: "SwiftASN1", package: "swift-asn1")
     static let crypto = product(name: "Crypto", package: "swift-crypto")
+    static let cryptoWithoutCryptoKit = product(
+        name: "Crypto",
+        package: "swift-crypto",
+        condition: .when(platforms: [.linux, .android, .windows])
+    )
     static let cryptoExtras = product(name: "_CryptoExtras", package: "swift-crypto")
     static let grdb = product(name: "GRDB", package: "GRDB.swift")
     static let grdbSQLite = product(name: "GRDBSQLite", package: "GRDB.swift")
@@ -52,7 +57,8 @@ func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target 
 
 let package = Package(
     name: "sealward",
-    platforms: [.macOS(.v15)],
+    // The server's parts run on macOS and Linux; AppAttestClient goes into apps.
+    platforms: [.macOS(.v15), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
     products: [
         .executable(name: "sealward", targets: ["sealward"]),
         .library(name: "AppTransportSecurity", targets: ["AppTransportSecurity", "TLSFacts", "Findings"]),
@@ -67,6 +73,7 @@ let package = Package(
         ),
         .library(name: "ATSLint", targets: ["ATSLint", "AppBundles", "AppTransportSecurity", "Findings"]),
         .library(name: "AppAttest", targets: ["AppAttest", "Findings"]),
+        .library(name: "AppAttestClient", targets: ["AppAttestClient"]),
         .library(name: "DeviceCheckBits", targets: ["DeviceCheckBits", "AppleServices"]),
         .library(name: "DeviceSimulator", targets: ["DeviceSimulator", "AppleSimulator"]),
         .library(name: "TrustService", targets: ["TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite"]),
@@ -106,6 +113,8 @@ let package = Package(
         library("TrustPolicy", ["Findings"]),
 
         // Layer 2
+        // In an app: nothing but the SDK. On Linux swift-crypto is in the place of CryptoKit.
+        library("AppAttestClient", [.cryptoWithoutCryptoKit]),
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         library("AppBundles", ["AppTransportSecurity", "Findings", "CZlib"]),
         library(
@@ -199,7 +208,6 @@ let package = Package(
 
         // Tests
         .target(name: "TestSupport", dependencies: [.crypto], path: "Tests/Support", swiftSettings: settings),
-        .target(name: "AppSide", dependencies: [.crypto], path: "Examples/app-side", swiftSettings: settings),
         tests(of: "TLSFacts"),
         tests(of: "Findings"),
         tests(of: "StrictCBOR"),
@@ -207,6 +215,7 @@ let package = Package(
         tests(of: "AppTransportSecurity", ["TLSFacts", "Findings"]),
         tests(of: "ATSLint", ["AppBundles", "AppTransportSecurity", "Findings"]),
         tests(of: "AppAttest", ["Bounds", "DeviceSimulator", "Findings", "StrictCBOR", .crypto, .x509, .asn1]),
+        tests(of: "AppAttestClient", ["DeviceSimulator", "sealward", .crypto]),
         tests(of: "DeviceCheckBits"),
         tests(of: "TrustPolicy", ["Findings"]),
         tests(of: "AppBundles", ["AppTransportSecurity"]),
@@ -226,7 +235,7 @@ let package = Package(
         tests(
             of: "TrustService",
             [
-                "AppSide", "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest", "AppleServices",
+                "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest", "AppleServices",
                 "Findings", "StrictCBOR", "TLSFacts", "TrustStores", "TrustStoresSQLite", "TrustStoresPostgres", .jwt,
                 .crypto, .lifecycle, .logging, .metrics, .nioConcurrency, .nioCore, .nioHTTP1,
             ]

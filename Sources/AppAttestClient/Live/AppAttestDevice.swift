@@ -1,0 +1,45 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+// Compiled where DeviceCheck is, which is not Linux: nothing here was compiled or run by the tests of this repository.
+#if canImport(DeviceCheck)
+    import DeviceCheck
+    public import Foundation
+
+    /// The device's own App Attest.
+    public struct AppAttestDevice: AttestingDevice {
+        /// Uses `DCAppAttestService.shared`.
+        public init() {}
+
+        public var isSupported: Bool { DCAppAttestService.shared.isSupported }
+
+        public func generateKey() async throws(DeviceFailure) -> String {
+            do { return try await DCAppAttestService.shared.generateKey() } catch { throw DeviceFailure(error) }
+        }
+
+        public func attestKey(_ keyId: String, clientDataHash: Data) async throws(DeviceFailure) -> Data {
+            do {
+                return try await DCAppAttestService.shared.attestKey(keyId, clientDataHash: clientDataHash)
+            } catch { throw DeviceFailure(error) }
+        }
+
+        public func generateAssertion(_ keyId: String, clientDataHash: Data) async throws(DeviceFailure) -> Data {
+            do {
+                return try await DCAppAttestService.shared.generateAssertion(keyId, clientDataHash: clientDataHash)
+            } catch { throw DeviceFailure(error) }
+        }
+    }
+
+    extension DeviceFailure {
+        /// The failure that an error of `DCAppAttestService` is.
+        init(_ error: any Error) {
+            switch (error as? DCError)?.code {
+            case .featureUnsupported: self = .featureUnsupported
+            case .invalidInput: self = .invalidInput
+            case .invalidKey: self = .invalidKey
+            case .serverUnavailable: self = .serverUnavailable
+            default: self = .unknownSystemFailure
+            }
+        }
+    }
+#endif
