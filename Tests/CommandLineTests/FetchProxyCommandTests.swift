@@ -208,6 +208,16 @@ struct ProxyCommandTests {
         #expect(process.terminationStatus == 0)
         let document = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
         #expect(document["schema"] as? String == "sealward.ats-proxy/1")
+        // What an app gets from the server that was refused, and what its console shows.
+        let port = try servers.server("tls11-only").port
+        let hosts = try #require(document["hosts"] as? [[String: Any]])
+        let error = try #require(hosts.first { $0["port"] as? Int == port }?["error"] as? [String: Any])
+        #expect(
+            error["code"] as? Int == -1200 && error["streamCode"] as? Int == -9836 && error["streamDomain"] as? Int == 3
+        )
+        #expect((error["underlying"] as? [String: Any])?["domain"] as? String == "kCFErrorDomainCFNetwork")
+        #expect((error["console"] as? [[String: Any]])?.isEmpty == false)
+        #expect(hosts.first { $0["port"] as? Int != port }?["error"] is NSNull)
         let domains = (document["dictionary"] as? [String: Any])?["NSExceptionDomains"] as? [String: Any]
         #expect((domains?["api.example.com"] as? [String: String]) == ["NSExceptionMinimumTLSVersion": "TLSv1.1"])
     }
