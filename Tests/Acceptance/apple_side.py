@@ -116,7 +116,8 @@ def withApple(program, base, server, own):
         404,
         "app.unknown",
     )
-    # Promotions: the bit is set already on this phone, and not on another.
+    # Promotions: the bit is set already on this phone, and not on another. A claim reads each token before and after it writes.
+    check("tokens can be used again", ask("PUT", "/control/device-tokens", {"singleUse": False})[0] == 200)
     claim = lambda t, name="welcome": S.call(
         "POST",
         f"/v1/promotions/{name}/claim",

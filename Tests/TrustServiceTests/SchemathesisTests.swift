@@ -22,7 +22,7 @@ private let program =
 struct SchemathesisTests {
     /// Every check is on. A request of the right shape is accepted, or is refused for what no shape can say: no such app, key or
     /// caller (401, 403, 404), a proof that does not hold (409), Apple out of reach (503). Only where a member must hold an object
-    /// that a device or Apple made, and no generator can make one, 400 is right too.
+    /// that a device, Apple or the service made (the cursor of a list), and no generator can make one, 400 is right too.
     static let settings = """
         [parameters]
         "path.app" = "shop"
@@ -34,7 +34,7 @@ struct SchemathesisTests {
         """
         + [
             "attest", "assert", "issueToken", "claimPromotion", "claimPromotionForServer", "consumeToken", "queryBits",
-            "updateBits", "validateDevice",
+            "updateBits", "validateDevice", "listKeys",
         ].map { operation in
             """
             [[operations]]
