@@ -54,13 +54,31 @@ struct SystemOptions: ParsableArguments {
     var sdk: LinkedSDK?
 
     /// The system with the SDK of the option, or else the app's, or else its own.
-    func profile(_ app: AppDictionary? = nil) -> OSProfile {
-        (sdk ?? app?.sdk).map(os.linked) ?? os
-    }
+    func profile(_ app: AppDictionary? = nil) -> OSProfile { (sdk ?? app?.sdk).map(os.linked) ?? os }
+
+    /// Another system with the SDK of the option, or else its own.
+    func profile(on system: OSProfile) -> OSProfile { sdk.map(system.linked) ?? system }
 }
 
 extension LinkedSDK: ExpressibleByArgument {
     public init?(argument: String) { self.init(argument) }
+}
+
+/// Systems separated by commas, each once.
+struct SystemList: ExpressibleByArgument {
+    let profiles: [OSProfile]
+
+    init?(argument: String) {
+        var profiles: [OSProfile] = []
+        let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
+        guard parts.count <= 64 else { return nil }
+        for part in parts {
+            guard let profile = OSProfile.named(String(part)) else { return nil }
+            if !profiles.contains(where: { $0.id == profile.id }) { profiles.append(profile) }
+        }
+        guard !profiles.isEmpty else { return nil }
+        self.profiles = profiles
+    }
 }
 
 /// What an app says about itself.

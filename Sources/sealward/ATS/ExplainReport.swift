@@ -70,7 +70,7 @@ enum ExplainReport {
     private static func needs(_ decision: URLDecision) -> String {
         let requirements = decision.requirements
         var parts = [decision.tlsRequired ? "TLS" : "cleartext is permitted"]
-        if requirements.minimumTLS != nil || decision.url.isSecure, requirements.effectiveMinimum > .tls10 {
+        if requirements.minimumTLS != nil || decision.url.isSecure && requirements.effectiveMinimum > .tls10 {
             parts.append("\(requirements.effectiveMinimum) or later")
         }
         switch requirements.suitePolicy {
@@ -81,6 +81,7 @@ enum ExplainReport {
         parts.append(requirements.serverTrust == .ats ? "certificates that ATS accepts" : "plain trust evaluation")
         if requirements.pins != nil { parts.append("a pinned key") }
         if requirements.isHardened { parts.append("NIAP hardening") }
+        if requirements.entryRequiresTransparency { parts.append("signed certificate timestamps") }
         return parts.joined(separator: ", ")
     }
 
