@@ -15,7 +15,7 @@ struct SimulateAppleCommand: AsyncParsableCommand {
         abstract: "Apple's side of App Attest and DeviceCheck, with virtual phones.",
         discussion: """
             Production calls lie at the root of the address, development calls below /development. /device/v1 plays a phone, \
-            /control sets the clock and injects faults and throttling, /roots serves the certificates to trust.
+            /control sets the clock and injects faults and throttling, /roots serves the certificates to trust, /openapi.yaml describes all of it.
 
             Example: sealward simulate apple --listen 127.0.0.1:8900 --seed 7 --team SIMTEAM001:SIMKEY0001 --key-folder .
             """
