@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Foundation
 
 /// The `sealward` command: one file for each subcommand, each argument -> library call -> renderer.
 @main
@@ -17,4 +18,12 @@ struct Sealward: AsyncParsableCommand {
             AuditCommand.self, StoreCommand.self,
         ]
     )
+
+    static func main() async {
+        if let unknown = UnknownSubcommand(CommandLine.arguments.dropFirst(), in: Sealward.self) {
+            CommandIO.say(unknown.message)
+            Foundation.exit(ExitCode.validationFailure.rawValue)
+        }
+        await main(nil)
+    }
 }
