@@ -67,7 +67,7 @@ extension AppleSimulator {
             )
             return SimulatorAnswer(200, json: ["deviceToken": token])
         case "reinstall":
-            guard let id = action.app, AppId.isValid(id) else { throw PhoneError.invalidInput }
+            guard let id = action.app, AppId.isValid(id) else { throw SimulatedServiceError.invalidInput }
             let app = SimulatedApp(id, isAppClip: action.clip ?? false)
             return try phones.change(device) { phone in
                 if phone.device.hasInstalled(app) {
