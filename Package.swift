@@ -178,7 +178,8 @@ let package = Package(
             "AppleSimulator",
             [
                 "DeviceSimulator", "DeviceCheckBits", .hummingbird, .httpTypes, .nioCore, .lifecycle, .logging, .crypto,
-            ]
+            ],
+            resources: [.embedInCode("openapi.yaml")]
         ),
 
         library("SimulatedFleet", ["AppleServices", "DeviceSimulator", "Findings", "Bounds", .crypto]),

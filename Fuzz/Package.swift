@@ -63,6 +63,10 @@ let package = Package(
             name: "fuzz-report",
             dependencies: ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
         ),
+        .executableTarget(
+            name: "fuzz-log",
+            dependencies: ["FuzzDriver", .product(name: "ATSDiagnostics", package: "sealward")]
+        ),
         .executableTarget(name: "fuzz-plist", dependencies: [.product(name: "ATSLint", package: "sealward")]),
         .executableTarget(
             name: "fuzz-configuration",

@@ -21,6 +21,13 @@ package protocol ServerProbing: Sendable {
 
     /// The addresses of a host that no hello is sent to; empty if it has none.
     func addresses(of endpoint: Endpoint) async -> [String]
+
+    /// The same, but a hello that was sent once is not sent again: for several questions about one target.
+    func remembering() -> any ServerProbing
+}
+
+extension ServerProbing {
+    package func remembering() -> any ServerProbing { self }
 }
 
 /// What makes the one real load.
@@ -36,6 +43,10 @@ package struct TargetDiagnosis: Sendable {
     package let appDictionary: ATSDictionary?
     /// The system with the SDK that the app is linked on.
     package let appProfile: OSProfile
+    private let appSDK: LinkedSDK?
+    /// Several systems, of which ``profile`` is the first; empty if that one alone is asked for. Each gets exactly the verdict that it gets
+    /// alone.
+    package let systems: [OSProfile]
     package let probing: any ServerProbing
     /// Nil for `--no-http`.
     package let loading: (any TargetLoading)?
@@ -43,34 +54,73 @@ package struct TargetDiagnosis: Sendable {
     package let allowsPrivate: Bool
     package let instant: Date
     package let logs: CTLogList?
+    /// A note is made of certificates that expire within so many days; nil makes none.
+    package let expiryDays: Int?
 
     package init(
         profile: OSProfile,
         appDictionary: ATSDictionary? = nil,
         appSDK: LinkedSDK? = nil,
+        systems: [OSProfile] = [],
         probing: any ServerProbing,
         loading: (any TargetLoading)? = nil,
         allowsPrivate: Bool = false,
         instant: Date,
-        logs: CTLogList? = nil
+        logs: CTLogList? = nil,
+        expiryDays: Int? = nil
     ) {
         self.profile = profile
         self.appDictionary = appDictionary
         appProfile = appSDK.map(profile.linked) ?? profile
+        self.appSDK = appSDK
+        self.systems = systems
         self.probing = probing
         self.loading = loading
         self.allowsPrivate = allowsPrivate
         self.instant = instant
         self.logs = logs
+        self.expiryDays = expiryDays
     }
 
     /// - Parameter clock: measures how long the check took; it decides nothing.
     package func diagnose(_ target: CheckTarget, clock: ContinuousClock = ContinuousClock()) async -> TargetReport {
         let start = clock.now
+        guard systems.isEmpty else { return await diagnoseAll(target, clock) }
         let configurations = configurations(of: target)
         let judge = await evidence(of: target, configurations)
         let secure = await secureResult(of: target, configurations)
         return report(of: target, judge: judge, secure: secure, configurations, elapsed: clock.now - start)
+    }
+
+    /// The report of the first system, with the verdicts of all. What one system's plan has asked is not asked again for another; what only
+    /// another one needs to know is asked then, so that its verdict and causes do not depend on the company.
+    private func diagnoseAll(_ target: CheckTarget, _ clock: ContinuousClock) async -> TargetReport {
+        let start = clock.now
+        let shared = probing.remembering()
+        var report = await alone(profile, shared).diagnose(target, clock: clock)
+        report.systems = [SystemVerdict(profile, report)]
+        for other in systems.dropFirst() {
+            let next = await alone(other, shared).diagnose(target, clock: clock)
+            report.systems.append(SystemVerdict(other, next))
+            report.handshakes += next.handshakes
+        }
+        report.elapsed = clock.now - start
+        return report
+    }
+
+    /// The same for one system.
+    private func alone(_ profile: OSProfile, _ probing: any ServerProbing) -> TargetDiagnosis {
+        TargetDiagnosis(
+            profile: profile,
+            appDictionary: appDictionary,
+            appSDK: appSDK,
+            probing: probing,
+            loading: loading,
+            allowsPrivate: allowsPrivate,
+            instant: instant,
+            logs: logs,
+            expiryDays: expiryDays
+        )
     }
 
     /// How the same host would load over https by default; nil for a target that is secure already.
@@ -174,8 +224,23 @@ package struct TargetDiagnosis: Sendable {
             status: judge.trace?.status,
             handshakes: known.hellos,
             elapsed: elapsed,
-            notes: results.first?.notes ?? []
+            notes: (results.first?.notes ?? []) + expiring(facts ?? wider),
+            instant: instant
         )
+    }
+
+    /// A note for each certificate of the path that will soon have expired.
+    private func expiring(_ facts: ConnectionFacts?) -> [Cause] {
+        guard let expiryDays, let facts else { return [] }
+        return facts.chain.judged.compactMap { certificate in
+            let days = certificate.daysLeft(at: instant)
+            guard certificate.notAfter >= instant, days < expiryDays else { return nil }
+            return Cause(
+                "ats.note.expires-soon",
+                "\(certificate.subject) expires on \(Timestamp.day(certificate.notAfter)), in \(days) days.",
+                kind: .note
+            )
+        }
     }
 
     /// What to load under: of the dictionaries whose handshake passes, the one that lets most redirects through, with the SDK that speaks

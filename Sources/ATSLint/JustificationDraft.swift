@@ -89,8 +89,15 @@ public struct JustificationDraft: Sendable {
             return "ATS is off for media that AVFoundation loads; everything else keeps it."
         case "NSAllowsArbitraryLoadsInWebContent": return "ATS is off inside of web views; everything else keeps it."
         case _ where key.hasSuffix("MinimumTLSVersion"):
+            let text = entry?.sub(key)?.node.string
+            if let sdk = facts.subject.sdk, let first = LinkedSDK.stackMinimum, sdk >= first,
+                let version = text.flatMap(TLSVersionName.init(rawValue:)), version < .tls12
+            {
+                return
+                    "none on iOS 26, macOS 26 and later, because the app is linked on SDK \(sdk); on older systems \(covered) may speak \(version.rawValue)."
+            }
             return
-                "\(covered) may speak \(entry?.sub(key)?.node.string ?? "an older version of TLS"); every other host keeps TLS 1.2."
+                "\(covered) may speak \(text ?? "an older version of TLS"); every other host keeps TLS 1.2."
         default: return "plain HTTP to \(covered) is allowed; every other host keeps ATS."
         }
     }

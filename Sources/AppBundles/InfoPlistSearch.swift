@@ -155,6 +155,7 @@ package struct InfoPlistSearch {
             try archive(FileBytes(input), name: path)
             return
         }
+        if path.hasSuffix(".ipa") { throw .plist("", "is no zip archive, as an .ipa is; was it cut off or renamed?") }
         let bytes: [UInt8]
         do { bytes = try input.contents(limit: ReadingLimits.plistBytes) } catch { throw .file(error) }
         if path.hasSuffix(".pbxproj"), let document = XcodeProject.generated(bytes) {

@@ -44,7 +44,12 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
         let rest = full[full.utf8.index(separator, offsetBy: 3)...]
         let end = rest.utf8.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? rest.endIndex
         var authority = rest[..<end]
-        if let at = authority.utf8.lastIndex(of: 0x40) { authority = authority[authority.utf8.index(after: at)...] }
+        var kept = full
+        if let at = authority.utf8.lastIndex(of: 0x40) {
+            authority = authority[authority.utf8.index(after: at)...]
+            // A name and a password decide nothing, and what is kept is shown and logged.
+            kept = "\(full[..<separator])://\(authority)\(rest[end...])"
+        }
 
         var portText: Substring?
         let name: Substring
@@ -79,7 +84,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
         }
         self.host = host
         self.scheme = scheme
-        self.text = full
+        self.text = kept
         literalAddress = IPAddress(host)
         let target = rest[end...]
         let shown = target[..<(target.utf8.firstIndex(of: 0x23) ?? target.endIndex)]

@@ -73,7 +73,15 @@ struct TrustEvaluation {
                     + "trust evaluation does. Other clients do not fetch and fail: send it after the leaf.",
                 kind: .note
             )
-        } + stapleNotes()
+        } + stapleNotes() + lifetimeNotes()
+    }
+
+    /// Authorities of one's own issue for as long as they like.
+    private func lifetimeNotes() -> [Cause] {
+        guard case .anchored(_, let anchor) = facts.chain.path, anchor.kind == .system, let leaf = judged.first else {
+            return []
+        }
+        return LifetimeSchedule.note(leaf).map { [$0] } ?? []
     }
 
     private func stapleNotes() -> [Cause] {

@@ -67,7 +67,8 @@ extension AppleSimulator {
             )
             return SimulatorAnswer(200, json: ["deviceToken": token])
         case "reinstall":
-            let app = SimulatedApp(action.app ?? "", isAppClip: action.clip ?? false)
+            guard let id = action.app, AppId.isValid(id) else { throw SimulatedServiceError.invalidInput }
+            let app = SimulatedApp(id, isAppClip: action.clip ?? false)
             return try phones.change(device) { phone in
                 if phone.device.hasInstalled(app) {
                     phone.device.delete(app)

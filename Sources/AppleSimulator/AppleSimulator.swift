@@ -7,7 +7,7 @@ public import Foundation
 /// Apple's side of App Attest and DeviceCheck, with virtual phones, for tests and demonstrations.
 ///
 /// The calls of Apple's interfaces lie at the root for production and below `/development` for development. `/device/v1` lets a client play a
-/// phone; `/control` moves the clock, breaks and throttles; `/roots` gives the certificates to trust. Nothing here is real: its roots are
+/// phone; `/control` moves the clock, breaks and throttles; `/roots` gives the certificates to trust; `/openapi.yaml` is the contract. Nothing here is real: its roots are
 /// its own, derived from the seed, and a service trusts them only where its configuration names them.
 public actor AppleSimulator {
     let configuration: AppleSimulatorConfiguration
@@ -56,7 +56,18 @@ public actor AppleSimulator {
 
     private func route(_ request: SimulatorRequest, wall: Date) -> SimulatorAnswer {
         var path = request.path.split(separator: "/").map(String.init)
+        if let methods = SimulatorRoutes.methods(of: path), !methods.contains(request.method) {
+            // RFC 9110 section 15.5.6: a 405 names what is allowed.
+            var answer = SimulatorAnswer.apple(405)
+            if ["control", "device"].contains(path.first) {
+                answer = SimulatorAnswer(405, json: Problem(error: "method"))
+            }
+            answer.headers["Allow"] = methods.joined(separator: ", ")
+            return answer
+        }
         switch path.first {
+        case "openapi.yaml" where path.count == 1:
+            return SimulatorAnswer(200, SimulatorRoutes.document, contentType: "application/yaml")
         case "roots": return rootsAnswer(request, path)
         case "control": return controlAnswer(request, Array(path.dropFirst()), wall: wall)
         case "device": return deviceAnswer(request, Array(path.dropFirst()), wall: wall)

@@ -122,6 +122,24 @@ package struct FleetCalls: Sendable {
         return try await send("GET", "\(service)/v1/authorize\(query)", nil, token: token).status
     }
 
+    /// Waits until something answers at both addresses, so that a fleet can be started together with what it meets.
+    ///
+    /// - Throws: the fault of the last try.
+    package func waitForAnswers(upTo limit: Duration) async throws {
+        let end = ContinuousClock.now + limit
+        for url in ["\(apple)/roots/attestation.pem", "\(service)/livez"] {
+            while true {
+                do {
+                    _ = try await transport.send(AppleRequest(method: "GET", url: url, headers: [], body: []))
+                    break
+                } catch let fault as AppleTransportFault {
+                    guard ContinuousClock.now < end else { throw fault }
+                    try await Task.sleep(for: .milliseconds(50))
+                }
+            }
+        }
+    }
+
     private func send(
         _ method: String,
         _ url: String,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Foundation
 
 /// The `sealward` command: one file for each subcommand, each argument -> library call -> renderer.
 @main
@@ -11,9 +12,18 @@ struct Sealward: AsyncParsableCommand {
         abstract: "The open trust stack between Apple apps and their servers.",
         version: "0.1.0",
         subcommands: [
-            ATSCommand.self, AttestCommand.self, ReceiptCommand.self, ServeCommand.self, SimulateCommand.self,
+            ATSCommand.self, AttestCommand.self, ReceiptCommand.self, InitCommand.self,
+            ServeCommand.self, SimulateCommand.self,
             DemoCommand.self, DeviceCheckCommand.self, RampCommand.self, TokensCommand.self, KeysCommand.self,
             AuditCommand.self, StoreCommand.self,
         ]
     )
+
+    static func main() async {
+        if let unknown = UnknownSubcommand(CommandLine.arguments.dropFirst(), in: Sealward.self) {
+            CommandIO.say(unknown.message)
+            Foundation.exit(ExitCode.validationFailure.rawValue)
+        }
+        await main(nil)
+    }
 }

@@ -232,6 +232,19 @@ import Testing
         #expect(draft.contains("  - the app loads media that is itself encrypted and holds nothing personal"))
     }
 
+    @Test("the justification claims no effect for a version that the network stack of the app does not speak")
+    func justificationOfOldVersions() throws {
+        for (sdk, isDead) in [("iphoneos26.0", true), ("iphoneos18.5", false)] {
+            let result = try LintFixtures.lint(
+                ats:
+                    "<key>NSExceptionDomains</key><dict><key>old.example.com</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string></dict></dict>",
+                root: "<key>DTSDKName</key><string>\(sdk)</string>"
+            )
+            let draft = JustificationDraft([result], evidence: nil).text()
+            #expect(draft.contains("- Effect: none on iOS 26") == isDead, "\(draft)")
+        }
+    }
+
     @Test("the justification claims no effect for keys that are never read")
     func justificationOfDeadKeys() throws {
         let ats = """

@@ -30,6 +30,8 @@ struct LoadURLTests {
         #expect(url.host == host)
         #expect(url.effectivePort == port)
         #expect(url.pathAndQuery == target)
+        // Names and passwords are not kept.
+        #expect(!url.text.contains("user") && !url.text.contains("u:p"))
     }
 
     @Test(

@@ -37,6 +37,34 @@ import Testing
         #expect((later.object["now"] as? String == now) == stands)
     }
 
+    /// Every path and method of the contract exists, and every other method is answered with those that do.
+    @Test func theContractIsServedAndNamesEveryPath() async throws {
+        let bench = try Bench()
+        let answer = await bench.ask("GET", "/openapi.yaml")
+        #expect(answer.status == 200 && answer.contentType == "application/yaml")
+        let lines = String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
+        var paths: [String: Set<String>] = [:]
+        var path = ""
+        for line in lines {
+            if line.hasPrefix("  /"), line.hasSuffix(":") { path = String(line.dropFirst(2).dropLast()) }
+            for method in ["get", "put", "post", "delete"] where line == "    \(method):" {
+                paths[path, default: []].insert(method.uppercased())
+            }
+        }
+        #expect(paths.count == 25)
+        for (path, methods) in paths {
+            let place = path.replacingOccurrences(of: "{device}", with: "a")
+            for method in ["GET", "PUT", "POST", "DELETE", "PATCH", "HEAD"] {
+                let answer = await bench.ask(method, place)
+                #expect((answer.status == 405) == !methods.contains(method), "\(method) \(place)")
+                if answer.status == 405 {
+                    let allowed = answer.headers["Allow"]?.split(separator: ", ").map(String.init) ?? []
+                    #expect(Set(allowed) == methods, "\(place)")
+                }
+            }
+        }
+    }
+
     @Test func faultsHitAsOftenAsTheySay() async throws {
         let bench = try Bench()
         let bearer = "Bearer " + (try await bench.token())

@@ -195,6 +195,67 @@ import Testing
         #expect(old.string("code") == "receipt.too-old")
     }
 
+    /// The key is good and the receipt is not: what that means is the caller's to say.
+    @Test(
+        arguments: [
+            (nil, 0, "accepted", nil, "refused"), ("report", 0, "accepted", nil, "refused"),
+            ("require", 1, "refused", "receipt.chain.untrusted", "refused"), ("ignore", 0, "accepted", nil, nil),
+        ] as [(String?, Int32, String, String?, String?)]
+    )
+    func aRefusedReceiptCountsAsAsked(
+        _ weight: String?,
+        _ status: Int32,
+        _ verdict: String,
+        _ code: String?,
+        _ receipt: String?
+    ) throws {
+        try write(Array(authority.attestationRootPEM.utf8), "attestation-root.pem")
+        var changes = ["--trust-root": folder.path("attestation-root.pem")]
+        changes["--receipt"] = weight
+        let result = try verify("attestation", changing: changes)
+        #expect(result.status == status, "\(result.errors)")
+        #expect(result.string("verdict") == verdict)
+        #expect(result.string("code") == code)
+        #expect((result.json["receiptVerdict"] as? [String: Any])?["verdict"] as? String == receipt)
+        #expect(result.string("keyId") == keyId)
+        changes["--format"] = "text"
+        let text = try verify("attestation", changing: changes)
+        #expect(text.status == status && text.output.hasPrefix(verdict), "\(text.output)")
+    }
+
+    @Test func aGoodReceiptIsEnoughForWhoRequiresIt() throws {
+        #expect(try verify("attestation", changing: ["--receipt": "require"]).status == 0)
+        #expect(try verify("attestation", changing: ["--receipt": "never"]).status == 64)
+        // The key comes first, whatever the receipt counts for.
+        let refused = try verify("attestation", changing: ["--receipt": "require", "--challenge": "another"])
+        #expect(refused.string("code") == "attest.nonce.mismatch")
+    }
+
+    /// Every root counts, not the last one only.
+    @Test(arguments: [true, false])
+    func rootsMayStandInSeveralFiles(_ reversed: Bool) throws {
+        try write(Array(authority.attestationRootPEM.utf8), "attestation-root.pem")
+        try write(Array(authority.receiptRootPEM.utf8), "receipt-root.pem")
+        let files = ["attestation-root.pem", "receipt-root.pem"].map(folder.path)
+        let roots = (reversed ? files.reversed() : files).flatMap { ["--trust-root", $0] }
+        let key = try ProgramRun(
+            [
+                "attest", "verify", folder.path("attestation"), "--app-id", app.applicationId, "--environment",
+                "production", "--key-id", keyId, "--challenge", challenge, "--at", "2026-11-21T12:00:00Z", "--receipt",
+                "require",
+            ] + roots
+        )
+        #expect(key.status == 0, "\(key.output)")
+        let receipt = try ProgramRun(
+            [
+                "receipt", "verify", folder.path("receipt"), "--app-id", app.applicationId, "--at",
+                "2026-11-21T12:05:00Z",
+            ]
+                + roots
+        )
+        #expect(receipt.status == 0, "\(receipt.output)")
+    }
+
     /// Between the limit of an object and that of the file the verdict is still a refusal.
     @Test func twoMegabytesAreTooLarge() throws {
         try write([UInt8](repeating: 0xA3, count: 2 << 20), "large")

@@ -70,6 +70,72 @@ struct CheckTests {
         #expect(hosts["api.example.com"]?["NSExceptionMinimumTLSVersion"] as? String == "TLSv1.1")
     }
 
+    /// Which of my servers will break with the next system?
+    @Test func severalSystemsAreJudgedFromOneSetOfObservations() throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".plist")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let plist = """
+            <plist version="1.0"><dict><key>NSAppTransportSecurity</key><dict><key>NSAllowsArbitraryLoads</key><true/></dict></dict></plist>
+            """
+        try Data(plist.utf8).write(to: file)
+        let more = ["--systems", "ios18,ios26", "--info-plist", file.path]
+        let run = try Self.check(["modern", "tls11-only"], more + ["--format", "json"])
+        #expect(run.status == 1, "\(run.errors)")
+        let document = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
+        let targets = try #require(document["targets"] as? [[String: Any]])
+        let systems = try #require(targets.last?["systems"] as? [String: [String: Any]])
+        #expect(systems.mapValues { $0["result"] as? String } == ["ios18": "PASS", "ios26": "FAIL"])
+        #expect(systems.mapValues { $0["sdk"] as? String } == ["ios18": "18", "ios26": "26"])
+        let text = try Self.check(["modern", "tls11-only"], more + ["--changes"])
+        let port = try #require(LoopbackServers.shared).server("tls11-only").port
+        let lines = text.output.split(separator: "\n")
+        #expect(lines.first?.split(separator: " ") == ["ios18", "ios26"], "\(text.output)")
+        #expect(lines.dropFirst().first?.split(separator: " ") == ["api.example.com:\(port)", "PASS", "FAIL"])
+        #expect(lines.count == 4 && text.output.contains("tlsMinimumSupportedProtocolVersion"))
+        #expect(try Self.check(["tls11-only"], more + ["--changes", "--sdk", "18"]).status == 0)
+        for wrong in [
+            ["--changes"], ["--systems", "ios18,beos"], ["--systems", ""], ["--systems", "ios18", "--format", "html"],
+        ] {
+            #expect(try Self.check(["modern"], wrong).status == 64, "\(wrong)")
+        }
+    }
+
+    /// Whatever the company, a system gets the rows, causes, errors and exception that it gets alone; hellos are shared.
+    @Test func eachSystemGetsWhatItGetsAlone() throws {
+        let kinds = [
+            "modern", "tls10-only", "tls11-only", "tls12-only", "tls13-only", "suite-static-aes128-gcm-sha256",
+            "suite-rsa-aes256-cbc-sha384", "key-rsa1024", "expired", "redirect-http-other-host", "refused",
+        ]
+        let systems = ["ios9", "macos10.14", "ios17", "ios18", "macos26", "published"]
+        func targets(_ more: [String]) throws -> [[String: Any]] {
+            let run = try Self.check(kinds, more + ["--format", "json"])
+            let document = try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any]
+            return try #require(document?["targets"] as? [[String: Any]], "\(run.errors)")
+        }
+        let together = try targets(["--systems", systems.joined(separator: ",")])
+        var hellos = 0
+        for system in systems {
+            for (shared, alone) in zip(together, try targets(["--os", system])) {
+                let verdict = try #require((shared["systems"] as? [String: [String: Any]])?[system])
+                let place = "\(system) \(alone["target"] ?? "")"
+                #expect(verdict["tests"] as? NSArray == alone["tests"] as? NSArray, "\(place)")
+                let (ours, theirs) = (verdict["smallestException"], alone["smallestException"])
+                #expect(ours as? NSObject == theirs as? NSObject, "\(place)")
+                hellos += alone["handshakes"] as? Int ?? 0
+            }
+        }
+        let shared = together.reduce(0) { $0 + ($1["handshakes"] as? Int ?? 0) }
+        #expect(shared > 0 && shared < hellos, "\(shared) of \(hellos)")
+    }
+
+    @Test func certificatesThatExpireSoonAreNamed() throws {
+        let soon = try Self.check(["modern"], ["--expires-within", "100000"])
+        #expect(soon.status == 0 && soon.output.contains("expires on"), "\(soon.output)")
+        #expect(try !Self.check(["modern"], ["--expires-within", "0"]).output.contains("expires on"))
+        let run = try Self.check(["modern"], ["--expires-within", "100000", "--format", "json"])
+        #expect(run.output.contains("ats.note.expires-soon") && run.output.contains("\"daysLeft\""))
+    }
+
     @Test func jsonlHasALineForEachTarget() throws {
         let run = try Self.check(["modern", "expired", "refused"], ["--format", "jsonl"])
         let lines = run.output.split(separator: "\n")

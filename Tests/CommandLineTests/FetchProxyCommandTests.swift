@@ -151,6 +151,27 @@ extension FetchCommandTests {
         }
     }
 
+    @Test("The addresses of --resolve-from count as those of --resolve, and the SDK decides about old versions")
+    func resolveFromAndSDK() throws {
+        let servers = try #require(LoopbackServers.shared)
+        let folder = try TemporaryDirectory()
+        let list = folder.path("places")
+        try Data(servers.resolveEntries.joined(separator: "\n").utf8).write(to: URL(fileURLWithPath: list))
+        let dictionary = folder.path("ats.json")
+        try Data(#"{"NSAllowsArbitraryLoads":true}"#.utf8).write(to: URL(fileURLWithPath: dictionary))
+        let url = try servers.server("tls11-only").url
+        let arguments = [
+            "ats", "fetch", url, "--ca-file", servers.authority, "--resolve-from", list, "--ats-json", dictionary,
+        ]
+        #expect(try ProgramRun(arguments + ["--sdk", "18"]).status == 0)
+        let refused = try ProgramRun(arguments)
+        #expect(refused.status == 1)
+        #expect(
+            refused.errors.contains("tlsMinimumSupportedProtocolVersion")
+                && !refused.errors.contains("would allow this load")
+        )
+    }
+
     @Test("A reader that goes away and a full disk end the command in order, not with a crash")
     func unwritable() throws {
         try Self.withLargeFile { url, folder in

@@ -64,4 +64,61 @@ struct SchemathesisTests {
         #expect(status == 0, "\(text.suffix(6000))")
         #expect(service.stop().status == 0)
     }
+
+    /// What only a phone, an operator's key or Apple's private text can make right may be refused with 400 and 401.
+    private static let simulatorSettings =
+        """
+        [checks.positive_data_acceptance]
+        expected-statuses = ["2xx", "403", "404", "409"]
+
+        """
+        + (["setClock", "addTeam", "attestKey", "generateAssertion"]
+        + ["", "InDevelopment"].flatMap { suffix in
+            ["attestationData", "queryTwoBits", "updateTwoBits", "validateDeviceToken"].map { $0 + suffix }
+        }).map { operation in
+            """
+            [[operations]]
+            include-operation-id = "\(operation)"
+            checks.positive_data_acceptance.expected-statuses = ["2xx", "304", "400", "401", "403", "404", "409"]
+
+            """
+        }.joined()
+
+    /// Control apart from the rest: faults that are set would break what the other calls promise.
+    @Test(arguments: ["--exclude-path-regex", "--include-path-regex"])
+    func theContractHoldsAgainstTheSimulator(_ option: String) async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let process = Process()
+        process.executableURL = ServeProcess.program
+        process.arguments = ["simulate", "apple"]
+        let log = folder.appendingPathComponent("log")
+        try Data().write(to: log)
+        process.standardError = try FileHandle(forWritingTo: log)
+        try process.run()
+        defer {
+            process.terminate()
+            process.waitUntilExit()
+        }
+        let deadline = ContinuousClock.now + .seconds(20)
+        var base: String?
+        while base == nil, process.isRunning, ContinuousClock.now < deadline {
+            let line = try String(contentsOf: log, encoding: .utf8).split(separator: "\n").first
+            base = line.flatMap { $0.hasPrefix("listening on ") ? String($0.dropFirst(13)) : nil }
+            if base == nil { try await Task.sleep(for: .milliseconds(20)) }
+        }
+        let address = try #require(base)
+        let settings = folder.appendingPathComponent("schemathesis.toml")
+        try Data(SchemathesisTests.simulatorSettings.utf8).write(to: settings)
+        let (status, text) = try ContractClient.run(
+            URL(fileURLWithPath: try #require(program)),
+            [
+                "--config-file", settings.path, "run", address + "/openapi.yaml", "--url", address, "--max-examples",
+                "50", "--checks", "all", option, "^/control",
+            ],
+            in: folder
+        )
+        #expect(status == 0, "\(text.suffix(6000))")
+        #expect(process.isRunning)
+    }
 }

@@ -79,7 +79,8 @@ public struct CertificateJudge: Sendable {
             facts: facts,
             hasResponse: question.response != nil,
             because: verdict.causes + issuance,
-            notes: verdict.notes
+            notes: verdict.notes,
+            instant: instant
         )
     }
 
@@ -98,6 +99,8 @@ public struct CertificateReport: Sendable {
     public let because: [Cause]
     /// What is worth knowing and fails nothing.
     public let notes: [Cause]
+    /// The time of judgement.
+    let instant: Date
 
     /// Whether an app can load from a server with this chain, as far as the chain decides.
     public var passed: Bool { because.isEmpty }
@@ -105,9 +108,9 @@ public struct CertificateReport: Sendable {
     /// `facts` of `sealward.ats-certificate/1`.
     package var factsJSON: JSONValue {
         .object([
-            .init("certificates", .array(facts.chain.judged.map(\.json))),
+            .init("certificates", .array(facts.chain.judged.map { $0.json(at: instant) })),
             .init("presented", .integer(facts.chain.presented.count + facts.chain.unparsed)),
-            .init("anchor", facts.chain.anchor?.json ?? .null),
+            .init("anchor", facts.chain.anchor?.json(at: instant) ?? .null),
             .init("stapledOCSP", .bool(hasResponse)),
             .init("ocspStatus", .optional(facts.staple?.word)),
             .init("timestamps", facts.timestampsJSON),

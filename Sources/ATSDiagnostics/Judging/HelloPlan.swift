@@ -48,7 +48,8 @@ package struct HelloPlan: Sendable {
 }
 
 extension Offer {
-    fileprivate func isComparable(to other: Offer) -> Bool {
+    /// Whether what is learned with one of two hellos says something about the other.
+    func isComparable(to other: Offer) -> Bool {
         maximum == other.maximum && groups == other.groups && signatureSchemes == other.signatureSchemes
     }
 }

@@ -18,6 +18,10 @@ public struct CheckSession: Sendable {
         public var appDictionary: ATSDictionary?
         /// The SDK that the app is linked on, if it is not that of ``profile``: it moves the verdict of the app's dictionary alone.
         public var appSDK: LinkedSDK?
+        /// Several systems that the same observations are judged for; the first one is ``profile``. Empty: ``profile`` alone.
+        public var systems: [OSProfile] = []
+        /// A note is made of certificates that expire within so many days; nil makes none.
+        public var expiryDays: Int?
         /// All distinct hellos instead of the adaptive plan.
         public var isExhaustive = false
         /// Whether a real GET follows the handshakes.
@@ -75,6 +79,7 @@ public struct CheckSession: Sendable {
             profile: configuration.profile,
             appDictionary: configuration.appDictionary,
             appSDK: configuration.appSDK,
+            systems: configuration.systems,
             probing: network,
             loading: configuration.loadsHTTP
                 ? NetworkLoading(
@@ -85,7 +90,8 @@ public struct CheckSession: Sendable {
                 ) : nil,
             allowsPrivate: configuration.allowsPrivateRedirects,
             instant: instant,
-            logs: configuration.logs
+            logs: configuration.logs,
+            expiryDays: configuration.expiryDays
         )
     }
 

@@ -6,7 +6,6 @@ import AppTransportSecurity
 import Foundation
 import NIOCore
 import NIOPosix
-import Synchronization
 import TLSFacts
 import TLSProbe
 
@@ -21,6 +20,8 @@ struct NetworkProbing: ServerProbing {
     private let isExhaustive: Bool
     private let fetchesFromPrivateAddresses: Bool
     private let instant: Date
+    /// What was asked before; nil remembers nothing.
+    private var memory: HelloMemory?
 
     init(_ configuration: CheckSession.Configuration, anchors: TrustAnchors, instant: Date) {
         let group = MultiThreadedEventLoopGroup.singleton
@@ -40,27 +41,18 @@ struct NetworkProbing: ServerProbing {
     }
 
     func evidence(of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool) async -> HostEvidence {
-        var evidence = HostEvidence()
-        func fail(_ failure: ConnectionFailure) -> HostEvidence {
-            for offer in offers { evidence.outcomes[offer] = .connection(failure) }
-            return evidence
+        let known = memory?.place(endpoint, address: address, allowsPrivate: allowsPrivate) ?? HelloMemory.Place()
+        let server: ServerAddress
+        switch await place(known, endpoint, address, allowsPrivate) {
+        case .failure(let failure):
+            let outcomes = offers.map { ($0, HandshakeOutcome.connection(failure.failure)) }
+            return HostEvidence(outcomes: Dictionary(outcomes) { first, _ in first })
+        case .success(let found): server = found
         }
-        var addresses: [SocketAddress]
-        switch await resolver.resolve(
-            host: address ?? endpoint.host,
-            port: endpoint.port,
-            timeout: TargetDeadline.remaining(atMost: connectTimeout)
-        ) {
-        case .failed(let failure): return fail(failure)
-        case .addresses(let found): addresses = found
-        }
-        if !allowsPrivate {
-            addresses.removeAll { AddressKind($0).isPrivate }
-            if addresses.isEmpty { return fail(.unreachable("a public server may not lead to a private address")) }
-        }
-        let server = ServerAddress(addresses)
         let plan = HelloPlan(offers: offers, isExhaustive: isExhaustive)
-        evidence = await plan.run { offer in
+        var hellos = 0
+        var evidence = await plan.run { offer in
+            if let outcome = known.outcome(of: offer) { return outcome }
             let timeout = TargetDeadline.remaining(atMost: connectTimeout)
             guard timeout > .zero, !Task.isCancelled else { return nil }
             let (outcome, used) = await prober.probe(
@@ -69,18 +61,23 @@ struct NetworkProbing: ServerProbing {
                 connectTimeout: timeout,
                 timeout: timeout
             )
+            hellos += 1
             server.settle(on: used, after: outcome)
+            known.remember(outcome, of: offer)
             return outcome
         }
+        evidence.hellos = hellos
         evidence.address = server.settled?.ipAddress
         if let last = offers.last, evidence.outcomes.values.allSatisfy(\.isRefusal), !evidence.outcomes.isEmpty {
-            evidence.explanation = await WidestHello.ask(
-                prober,
-                server.candidates,
-                serverName: endpoint.host,
-                maximum: last.maximum,
-                timeout: connectTimeout * 2
-            )
+            evidence.explanation = await known.explanation(upTo: last.maximum) {
+                await WidestHello.ask(
+                    prober,
+                    server.candidates,
+                    serverName: endpoint.host,
+                    maximum: last.maximum,
+                    timeout: connectTimeout * 2
+                )
+            }
         }
         let scope: FetchScope =
             fetchesFromPrivateAddresses
@@ -98,6 +95,38 @@ struct NetworkProbing: ServerProbing {
             )
         }
         return evidence
+    }
+
+    /// Where the hellos go: the addresses of the endpoint, or why there are none.
+    private func place(
+        _ known: HelloMemory.Place,
+        _ endpoint: Endpoint,
+        _ address: String?,
+        _ allowsPrivate: Bool
+    ) async -> Result<ServerAddress, NoAddress> {
+        if let place = known.server { return place }
+        var place: Result<ServerAddress, NoAddress>
+        switch await resolver.resolve(
+            host: address ?? endpoint.host,
+            port: endpoint.port,
+            timeout: TargetDeadline.remaining(atMost: connectTimeout)
+        ) {
+        case .failed(let failure): place = .failure(NoAddress(failure: failure))
+        case .addresses(var found):
+            if !allowsPrivate { found.removeAll { AddressKind($0).isPrivate } }
+            place =
+                found.isEmpty && !allowsPrivate
+                ? .failure(NoAddress(failure: .unreachable("a public server may not lead to a private address")))
+                : .success(ServerAddress(found))
+        }
+        known.server = place
+        return place
+    }
+
+    func remembering() -> any ServerProbing {
+        var copy = self
+        copy.memory = HelloMemory()
+        return copy
     }
 
     func isPrivate(_ address: String) -> Bool {
@@ -129,26 +158,6 @@ extension Offer {
             // One share, as Apple's clients send; a server that wants another group asks for it.
             keyShareGroups: [.x25519]
         )
-    }
-}
-
-/// The addresses of a server: all of them until one can be connected to, then that one.
-private final class ServerAddress: Sendable {
-    private let addresses: [SocketAddress]
-    private let chosen = Mutex<SocketAddress?>(nil)
-
-    init(_ addresses: [SocketAddress]) { self.addresses = addresses }
-
-    var candidates: [SocketAddress] { settled.map { [$0] } ?? addresses }
-
-    /// Nil where no address let itself be connected to.
-    var settled: SocketAddress? { chosen.withLock { $0 } }
-
-    func settle(on address: SocketAddress?, after outcome: HandshakeOutcome) {
-        switch outcome {
-        case .connection(.refused), .connection(.unreachable), .connection(.nameNotFound): return
-        default: chosen.withLock { if $0 == nil { $0 = address } }
-        }
     }
 }
 

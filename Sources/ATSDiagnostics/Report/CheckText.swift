@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
+public import AppTransportSecurity
 import Findings
 import TLSFacts
 
@@ -44,7 +44,7 @@ public struct CheckText: Sendable {
         if decisive.result != .pass { lines += fixes(report, decisive) }
         if let secure = report.secure { lines.append(detail("https", CheckText.words(secure))) }
         for warning in report.warnings { lines.append(detail("note", warning.message)) }
-        for note in report.notes where verbose && !report.warnings.contains(note) {
+        for note in report.notes where !report.warnings.contains(note) && (verbose || note.code == "ats.note.expires-soon") {
             lines.append(detail("note", note.message))
         }
         if verbose {
@@ -69,6 +69,38 @@ public struct CheckText: Sendable {
         ]
         if let error = result.error { lines.append(detail("error", error.summary)) }
         return lines
+    }
+
+    /// The head of the matrix of systems.
+    public func head(_ systems: [OSProfile]) -> String {
+        ([pad("", width)] + systems.map { pad($0.id, CheckText.column($0)) }).joined(separator: "  ").trimmed + "\n"
+    }
+
+    /// A line of the matrix: the verdict on each system, and the first cause of those that do not pass.
+    public func matrix(_ report: TargetReport) -> String {
+        var columns = [pad(CheckText.shortName(report), width)]
+        for system in report.systems {
+            let result = system.decisive?.result ?? .undetermined
+            let blank = String(repeating: " ", count: max(0, CheckText.column(system.profile) - result.rawValue.count))
+            columns.append(paint(result, width: result.rawValue.count) + blank)
+        }
+        var lines = [columns.joined(separator: "  ").trimmed]
+        var told: [String] = []
+        for system in report.systems {
+            guard let cause = system.decisive?.because.first, system.decisive?.result != .pass else { continue }
+            let text = "\(cause.code): \(cause.message)"
+            if told.contains(text) { continue }
+            told.append(text)
+            lines.append("    \(pad(system.profile.id, 10))  \(text.terminalSafe)")
+        }
+        for note in report.notes where note.code == "ats.note.expires-soon" {
+            lines.append("    \(pad("note", 10))  \(note.message.terminalSafe)")
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func column(_ system: OSProfile) -> Int {
+        max(system.id.utf8.count, ConfigurationResult.Result.undetermined.rawValue.utf8.count)
     }
 
     /// How a cleartext target would fare over TLS.
@@ -112,8 +144,8 @@ public struct CheckText: Sendable {
         return "\(String(repeating: " ", count: CheckText.verdictWidth + 2))\(dim)  \(text.terminalSafe)"
     }
 
-    private func paint(_ result: ConfigurationResult.Result) -> String {
-        let word = pad(result.rawValue, CheckText.verdictWidth)
+    private func paint(_ result: ConfigurationResult.Result, width: Int = CheckText.verdictWidth) -> String {
+        let word = pad(result.rawValue, width)
         guard colored else { return word }
         let color =
             switch result {
@@ -146,4 +178,11 @@ public struct CheckText: Sendable {
     }
 
     private static let verdictWidth = 12
+}
+
+extension String {
+    /// Without spaces at the end.
+    fileprivate var trimmed: String {
+        String(decoding: utf8.reversed().drop { $0 == 0x20 }.reversed(), as: UTF8.self)
+    }
 }

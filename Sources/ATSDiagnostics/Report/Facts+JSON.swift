@@ -3,7 +3,7 @@
 
 package import AppTransportSecurity
 package import Findings
-import Foundation
+package import Foundation
 package import TLSFacts
 
 extension URLLoadError {
@@ -66,8 +66,10 @@ extension PropertyListValue {
 extension ConnectionFacts {
     /// What was negotiated, who signed what, and how the path ended.
     ///
-    /// - Parameter ofWiderHello: whether a hello that offers more than the default configuration got the answer.
-    package func json(ofWiderHello: Bool) -> JSONValue {
+    /// - Parameters:
+    ///   - ofWiderHello: whether a hello that offers more than the default configuration got the answer.
+    ///   - instant: the time of judgement, from which the days that certificates have left are counted.
+    package func json(ofWiderHello: Bool, at instant: Date) -> JSONValue {
         var possession = "unproven"
         switch handshake.keyPossession {
         case .proven: possession = "proven"
@@ -89,19 +91,20 @@ extension ConnectionFacts {
             .init("stapledOCSP", .bool(handshake.stapledResponse != nil)),
             .init("ocspStatus", .optional(staple?.word)),
             .init("timestamps", trust.timestampsJSON),
-            .init("certificates", .array(chain.judged.map(\.json))),
+            .init("certificates", .array(chain.judged.map { $0.json(at: instant) })),
             .init("presented", .integer(chain.presented.count + chain.unparsed)),
-            .init("anchor", chain.anchor?.json ?? .null),
+            .init("anchor", chain.anchor?.json(at: instant) ?? .null),
             .init("fetched", .array(chain.fetched.map { .string($0.address) })),
         ])
     }
 }
 
 extension AnchorFacts {
-    var json: JSONValue {
+    func json(at instant: Date) -> JSONValue {
         .object([
             .init("subject", .string(certificate.subject)), .init("kind", .string(kind.rawValue)),
-            .init("store", .string(store)),
+            .init("store", .string(store)), .init("notAfter", .string(Timestamp.text(certificate.notAfter))),
+            .init("daysLeft", .integer(certificate.daysLeft(at: instant))),
         ])
     }
 }
@@ -119,11 +122,19 @@ extension PresentedTrust {
 }
 
 extension CertificateFacts {
-    var json: JSONValue {
+    /// Whole days until the certificate expires, negative if it has expired.
+    func daysLeft(at instant: Date) -> Int {
+        let days = (notAfter.timeIntervalSince(instant) / 86_400).rounded(.down)
+        // A date of a hostile certificate may be far out.
+        return days.isFinite ? Int(min(max(days, -1e7), 1e7)) : 0
+    }
+
+    func json(at instant: Date) -> JSONValue {
         .object([
             .init("subject", .string(subject)), .init("issuer", .string(issuer)),
             .init("serialNumber", .string(serialNumber)), .init("notBefore", .string(Timestamp.text(notBefore))),
-            .init("notAfter", .string(Timestamp.text(notAfter))), .init("key", .string(publicKey.words)),
+            .init("notAfter", .string(Timestamp.text(notAfter))),
+            .init("daysLeft", .integer(daysLeft(at: instant))), .init("key", .string(publicKey.words)),
             .init("signatureHash", .string(signature.hash.rawValue)),
             .init("subjectAlternativeNames", names),
             .init("extendedKeyUsages", extendedKeyUsages.map { .array($0.map(JSONValue.string)) } ?? .null),

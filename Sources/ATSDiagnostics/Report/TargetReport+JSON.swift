@@ -11,7 +11,7 @@ extension TargetReport {
             .init("target", .string(target)), .init("host", .string(host)), .init("port", .integer(port)),
             .init("address", .optional(address)), .init("tests", .array(results.map(\.json))),
             .init("smallestException", smallestException.dictionary?.propertyListValue.json ?? .null),
-            .init("facts", facts?.json(ofWiderHello: factsAreOfWiderHello) ?? .null),
+            .init("facts", facts?.json(ofWiderHello: factsAreOfWiderHello, at: instant) ?? .null),
             .init("status", .optional(status)), .init("handshakes", .integer(handshakes)),
             .init("elapsedMilliseconds", .integer(elapsed.milliseconds)),
         ]
@@ -26,8 +26,24 @@ extension TargetReport {
                 )
             )
         }
+        if !systems.isEmpty {
+            members.append(.init("systems", .object(systems.map { .init($0.profile.id, $0.json) })))
+        }
         if !notes.isEmpty { members.append(.init("notes", .array(notes.map(\.json)))) }
         return .object(members)
+    }
+}
+
+extension SystemVerdict {
+    /// A member of `systems`.
+    fileprivate var json: JSONValue {
+        .object([
+            .init("sdk", profile.sdk.json), .init("result", .string((decisive?.result ?? .undetermined).rawValue)),
+            .init("error", decisive?.error?.json ?? .null),
+            .init("because", .array((decisive?.because ?? []).map(\.json))),
+            .init("tests", .array(results.map(\.json))),
+            .init("smallestException", smallestException.dictionary?.propertyListValue.json ?? .null),
+        ])
     }
 }
 

@@ -1,7 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import AppTransportSecurity
 public import Findings
+public import Foundation
 public import TLSFacts
 
 /// Everything that a check found out about one target.
@@ -27,11 +29,15 @@ public struct TargetReport: Sendable {
     /// The HTTP status that the load ended with; nil where none was made or none came.
     public let status: Int?
     /// Hellos of the plan.
-    public let handshakes: Int
+    public package(set) var handshakes: Int
     /// From the first lookup to the verdict.
-    public let elapsed: Duration
+    public package(set) var elapsed: Duration
     /// What is worth knowing and changes no verdict.
     public let notes: [Cause]
+    /// The verdicts for each of several systems, in the order in which they were asked for; empty if there is one system alone.
+    public package(set) var systems: [SystemVerdict] = []
+    /// The time of judgement.
+    public let instant: Date
 
     package init(
         target: String,
@@ -46,8 +52,10 @@ public struct TargetReport: Sendable {
         status: Int? = nil,
         handshakes: Int,
         elapsed: Duration,
-        notes: [Cause] = []
+        notes: [Cause] = [],
+        instant: Date
     ) {
+        self.instant = instant
         self.target = target
         self.host = host
         self.port = port
@@ -65,7 +73,12 @@ public struct TargetReport: Sendable {
 
     /// The result that the exit status follows: the app's dictionary where one was given, else the default configuration.
     public var decisive: ConfigurationResult? {
-        results.last { $0.configuration.isAppDictionary } ?? results.first
+        results.decisive
+    }
+
+    /// Whether the decisive verdict is not the same on all systems.
+    public var changesBetweenSystems: Bool {
+        Set(systems.map { $0.decisive?.result }).count > 1
     }
 
     /// What every form says whatever else it shows: intermediates that were fetched, because other clients do not fetch them.
@@ -83,4 +96,31 @@ public struct TargetReport: Sendable {
         let least = passing.first { $0.configuration.name != DiagnosticConfiguration.allowAllName } ?? passing.first
         return least?.configuration == result.configuration
     }
+}
+
+/// What one system makes of the observations about a target.
+public struct SystemVerdict: Sendable {
+    /// The system, with the SDK of nscurl's rows.
+    public let profile: OSProfile
+    /// As ``TargetReport/results``.
+    public let results: [ConfigurationResult]
+    /// As ``TargetReport/secure``.
+    public let secure: ConfigurationResult?
+    /// As ``TargetReport/smallestException``.
+    public let smallestException: SmallestException
+
+    init(_ profile: OSProfile, _ report: TargetReport) {
+        self.profile = profile
+        results = report.results
+        secure = report.secure
+        smallestException = report.smallestException
+    }
+
+    /// The result of the app's dictionary if there is one, else of the default configuration.
+    public var decisive: ConfigurationResult? { results.decisive }
+}
+
+extension [ConfigurationResult] {
+    /// The result that the exit status follows.
+    var decisive: ConfigurationResult? { last { $0.configuration.isAppDictionary } ?? first }
 }

@@ -125,7 +125,7 @@ extension HandshakeOutcome {
     }
 
     /// Whether another hello would end the same way: no connection, no answer, or no TLS at all.
-    var endsThePlan: Bool {
+    package var endsThePlan: Bool {
         switch self {
         case .connection(.closed), .connection(.reset): false
         case .connection: true

@@ -8,7 +8,7 @@ extension ServiceCore {
     /// The codes that an app may report: `DCError` by name, and what happens around it.
     static let signalCodes: Set<String> = [
         "unsupported", "unknownSystemFailure", "featureUnsupported", "invalidInput", "invalidKey", "serverUnavailable",
-        "network", "timeout", "throttled", "other",
+        "network", "timeout", "throttled", "extension", "other",
     ]
 
     /// `POST /v1/apps/{app}/signals`: a word from a client that could not prove itself. Counted, never believed.

@@ -28,6 +28,20 @@ struct CheckCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The app's Info.plist: its dictionary is one more configuration.", valueName: "PATH"))
     var infoPlist: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Several systems, judged from the same observations, for example ios18,ios26.",
+            valueName: "ID,ID"
+        )
+    )
+    var systems: SystemList?
+
+    @Flag(help: "With --systems: only targets whose verdict is not the same on all of them.")
+    var changes = false
+
+    @Option(help: ArgumentHelp("Note certificates that expire within so many days.", valueName: "DAYS"))
+    var expiresWithin: Int?
+
     @Option(help: "The form of the result: text, nscurl, json, jsonl, junit, markdown or html.")
     var format: CheckFormat = .text
 
@@ -39,18 +53,37 @@ struct CheckCommand: AsyncParsableCommand {
 
     @OptionGroup var shared: SharedOptions
 
+    func validate() throws {
+        if changes, systems == nil {
+            throw ValidationError("--changes compares systems: name them with --systems ID,ID.")
+        }
+        if systems != nil, ![.text, .json, .jsonl].contains(format) {
+            throw ValidationError("--systems goes with --format text, json and jsonl.")
+        }
+        if let expiresWithin, !(0...100_000).contains(expiresWithin) {
+            throw ValidationError("--expires-within takes days, from 0 to 100000.")
+        }
+    }
+
     func run() async throws {
         HeapGrowth.step(16 << 20)
         try await CommandIO.run {
             let app = try infoPlist.map(PropertyListFile.app)
-            let profile = try network.system.profile()
+            let asked = systems?.profiles ?? [network.system.os ?? .standard]
+            let profiles = try asked.map { try network.system.profile(on: $0) }
+            guard let profile = profiles.first else { throw ValidationError("--systems names no system.") }
             var list = try network.targets(targets, asNSCurl: format == .nscurl)
-            let session = try network.session(profile, app: app)
+            let session = try network.session(profile, app: app) {
+                $0.systems = systems == nil ? [] : profiles
+                $0.expiryDays = expiresWithin
+            }
             if allAddresses { list = await session.expandingAddresses(list) }
             let stream = try ResultStream(path: shared.output)
             let options = CheckOutput.Options(
                 format: format,
-                profile: profile,
+                profiles: profiles,
+                comparesSystems: systems != nil,
+                showsChangesOnly: changes,
                 verbose: verbose,
                 colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil),
                 showsProgress: !shared.quiet && isatty(STDERR_FILENO) == 1 && list.count > 1,

@@ -3,10 +3,9 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
-public import ArgumentParser
+import ArgumentParser
 import Findings
 import Foundation
-public import TLSProbe
 
 /// What `ats check` and `ats minimize` share: which targets, which system, how to reach them and whom to trust.
 struct CheckOptions: ParsableArguments {
@@ -37,13 +36,7 @@ struct CheckOptions: ParsableArguments {
     )
     var ctLogList: String?
 
-    @Option(
-        help: ArgumentHelp("Connect to ADDRESS for this host and port, as in curl.", valueName: "HOST:PORT:ADDRESS")
-    )
-    var resolve: [AddressOverride] = []
-
-    @Option(help: ArgumentHelp("More of --resolve, one a line; `-` is standard input.", valueName: "FILE"))
-    var resolveFrom: String?
+    @OptionGroup var places: ResolveOptions
 
     @Option(help: ArgumentHelp("The time of judgement, RFC 3339; default now.", valueName: "RFC3339"))
     var at: Instant?
@@ -65,7 +58,7 @@ struct CheckOptions: ParsableArguments {
             throw ValidationError("--timeout and --connect-timeout are seconds, more than 0 and at most 86400.")
         }
         guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency is from 1 to 4096.") }
-        guard targetsFrom != "-" || resolveFrom != "-" else {
+        guard targetsFrom != "-" || places.resolveFrom != "-" else {
             throw ValidationError("Standard input is one file: --targets-from or --resolve-from, not both.")
         }
     }
@@ -92,7 +85,7 @@ struct CheckOptions: ParsableArguments {
             }
         }
         if let targetsFrom {
-            list += try entries(of: targetsFrom, target)
+            list += try EntryFile.entries(of: targetsFrom, target)
         } else if list.isEmpty {
             throw ValidationError("Name at least one target, for example: sealward ats check example.com")
         }
@@ -104,36 +97,12 @@ struct CheckOptions: ParsableArguments {
         return list
     }
 
-    /// Reads a file with one entry a line; `#` begins a comment.
-    private func entries<Entry>(
-        of path: String,
-        _ read: (String) throws(MalformedInput) -> Entry
-    ) throws -> [Entry] {
-        let bytes = try CommandIO.read(path, limit: 64 << 20)
-        var entries: [Entry] = []
-        for (index, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
-            let entry = String(decoding: line.prefix { $0 != 0x23 }, as: UTF8.self)
-                .trimmingCharacters(in: .whitespacesAndNewlines)
-            if entry.isEmpty { continue }
-            do {
-                entries.append(try read(entry))
-            } catch {
-                throw CommandFault("\(CommandIO.name(of: path)): line \(index + 1): \(error).")
-            }
-        }
-        return entries
-    }
-
-    /// Those of the file, then those of the command line: of two for one place the later one counts.
-    private func overrides() throws -> [AddressOverride] {
-        let listed = try resolveFrom.map { path in
-            try entries(of: path) { text throws(MalformedInput) in try AddressOverride(text) }
-        }
-        return (listed ?? []) + resolve
-    }
-
     /// - Parameter profile: the system and SDK of every row but the app's own.
-    func session(_ profile: OSProfile, app: AppDictionary? = nil) throws -> CheckSession {
+    func session(
+        _ profile: OSProfile,
+        app: AppDictionary? = nil,
+        _ change: (inout CheckSession.Configuration) -> Void = { _ in }
+    ) throws -> CheckSession {
         var options = CheckSession.Configuration()
         options.profile = profile
         options.appDictionary = app?.dictionary
@@ -143,7 +112,7 @@ struct CheckOptions: ParsableArguments {
         options.fetchesIntermediates = !noAIA
         options.installedRoots = caFile
         options.systemRoots = roots
-        options.overrides = try overrides()
+        options.overrides = try places.overrides()
         options.connectTimeout = .seconds(connectTimeout)
         options.targetTimeout = .seconds(timeout)
         options.allowsPrivateRedirects = allowPrivate
@@ -153,14 +122,8 @@ struct CheckOptions: ParsableArguments {
                 try CTLogList(json: CommandIO.read(ctLogList, limit: 16 << 20), verifier: TimestampVerifier())
             }
         }
+        change(&options)
         return try CheckSession(options)
-    }
-}
-
-extension AddressOverride: ExpressibleByArgument {
-    public init?(argument: String) {
-        guard let override = try? AddressOverride(argument) else { return nil }
-        self = override
     }
 }
 

@@ -11,8 +11,12 @@ import Foundation
 struct CheckOutput {
     struct Options {
         let format: CheckFormat
-        /// The system and SDK of nscurl's rows.
-        let profile: OSProfile
+        /// The systems with the SDKs of nscurl's rows: mostly one.
+        let profiles: [OSProfile]
+        /// Whether several systems were asked for, or one in that manner.
+        let comparesSystems: Bool
+        /// Whether targets are left out whose verdict is the same on all systems.
+        let showsChangesOnly: Bool
         let verbose: Bool
         let colored: Bool
         let showsProgress: Bool
@@ -21,6 +25,8 @@ struct CheckOutput {
     }
 
     private let options: Options
+    private var profile: OSProfile { options.profiles.first ?? .standard }
+    private var hasSystems: Bool { options.comparesSystems }
     private let targets: [CheckTarget]
     private let stream: ResultStream
     private let text: CheckText
@@ -57,15 +63,18 @@ struct CheckOutput {
         switch options.format {
         case .json:
             try stream.write(
-                "{\n  \"schema\": \"sealward.ats-check/1\",\n  \"os\": \(JSONValue.string(options.profile.id).rendered()),\n"
-                    + "  \"sdk\": \(options.profile.sdk.json.rendered()),\n  \"checked\": \"\(Date().formatted(.iso8601))\",\n"
+                "{\n  \"schema\": \"sealward.ats-check/1\",\n  \"os\": \(JSONValue.string(profile.id).rendered()),\n"
+                    + "  \"sdk\": \(profile.sdk.json.rendered()),\n  \"checked\": \"\(Date().formatted(.iso8601))\",\n"
                     + "  \"targets\": ["
             )
         case .junit: try stream.write(CheckDocuments.junitHead)
-        case .markdown: try stream.write(CheckDocuments.markdownHead(os: options.profile.shownID))
+        case .markdown: try stream.write(CheckDocuments.markdownHead(os: profile.shownID))
+        case .text where hasSystems: try stream.write(text.head(options.profiles))
         case .text, .nscurl, .jsonl, .html: break
         }
     }
+
+    private var words: String { options.profiles.map(\.shownID).joined(separator: ", ") }
 
     mutating func add(_ report: TargetReport, at index: Int) throws {
         finished += 1
@@ -75,11 +84,11 @@ struct CheckOutput {
             for warning in report.warnings { CommandIO.say("sealward: \(warning.message.terminalSafe)") }
         }
         if options.format == .jsonl {
-            try stream.write(line: report.json)
+            if isShown(report) { try stream.write(line: CheckOutput.document(report)) }
         } else if options.format == .html {
-            pages[index] = CheckDocuments.page(report, on: options.profile, at: options.instant)
+            pages[index] = CheckDocuments.page(report, on: profile, at: options.instant)
         } else {
-            waiting[index] = render(report, index)
+            waiting[index] = isShown(report) ? render(report, index) : ""
             while let next = waiting.removeValue(forKey: turn) {
                 try emit(next)
                 turn += 1
@@ -109,7 +118,7 @@ struct CheckOutput {
         case .text:
             if targets.count > 1 {
                 try stream.write(
-                    "\(summary.passed) pass, \(summary.failed) fail, \(summary.undetermined) undetermined on \(options.profile.shownID)\n"
+                    "\(summary.passed) pass, \(summary.failed) fail, \(summary.undetermined) undetermined on \(words)\n"
                 )
             }
         case .nscurl, .jsonl, .markdown: break
@@ -117,7 +126,16 @@ struct CheckOutput {
         try stream.close()
     }
 
+    private func isShown(_ report: TargetReport) -> Bool { !options.showsChangesOnly || report.changesBetweenSystems }
+
+    /// A line of `jsonl` is a document of its own.
+    private static func document(_ report: TargetReport) -> JSONValue {
+        guard case .object(let members) = report.json else { return report.json }
+        return .object([.init("schema", "sealward.ats-check-target/1")] + members)
+    }
+
     private mutating func emit(_ rendered: String) throws {
+        if rendered.isEmpty { return }
         if options.format == .json, written > 0 { try stream.write(",") }
         try stream.write(rendered)
         written += 1
@@ -125,7 +143,7 @@ struct CheckOutput {
 
     private func render(_ report: TargetReport, _ index: Int) -> String {
         switch options.format {
-        case .text: text.render(report)
+        case .text: hasSystems ? text.matrix(report) : text.render(report)
         case .nscurl: NSCurlText.render(report, url: targets[index].displayURL, verbose: options.verbose)
         case .json:
             // By bytes: names of certificates are in it.
@@ -148,11 +166,15 @@ struct CheckSummary {
     private(set) var failed = 0
     private(set) var undetermined = 0
 
+    /// Of several systems the worst verdict counts.
     mutating func add(_ report: TargetReport) {
-        switch report.decisive?.result {
-        case .pass: passed += 1
-        case .fail: failed += 1
-        case .undetermined, nil: undetermined += 1
+        let results = report.systems.isEmpty ? [report.decisive?.result] : report.systems.map { $0.decisive?.result }
+        if results.contains(.fail) {
+            failed += 1
+        } else if results.allSatisfy({ $0 == .pass }) {
+            passed += 1
+        } else {
+            undetermined += 1
         }
     }
 }

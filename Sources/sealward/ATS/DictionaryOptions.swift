@@ -70,15 +70,23 @@ struct SystemOptions: ParsableArguments {
     /// The system with the SDK of the option, or else the app's, or else its own.
     ///
     /// - Throws: `ValidationError` for a system that is older than ATS.
-    func profile(_ app: AppDictionary? = nil) throws -> OSProfile {
-        let profile = anyProfile(app)
-        guard profile.hasTransportSecurity else { throw ValidationError("\(profile.absence).") }
-        return profile
-    }
+    func profile(_ app: AppDictionary? = nil) throws -> OSProfile { try SystemOptions.judged(anyProfile(app)) }
 
     func anyProfile(_ app: AppDictionary? = nil) -> OSProfile {
         let os = os ?? .standard
         return (sdk ?? app?.sdk).map(os.linked) ?? os
+    }
+
+    /// Another system with the SDK of the option, or else its own.
+    ///
+    /// - Throws: `ValidationError` for a system that is older than ATS.
+    func profile(on system: OSProfile) throws -> OSProfile {
+        try SystemOptions.judged(sdk.map(system.linked) ?? system)
+    }
+
+    private static func judged(_ profile: OSProfile) throws -> OSProfile {
+        guard profile.hasTransportSecurity else { throw ValidationError("\(profile.absence).") }
+        return profile
     }
 
     static func system(_ id: String) throws -> OSProfile {
@@ -92,6 +100,23 @@ struct SystemOptions: ParsableArguments {
 
 extension LinkedSDK: ExpressibleByArgument {
     public init?(argument: String) { self.init(argument) }
+}
+
+/// Systems separated by commas, each once.
+struct SystemList: ExpressibleByArgument {
+    let profiles: [OSProfile]
+
+    init?(argument: String) {
+        var profiles: [OSProfile] = []
+        let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
+        guard parts.count <= 64 else { return nil }
+        for part in parts {
+            guard let profile = OSProfile.named(String(part)) else { return nil }
+            if !profiles.contains(where: { $0.id == profile.id }) { profiles.append(profile) }
+        }
+        guard !profiles.isEmpty else { return nil }
+        self.profiles = profiles
+    }
 }
 
 /// What an app says about itself.

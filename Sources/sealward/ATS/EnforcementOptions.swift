@@ -13,13 +13,7 @@ struct EnforcementOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Add roots as if a user had installed them; may be repeated.", valueName: "PEM"))
     var caFile: [String] = []
 
-    @Option(
-        help: ArgumentHelp(
-            "Use this address for a host and port, as in curl; may be repeated.",
-            valueName: "HOST:PORT:ADDRESS"
-        )
-    )
-    var resolve: [AddressOverride] = []
+    @OptionGroup var places: ResolveOptions
 
     @Option(help: ArgumentHelp("Seconds for one connection to a server, TLS included.", valueName: "S"))
     var connectTimeout: Double = 10

@@ -80,7 +80,7 @@ enum ExplainReport {
     private static func needs(_ decision: URLDecision) -> String {
         let requirements = decision.requirements
         var parts = [decision.tlsRequired ? "TLS" : "cleartext is permitted"]
-        if requirements.minimumTLS != nil || decision.url.isSecure, requirements.effectiveMinimum > .tls10 {
+        if requirements.minimumTLS != nil || decision.url.isSecure && requirements.effectiveMinimum > .tls10 {
             parts.append("\(requirements.effectiveMinimum) or later")
         }
         switch requirements.suitePolicy {

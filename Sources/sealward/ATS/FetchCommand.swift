@@ -71,7 +71,7 @@ struct FetchCommand: AsyncParsableCommand {
             configuration.connectTimeout = network.connectLimit
             configuration.totalTimeout = .milliseconds(Int(timeout * 1000))
             configuration.idleTimeout = configuration.totalTimeout
-            configuration.addressOverrides = network.resolve
+            configuration.addressOverrides = try network.places.overrides()
             configuration.toleratesUncleanClose = true
             configuration.mayRedirectToPrivateAddresses = allowPrivate
             if acceptUntrusted { configuration.acceptsUntrusted = { _ in true } }

@@ -78,7 +78,7 @@ struct ProxyCommand: AsyncParsableCommand {
             configuration.port = place.port
             configuration.isMonitoring = monitor
             configuration.connectTimeout = network.connectLimit
-            configuration.addressOverrides = network.resolve
+            configuration.addressOverrides = try network.places.overrides()
             if let passwordFile { configuration.credentials = try ProxyCommand.credentials(passwordFile) }
             let isQuiet = shared.quiet
             let proxy: ATSProxy

@@ -130,10 +130,15 @@ enum AttestInput {
         }
     }
 
-    /// Reads one or more PEM certificates for `--trust-root` and makes roots of them, with faults that name the file.
-    static func roots<Roots>(_ path: String, _ make: (String) throws(MalformedInput) -> Roots) throws -> Roots {
-        let pem = String(decoding: try CommandIO.read(path, limit: 1 << 20), as: UTF8.self)
-        do throws(MalformedInput) { return try make(pem) } catch { throw error.fault(in: path) }
+    /// Reads the PEM certificates of every `--trust-root` and makes roots of all of them, with faults that name the file; nil without any.
+    static func roots<Roots>(_ paths: [String], _ make: (String) throws(MalformedInput) -> Roots) throws -> Roots? {
+        var all = ""
+        for path in paths {
+            let pem = String(decoding: try CommandIO.read(path, limit: 1 << 20), as: UTF8.self)
+            do throws(MalformedInput) { _ = try make(pem) } catch { throw error.fault(in: path) }
+            all += pem + "\n"
+        }
+        return paths.isEmpty ? nil : try make(all)
     }
 }
 

@@ -4,38 +4,63 @@
 import AppAttest
 import Findings
 
-extension AttestationVerdict {
+/// What `attest verify` answers: the verifier's verdict, and what the receipt inside adds to it.
+struct AttestationAnswer {
+    let verdict: AttestationVerdict
+    /// Whether a refused receipt refuses the whole.
+    let requiresReceipt: Bool
+
+    /// The refusal of the key, or of the receipt where it counts.
+    private var refusal: Refusal? {
+        switch verdict {
+        case .refused(let refusal): refusal
+        case .accepted(let key):
+            if requiresReceipt, case .refused(let refusal)? = key.receiptVerdict { refusal } else { nil }
+        }
+    }
+
+    var isAccepted: Bool { refusal == nil }
+
     /// `sealward.attestation/1`.
     var json: JSONValue {
-        switch self {
-        case .accepted(let key):
-            [
-                "schema": "sealward.attestation/1", "verdict": "accepted", "step": nil, "code": nil,
-                "message": "all verification steps passed", "keyId": .string(key.keyId.base64),
-                "publicKey": .string(StrictBase64.encode(key.publicKey.x963Representation)),
-                "appId": .string(key.app.applicationId), "environment": .string(key.environment.rawValue),
-                "counter": 0, "receipt": .string(StrictBase64.encode(key.receipt)),
-                "receiptVerdict": key.receiptVerdict?.summary ?? nil,
-                "extensions": key.extensions?.json ?? ["bundleVersion": nil, "validationCategory": nil],
-                "leaf": key.leaf.json,
+        var members: [JSONValue.Member] = [
+            .init("schema", "sealward.attestation/1"), .init("verdict", isAccepted ? "accepted" : "refused"),
+            .init("step", .optional(refusal?.step)), .init("code", .optional(refusal?.code.rawValue)),
+            .init("message", .string(refusal?.reason ?? "all verification steps passed")),
+        ]
+        if case .accepted(let key) = verdict {
+            members += [
+                .init("keyId", .string(key.keyId.base64)),
+                .init("publicKey", .string(StrictBase64.encode(key.publicKey.x963Representation))),
+                .init("appId", .string(key.app.applicationId)),
+                .init("environment", .string(key.environment.rawValue)), .init("counter", 0),
+                .init("receipt", .string(StrictBase64.encode(key.receipt))),
+                .init("receiptVerdict", key.receiptVerdict?.summary ?? .null),
+                .init("extensions", key.extensions?.json ?? ["bundleVersion": nil, "validationCategory": nil]),
+                .init("leaf", key.leaf.json),
             ]
-        case .refused(let refusal):
-            [
-                "schema": "sealward.attestation/1", "verdict": "refused", "step": .optional(refusal.step),
-                "code": .string(refusal.code.rawValue), "message": .string(refusal.reason), "keyId": nil,
-                "publicKey": nil, "appId": nil, "environment": nil, "counter": nil, "receipt": nil,
-                "receiptVerdict": nil, "extensions": nil, "leaf": nil,
+        } else {
+            let unknown = [
+                "keyId", "publicKey", "appId", "environment", "counter", "receipt", "receiptVerdict", "extensions",
+                "leaf",
             ]
+            members += unknown.map { .init($0, nil) }
         }
+        return .object(members)
     }
 
     /// The same for people.
     var text: String {
-        switch self {
+        switch verdict {
         case .refused(let refusal): return refusal.text(of: "attestation")
         case .accepted(let key):
-            var lines = [
-                "accepted: all verification steps of the attestation passed",
+            var lines = ["accepted: all verification steps of the attestation passed"]
+            if let refusal {
+                lines = [
+                    "refused: the key is good, the receipt does not hold", "  \(refusal.code)", "  \(refusal.reason)",
+                ]
+            }
+            lines += [
                 "  app           \(key.app)",
                 "  environment   \(key.environment.rawValue)",
                 "  key id        \(key.keyId)",

@@ -41,11 +41,17 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "Trust these roots instead of Apple's, for attestation and receipt.",
+            "Trust these roots instead of Apple's, for attestation and receipt; repeatable.",
             valueName: "PEM"
         )
     )
-    var trustRoot: String?
+    var trustRoot: [String] = []
+
+    @Option(
+        name: .long,
+        help: "What the receipt inside counts for: report its verdict, require that it is accepted, or ignore it."
+    )
+    var receipt: ReceiptWeight = .report
 
     @Flag(name: .long, help: "Let the identifier `appattestsandbox` count as development.")
     var acceptSandboxIdentifier = false
@@ -82,8 +88,9 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
             let verifier = AttestationVerifier(
                 apps: [judgement.appId.app],
                 environments: [environment.environment],
-                roots: try trustRoot.map { try AttestInput.roots($0, AttestationRoots.init(pem:)) } ?? .apple,
-                receiptRoots: try trustRoot.map { try AttestInput.roots($0, ReceiptRoots.init(pem:)) } ?? .apple,
+                roots: try AttestInput.roots(trustRoot, AttestationRoots.init(pem:)) ?? .apple,
+                receiptRoots: receipt == .ignore
+                    ? nil : try AttestInput.roots(trustRoot, ReceiptRoots.init(pem:)) ?? .apple,
                 policy: policy
             )
             let verdict: AttestationVerdict
@@ -98,11 +105,21 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
             case .failure(let malformed):
                 verdict = .refused(Refusal(reading: malformed))
             }
-            let text = judgement.format == .json ? verdict.json.rendered() + "\n" : verdict.text
+            let answer = AttestationAnswer(verdict: verdict, requiresReceipt: receipt == .require)
+            let text = judgement.format == .json ? answer.json.rendered() + "\n" : answer.text
             try CommandIO.write(text, to: judgement.shared.output)
-            if case .accepted = verdict { return .clean }
-            return .findings
+            return answer.isAccepted ? .clean : .findings
         }
+    }
+
+    /// What the receipt inside of an attestation counts for.
+    enum ReceiptWeight: String, ExpressibleByArgument, CaseIterable {
+        /// Verdict and status judge the key; the receipt's verdict is reported beside it.
+        case report
+        /// A refused receipt refuses the whole.
+        case require
+        /// The receipt is not judged.
+        case ignore
     }
 
     private var hash: ClientDataHash {

@@ -28,14 +28,17 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
     @Option(name: .long, help: ArgumentHelp("The oldest age since the receipt was made.", valueName: "SECONDS"))
     var maxAge: UInt32?
 
-    @Option(name: .long, help: ArgumentHelp("Trust these roots instead of Apple Root CA - G3.", valueName: "PEM"))
-    var trustRoot: String?
+    @Option(
+        name: .long,
+        help: ArgumentHelp("Trust these roots instead of Apple Root CA - G3; repeatable.", valueName: "PEM")
+    )
+    var trustRoot: [String] = []
 
     @OptionGroup var judgement: JudgementOptions
 
     func run() async throws {
         try await CommandIO.run {
-            let roots = try trustRoot.map { try AttestInput.roots($0, ReceiptRoots.init(pem:)) } ?? .apple
+            let roots = try AttestInput.roots(trustRoot, ReceiptRoots.init(pem:)) ?? .apple
             let input = try AttestInput.read(file)
             var receipt: Receipt?
             let verdict: ReceiptVerdict

@@ -15,7 +15,7 @@ struct SimulateAppleCommand: AsyncParsableCommand {
         abstract: "Apple's side of App Attest and DeviceCheck, with virtual phones.",
         discussion: """
             Production calls lie at the root of the address, development calls below /development. /device/v1 plays a phone, \
-            /control sets the clock and injects faults and throttling, /roots serves the certificates to trust.
+            /control sets the clock and injects faults and throttling, /roots serves the certificates to trust, /openapi.yaml describes all of it.
 
             Example: sealward simulate apple --listen 127.0.0.1:8900 --seed 7 --team SIMTEAM001:SIMKEY0001 --key-folder .
             """
@@ -24,8 +24,11 @@ struct SimulateAppleCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Where to listen; port 0 takes a free one.", valueName: "HOST:PORT"))
     var listen = SimulatorAddress(host: "127.0.0.1", port: 0)
 
-    @Option(help: "The number that all keys, ids and chosen faults are derived from.")
-    var seed: UInt64 = 1
+    @Option(help: "The number that all keys, ids and chosen faults are derived from. (default: 1)")
+    var seed: UInt64?
+
+    @Option(help: ArgumentHelp("The same number from a file; - is standard input.", valueName: "FILE"))
+    var seedFile: String?
 
     @Option(
         help: ArgumentHelp(
@@ -52,10 +55,12 @@ struct SimulateAppleCommand: AsyncParsableCommand {
 
     mutating func validate() throws {
         guard refreshAfter >= 0 else { throw ValidationError("--refresh-after must be 0 or more.") }
+        guard seed == nil || seedFile == nil else { throw ValidationError("Give --seed or --seed-file, not both.") }
     }
 
     func run() async throws {
         try await CommandIO.run {
+            let seed = try number()
             var configuration = AppleSimulatorConfiguration()
             configuration.seed = seed
             configuration.refreshAfter = .seconds(refreshAfter)
@@ -69,12 +74,20 @@ struct SimulateAppleCommand: AsyncParsableCommand {
         }
     }
 
+    private func number() throws -> UInt64 {
+        guard let seedFile else { return seed ?? 1 }
+        guard let number = UInt64(try CommandIO.token(seedFile, kind: "seed")) else {
+            throw CommandFault("\(CommandIO.name(of: seedFile)): contains no seed: that is a whole number below 2^64.")
+        }
+        return number
+    }
+
     private func serve(_ simulator: AppleSimulator) async throws {
         var logger = Logger(label: "sealward.simulator") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .error
         let host = listen.host
         let server = AppleSimulatorServer(simulator, host: host, port: listen.port, logger: logger) { port in
-            CommandIO.say("listening on http://\(host.contains(":") ? "[\(host)]" : host):\(port)")
+            CommandIO.say("listening on http://\(SimulatorAddress(host: host, port: port).authority)")
         }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(

@@ -58,6 +58,9 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Seconds to watch brokers until they are noticed.", valueName: "S"))
     var watch = 0
 
+    @Option(help: ArgumentHelp("Seconds to wait at the start until both addresses answer.", valueName: "S"))
+    var wait = 10
+
     @Option(help: ArgumentHelp("The service's server token, to bind users to challenges.", valueName: "FILE"))
     var serverTokenFile: String?
 
@@ -80,8 +83,10 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     mutating func validate() throws {
         guard (1...1_000_000).contains(devices) else { throw ValidationError("--devices must be 1 to 1000000.") }
         guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency must be 1 to 4096.") }
-        guard usersPerBroker >= 1, assertions >= 0, watch >= 0 else {
-            throw ValidationError("--users-per-broker must be 1 or more, --assertions and --watch 0 or more.")
+        guard usersPerBroker >= 1, assertions >= 0, watch >= 0, 0...86_400 ~= wait else {
+            throw ValidationError(
+                "--users-per-broker must be 1 or more, --assertions and --watch 0 or more, --wait 0 to 86400."
+            )
         }
     }
 
@@ -106,8 +111,10 @@ struct SimulateFleetCommand: AsyncParsableCommand {
             plan.concurrency = concurrency
             plan.seed = seed
             plan.watch = .seconds(watch)
-            let start = ContinuousClock.now
+            var start = ContinuousClock.now
             do {
+                try await calls.waitForAnswers(upTo: .seconds(wait))
+                start = .now
                 try await Fleet(plan: plan, calls: calls).run()
             } catch let fault as FleetFault {
                 throw CommandFault("\(fault.description).")

@@ -1,0 +1,102 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import Synchronization
+import TLSFacts
+import TLSProbe
+
+/// What was asked about one target already, so that several systems ask for each thing once. It lives as long as the check of the target.
+final class HelloMemory: Sendable {
+    private struct Key: Hashable {
+        let endpoint: Endpoint
+        let address: String?
+        let allowsPrivate: Bool
+    }
+
+    private let places = Mutex<[Key: Place]>([:])
+
+    /// What is known of one place.
+    func place(_ endpoint: Endpoint, address: String?, allowsPrivate: Bool) -> Place {
+        let key = Key(endpoint: endpoint, address: address, allowsPrivate: allowsPrivate)
+        return places.withLock { places in
+            if let place = places[key] { return place }
+            let place = Place()
+            places[key] = place
+            return place
+        }
+    }
+
+    /// One server: where it is, how it answered each offer, and what it negotiates when everything is offered.
+    final class Place: Sendable {
+        private struct State {
+            var server: Result<ServerAddress, NoAddress>?
+            var outcomes: [Offer: HandshakeOutcome] = [:]
+            /// An outcome that every other hello would have too, with the offer that had it.
+            var dead: (offer: Offer, outcome: HandshakeOutcome)?
+            /// By the highest version that is offered; a value of nil says that nothing was negotiated.
+            var explanations: [TLSVersion: HandshakeObservation?] = [:]
+        }
+
+        private let state = Mutex(State())
+
+        /// Nil until it was looked up.
+        var server: Result<ServerAddress, NoAddress>? {
+            get { state.withLock { $0.server } }
+            set { state.withLock { $0.server = newValue } }
+        }
+
+        /// What the server answered, or would answer; nil if it must be asked.
+        func outcome(of offer: Offer) -> HandshakeOutcome? {
+            state.withLock { state in
+                if let outcome = state.outcomes[offer] { return outcome }
+                guard let dead = state.dead else { return nil }
+                // Silence may be due to what a hello contains; a host that is not there is not there for any.
+                if case .connection(.timeout) = dead.outcome, !offer.isComparable(to: dead.offer) { return nil }
+                return dead.outcome
+            }
+        }
+
+        func remember(_ outcome: HandshakeOutcome, of offer: Offer) {
+            state.withLock { state in
+                state.outcomes[offer] = outcome
+                if outcome.endsThePlan { state.dead = (offer, outcome) }
+            }
+        }
+
+        func explanation(
+            upTo maximum: TLSVersion,
+            ask: () async -> HandshakeObservation?
+        ) async -> HandshakeObservation? {
+            if let known = state.withLock({ $0.explanations[maximum] }) { return known }
+            let explanation = await ask()
+            state.withLock { $0.explanations[maximum] = .some(explanation) }
+            return explanation
+        }
+    }
+}
+
+/// A place without an address.
+struct NoAddress: Error {
+    let failure: ConnectionFailure
+}
+
+/// The addresses of a server: all of them until one can be connected to, then that one.
+final class ServerAddress: Sendable {
+    private let addresses: [SocketAddress]
+    private let chosen = Mutex<SocketAddress?>(nil)
+
+    init(_ addresses: [SocketAddress]) { self.addresses = addresses }
+
+    var candidates: [SocketAddress] { settled.map { [$0] } ?? addresses }
+
+    /// Nil where no address let itself be connected to.
+    var settled: SocketAddress? { chosen.withLock { $0 } }
+
+    func settle(on address: SocketAddress?, after outcome: HandshakeOutcome) {
+        switch outcome {
+        case .connection(.refused), .connection(.unreachable), .connection(.nameNotFound): return
+        default: chosen.withLock { if $0 == nil { $0 = address } }
+        }
+    }
+}

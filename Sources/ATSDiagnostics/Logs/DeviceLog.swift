@@ -1,0 +1,183 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads what a device or Mac logged about loads, and says for each host which of our causes it may be.
+///
+/// Console's text, `log show` in each of its styles, Xcode's console and the errors of `nscurl` are one thing here: lines. Feed the bytes of
+/// any number of files, in parts of any size; what is kept does not grow with them. Lines that say nothing known are counted.
+///
+///     var log = DeviceLog()
+///     log.read(Array("… HTTP load failed (kCFStreamErrorDomainSSL, -9824)".utf8))
+///     print(log.report().text)
+public struct DeviceLog: Sendable {
+    /// Longer lines count with their first part.
+    static let lineLimit = 64 << 10
+    /// Hosts that are told apart; what is said about more of them is counted.
+    static let hostLimit = 4096
+    /// Loads whose host may still be named by a later line.
+    static let taskLimit = 1024
+    /// Lines for which the description of one error may go on.
+    static let openLimit = 64
+
+    private var line: [UInt8] = []
+    private var table = LogTable()
+    private var open: (error: LogLine, left: Int)?
+    private var style = JSONStyle()
+
+    /// Nothing was read yet.
+    public init() {}
+
+    /// Takes the next bytes of a file.
+    public mutating func read(_ bytes: [UInt8]) {
+        var rest = bytes[...]
+        while let end = rest.firstIndex(of: 0x0A) {
+            append(rest[..<end])
+            endLine()
+            rest = rest[(end + 1)...]
+        }
+        append(rest)
+    }
+
+    private mutating func append(_ part: ArraySlice<UInt8>) {
+        line.append(contentsOf: part.prefix(DeviceLog.lineLimit - line.count))
+    }
+
+    /// Ends a file: what comes next begins a line of its own.
+    public mutating func endFile() {
+        if !line.isEmpty { endLine() }
+        closeError()
+        style = JSONStyle()
+    }
+
+    /// What was found so far.
+    public func report() -> DeviceLogReport {
+        var copy = self
+        copy.endFile()
+        return copy.table.report()
+    }
+
+    private mutating func endLine() {
+        let whole = line
+        line.removeAll(keepingCapacity: true)
+        if whole.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return }
+        switch style.read(whole) {
+        case .structure: return
+        case .text: take(whole[...])
+        case .message(let message):
+            for part in message.split(separator: 0x0A) { take(part) }
+        }
+    }
+
+    /// One line of a message.
+    private mutating func take(_ text: ArraySlice<UInt8>) {
+        if var current = open {
+            if let more = LogLine(continuing: text, of: current.error) {
+                table.lines += 1
+                current.error.streamError = current.error.streamError ?? more.streamError
+                current.error.place = current.error.place ?? more.place
+                current.error.depth += more.depth
+                current.left -= 1
+                open = current
+                if current.error.depth <= 0 || current.left <= 0 { closeError() }
+                return
+            }
+            closeError()
+        }
+        let found = LogLine(text)
+        table.lines += 1
+        guard found.saysSomething else {
+            if let task = found.task, let place = found.place { table.name(task, place) }
+            table.unknown += 1
+            return
+        }
+        if found.isOpen {
+            open = (found, DeviceLog.openLimit)
+        } else {
+            table.add(found, line: table.lines)
+        }
+    }
+
+    private mutating func closeError() {
+        guard let current = open else { return }
+        open = nil
+        table.add(current.error, line: table.lines)
+    }
+}
+
+/// Takes the message out of a line of `log show --style json` or `ndjson`.
+struct JSONStyle: Sendable {
+    enum Line {
+        /// A brace or a member that is no message.
+        case structure
+        /// A line of another style.
+        case text
+        case message([UInt8])
+    }
+
+    /// Whether the file began like one of JSON.
+    private var isJSON: Bool?
+
+    mutating func read(_ line: [UInt8]) -> Line {
+        let text = line.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }
+        if isJSON == nil { isJSON = text.first == UInt8(ascii: "{") || text.first == UInt8(ascii: "[") }
+        guard isJSON == true else { return .text }
+        guard let start = JSONStyle.value(of: "\"eventMessage\"", in: text) else { return .structure }
+        return .message(JSONStyle.string(text[start...]))
+    }
+
+    /// Where the string of a member begins, behind its quote.
+    private static func value(of name: StaticString, in text: ArraySlice<UInt8>) -> Int? {
+        let key = Array("\(name)".utf8)
+        var index = text.startIndex
+        while index + key.count < text.endIndex {
+            guard let quote = text[index...].firstIndex(of: 0x22) else { return nil }
+            if text[quote...].starts(with: key) {
+                let rest = text[(quote + key.count)...].drop { $0 == 0x20 || $0 == 0x09 }
+                guard rest.first == UInt8(ascii: ":") else {
+                    index = quote + key.count
+                    continue
+                }
+                let string = rest.dropFirst().drop { $0 == 0x20 || $0 == 0x09 }
+                return string.first == 0x22 ? string.startIndex + 1 : nil
+            }
+            // Past the whole string, so that a message that contains the name is not taken for the member.
+            index = end(ofStringAt: quote + 1, in: text) + 1
+        }
+        return nil
+    }
+
+    private static func end(ofStringAt start: Int, in text: ArraySlice<UInt8>) -> Int {
+        var index = start
+        while index < text.endIndex, text[index] != 0x22 { index += text[index] == UInt8(ascii: "\\") ? 2 : 1 }
+        return min(index, text.endIndex)
+    }
+
+    /// The bytes of a JSON string up to its closing quote, or to the end of what there is of it.
+    private static func string(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        var result: [UInt8] = []
+        var index = text.startIndex
+        while index < text.endIndex, text[index] != 0x22 {
+            let byte = text[index]
+            index += 1
+            guard byte == UInt8(ascii: "\\"), index < text.endIndex else {
+                result.append(byte)
+                continue
+            }
+            let escaped = text[index]
+            index += 1
+            switch escaped {
+            case UInt8(ascii: "n"): result.append(0x0A)
+            case UInt8(ascii: "t"): result.append(0x09)
+            case UInt8(ascii: "r"), UInt8(ascii: "b"), UInt8(ascii: "f"): result.append(0x20)
+            case UInt8(ascii: "u"):
+                let digits = text[index...].prefix(4)
+                let number = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
+                // What matters is ASCII; anything else is shown as a question mark and decides nothing.
+                result.append(number.map { $0 < 0x80 ? UInt8($0) : 0x3F } ?? 0x3F)
+                index += digits.count
+            default: result.append(escaped)
+            }
+        }
+        return result
+    }
+}

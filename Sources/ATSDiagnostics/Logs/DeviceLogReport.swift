@@ -1,0 +1,132 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+public import Findings
+
+/// What a log says about loads, for each host.
+public struct DeviceLogReport: Sendable {
+    /// Something that was said about a host, as often as it was.
+    public struct Finding: Sendable {
+        /// The number of the NSURLError, if the log has one.
+        public let urlError: Int?
+        /// The number of the CFStream error of TLS, if the log has one.
+        public let streamError: Int?
+        /// The words of a sentence of App Transport Security or of the TLS library.
+        public let words: String?
+        /// Our causes; more than one where the log leaves it open, none where the line only tells of a setting.
+        public let codes: [Code]
+        /// How often.
+        public let count: Int
+        /// The number of the first line.
+        public let line: Int
+    }
+
+    /// A host, or all lines that name none.
+    public struct Host: Sendable {
+        /// Nil for lines without a host.
+        public let name: String?
+        /// The port of the URL, if it has one.
+        public let port: Int?
+        /// Whether the URL was one of https.
+        public let isSecure: Bool
+        /// The most frequent first.
+        public let findings: [Finding]
+
+        /// The lines about it.
+        public var count: Int { findings.reduce(0) { $0 + $1.count } }
+
+        /// The command that finds out more; nil without a host.
+        public var command: String? {
+            guard let name else { return nil }
+            let authority = (name.utf8.contains(UInt8(ascii: ":")) ? "[\(name)]" : name) + (port.map { ":\($0)" } ?? "")
+            return "sealward ats check \(isSecure ? "https" : "http")://\(authority)/"
+        }
+    }
+
+    /// Lines that were read.
+    public let lines: Int
+    /// Lines that say nothing known.
+    public let unknown: Int
+    /// The one with the most lines first, lines without a host last.
+    public let hosts: [Host]
+    /// What was said about hosts beyond the number that is told apart.
+    public let beyond: Int
+
+    /// Whether something was found that stands in the way of a load.
+    public var hasFindings: Bool { beyond > 0 || hosts.contains { $0.findings.contains { !$0.codes.isEmpty } } }
+}
+
+extension DeviceLogReport {
+    /// `sealward.ats-log/1`.
+    public var json: JSONValue {
+        .object([
+            .init("schema", "sealward.ats-log/1"), .init("lines", .integer(lines)), .init("unknown", .integer(unknown)),
+            .init("hosts", .array(hosts.map(\.json))), .init("beyond", .integer(beyond)),
+        ])
+    }
+
+    /// For people.
+    public var text: String {
+        var text = ""
+        for host in hosts {
+            text +=
+                "\(host.name?.terminalSafe ?? "(no host in the line)"), \(host.count) \(host.count == 1 ? "line" : "lines")\n"
+            for finding in host.findings {
+                text += "    \(finding.count)x  \(finding.name), first in line \(finding.line)\n"
+                if !finding.codes.isEmpty { text += "        cause  \(finding.causeWords)\n" }
+                if let fix = finding.fix { text += "        fix    \(fix)\n" }
+            }
+            if let command = host.command { text += "    run  \(command.terminalSafe)\n" }
+        }
+        if beyond > 0 { text += "\(beyond) lines about further hosts\n" }
+        return text + "\(lines) lines, \(unknown) of them say nothing known\n"
+    }
+}
+
+extension DeviceLogReport.Host {
+    fileprivate var json: JSONValue {
+        .object([
+            .init("host", .optional(name)), .init("port", .optional(port)), .init("lines", .integer(count)),
+            .init("findings", .array(findings.map(\.json))), .init("check", .optional(command)),
+        ])
+    }
+}
+
+extension DeviceLogReport.Finding {
+    fileprivate var json: JSONValue {
+        .object([
+            .init("count", .integer(count)), .init("line", .integer(line)),
+            .init(
+                "error",
+                urlError == nil && streamError == nil
+                    ? .null
+                    : .object([
+                        .init("domain", "NSURLErrorDomain"), .init("code", .optional(urlError)),
+                        .init("streamCode", .optional(streamError)),
+                    ])
+            ),
+            .init("words", .optional(words)), .init("codes", .array(codes.map { .string($0.rawValue) })),
+            .init("certain", .bool(codes.count == 1)), .init("fix", .optional(fix)),
+        ])
+    }
+
+    /// What the log wrote.
+    fileprivate var name: String {
+        var parts: [String] = []
+        if let urlError { parts.append("NSURLError \(urlError)") }
+        if let streamError { parts.append("stream \(streamError)") }
+        if let words { parts.append("\"\(words)\"") }
+        return parts.joined(separator: ", ")
+    }
+
+    fileprivate var causeWords: String {
+        codes.count == 1 ? codes[0].rawValue : "one of " + codes.map(\.rawValue).joined(separator: ", ")
+    }
+
+    /// What to do, where the cause is certain.
+    fileprivate var fix: String? {
+        guard codes.count == 1, let code = codes.first else { return nil }
+        return Remediation(for: code)?.server
+    }
+}

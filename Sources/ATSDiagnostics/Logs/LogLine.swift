@@ -1,0 +1,164 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Foundation
+
+/// What one line of a device's log says about a load. Everything is found by fixed words; a line without them says nothing.
+struct LogLine {
+    /// The number of an NSURLError, negative.
+    var urlError: Int?
+    /// The number of a CFStream error of TLS, negative.
+    var streamError: Int?
+    /// A sentence of App Transport Security or of the TLS library.
+    var sentence: LogSentence?
+    /// Where the load went.
+    var place: LogPlace?
+    /// What the system calls the load, for example `FB1E….<2>`: other lines about it may name the host.
+    var task: [UInt8]?
+    /// Braces that are opened and not closed.
+    var depth = 0
+    /// Whether the line begins an error whose description goes on in the next lines.
+    var isOpen = false
+
+    var saysSomething: Bool { urlError != nil || streamError != nil || sentence != nil }
+
+    init(_ line: ArraySlice<UInt8>) {
+        line.withUnsafeBytes { bytes in
+            let text = Scan(bytes)
+            urlError = LogLine.urlErrorWords.lazy.compactMap { text.negative(after: $0, in: -4000 ... -1) }.first
+            streamError =
+                (LogLine.streamMembers + LogLine.streamWords).lazy
+                .compactMap { text.negative(after: $0, in: -9899 ... -9800) }.first
+            for sentence in LogSentence.all where text.contains(sentence.words) {
+                self.sentence = sentence
+                break
+            }
+            let named = LogLine.urlWords.lazy.compactMap { text.value(after: $0) }
+            let hosts = LogLine.hostWords.lazy.compactMap { text.value(after: $0) }
+            place = named.compactMap(LogPlace.init(url:)).first ?? hosts.compactMap(LogPlace.init(host:)).first
+            if let found = text.value(after: "Task <", until: [0x20, 0x29, 0x2C]) { task = Array(found.prefix(80)) }
+            depth = text.depth
+            isOpen = depth > 0 && text.contains("UserInfo={") && place == nil && urlError != nil
+        }
+        if sentence?.isCleartext == true, urlError == nil { urlError = -1022 }
+        if place?.isGuessedSecure == true, sentence?.isCleartext == true { place?.isSecure = false }
+    }
+
+    /// What a description that goes on says about an error that began before; nil for a line that is about something else.
+    init?(continuing line: ArraySlice<UInt8>, of error: LogLine) {
+        let whole = LogLine(line)
+        guard whole.sentence == nil, whole.urlError == nil || whole.urlError == error.urlError else { return nil }
+        depth = whole.depth
+        place = whole.place
+        streamError = line.withUnsafeBytes { bytes in
+            LogLine.streamMembers.lazy.compactMap { Scan(bytes).negative(after: $0, in: -9899 ... -9800) }.first
+        }
+        // A number that stands elsewhere is news of its own.
+        guard whole.streamError == streamError else { return nil }
+    }
+
+    private static let urlErrorWords: [StaticString] = [
+        "Error Domain=NSURLErrorDomain Code=", "Error Domain=kCFErrorDomainCFNetwork Code=",
+        "finished with error [", "finished with error - code: ", "(error code: ",
+    ]
+    /// In the description of an error.
+    private static let streamMembers: [StaticString] = [
+        "_kCFStreamErrorCodeKey=", "_kCFStreamErrorCodeKey = \"", "_kCFStreamErrorCodeKey = ",
+    ]
+    private static let streamWords: [StaticString] = [
+        "(kCFStreamErrorDomainSSL, ", "SSLHandshake failed (", " [3:", "(3:", " 3:", "evaluation failed(",
+    ]
+    private static let urlWords: [StaticString] = [
+        "NSErrorFailingURLStringKey=", "NSErrorFailingURLKey=", "NSErrorFailingURLStringKey = \"",
+        "NSErrorFailingURLKey = \"", "NSErrorFailingURLStringKey = ", "NSErrorFailingURLKey = ",
+    ]
+    private static let hostWords: [StaticString] = ["for server: ", "blocked a cleartext HTTP connection to "]
+}
+
+/// A host with what is known of the way to it.
+struct LogPlace: Hashable {
+    let host: String
+    let port: Int?
+    var isSecure: Bool
+    /// Whether the line gave no URL.
+    let isGuessedSecure: Bool
+
+    /// The host of a URL of the web; nil for anything else.
+    init?(url: UnsafeRawBufferPointer) {
+        guard url.count <= 8192, let load = try? LoadURL(String(decoding: url, as: UTF8.self)),
+            load.scheme == "https" || load.scheme == "http" || load.scheme == "wss" || load.scheme == "ws"
+        else { return nil }
+        host = load.host
+        port = load.port
+        isSecure = load.isSecure
+        isGuessedSecure = false
+    }
+
+    /// A host that stands alone.
+    init?(host: UnsafeRawBufferPointer) {
+        guard host.count <= 255, let load = try? LoadURL("https://" + String(decoding: host, as: UTF8.self)),
+            load.pathAndQuery == "/"
+        else { return nil }
+        self.host = load.host
+        port = load.port
+        isSecure = true
+        isGuessedSecure = true
+    }
+}
+
+/// Searches in the bytes of a line.
+private struct Scan {
+    let bytes: UnsafeRawBufferPointer
+
+    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    var depth: Int {
+        bytes.reduce(0) { $1 == UInt8(ascii: "{") ? $0 + 1 : $1 == UInt8(ascii: "}") ? $0 - 1 : $0 }
+    }
+
+    func contains(_ words: StaticString) -> Bool { end(of: words) != nil }
+
+    /// The number after some words, if it is in a range.
+    func negative(after words: StaticString, in range: ClosedRange<Int>) -> Int? {
+        var from = 0
+        // The same words may stand before a number of another kind.
+        for _ in 0..<16 {
+            guard let start = end(of: words, from: from) else { return nil }
+            if start < bytes.count, bytes[start] == UInt8(ascii: "-") {
+                let digits = bytes[(start + 1)...].prefix(6).prefix { 0x30...0x39 ~= $0 }
+                let number = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+                if (3...5).contains(digits.count), range.contains(-number) { return -number }
+            }
+            from = start
+        }
+        return nil
+    }
+
+    /// What stands between some words and the next delimiter; nil where nothing does.
+    func value(
+        after words: StaticString,
+        until delimiters: [UInt8] = [0x20, 0x22, 0x2C, 0x3B, 0x7D, 0x27]
+    ) -> UnsafeRawBufferPointer? {
+        guard let start = end(of: words) else { return nil }
+        let rest = bytes[start...]
+        let end = rest.firstIndex { $0 < 0x20 || delimiters.contains($0) } ?? rest.endIndex
+        guard end > start else { return nil }
+        return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+    }
+
+    /// Where some words end.
+    private func end(of words: StaticString, from: Int = 0) -> Int? {
+        let count = words.utf8CodeUnitCount
+        guard let base = bytes.baseAddress, count > 0 else { return nil }
+        let first = CInt(words.utf8Start.pointee)
+        var index = from
+        while index <= bytes.count - count {
+            guard let hit = memchr(base.advanced(by: index), first, bytes.count - count - index + 1) else { return nil }
+            let start = UnsafeRawPointer(hit) - base
+            if memcmp(base.advanced(by: start), words.utf8Start, count) == 0 { return start + count }
+            index = start + 1
+        }
+        return nil
+    }
+}

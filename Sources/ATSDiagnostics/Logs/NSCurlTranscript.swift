@@ -1,0 +1,170 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+public import Findings
+
+/// The output of `nscurl --ats-diagnostics`, as somebody recorded it on a Mac.
+public struct NSCurlTranscript: Sendable {
+    /// What became of one configuration.
+    public struct Row: Sendable, Equatable {
+        /// The name of the configuration, in nscurl's words.
+        public let name: String
+        /// Whether the load completed; nil where the transcript ends before it says so.
+        public let passed: Bool?
+        /// The number of the NSURLError; nil without `--verbose`, and for a load that completed.
+        public let code: Int?
+        /// The number of the CFStream error, likewise.
+        public let streamCode: Int?
+    }
+
+    /// The URL that was asked.
+    public let url: String
+    /// In the order of the transcript, at most 256.
+    public let rows: [Row]
+
+    /// Reads a transcript; what other programs wrote in between is passed over.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.transcript` for text that names no URL or has no row.
+    public init(_ bytes: [UInt8]) throws(MalformedInput) {
+        var url: String?
+        var rows: [Row] = []
+        var name: String?
+        var isInside = false
+        var passed: Bool?
+        var error: (code: Int?, stream: Int?) = (nil, nil)
+        let start = Array("Configuring ATS Info.plist keys and displaying the result of HTTPS loads to ".utf8)
+        for whole in bytes.split(separator: 0x0A) {
+            var line = whole.drop { $0 == 0x20 || $0 == 0x09 }
+            while let last = line.last, last == 0x20 || last == 0x0D || last == 0x09 { line = line.dropLast() }
+            if line.isEmpty { continue }
+            if url == nil, line.starts(with: start) {
+                var text = line.dropFirst(start.count)
+                if text.last == UInt8(ascii: ".") { text = text.dropLast() }
+                url = String(decoding: text, as: UTF8.self)
+            } else if line.elementsEqual("---".utf8) {
+                if isInside, let name, rows.count < 256 {
+                    rows.append(Row(name: name, passed: passed, code: error.code, streamCode: error.stream))
+                }
+                isInside.toggle()
+                (name, passed, error) = (nil, nil, (nil, nil))
+            } else if isInside, name == nil {
+                name = String(decoding: line.prefix(200), as: UTF8.self)
+            } else if isInside, line.starts(with: "Result :".utf8) {
+                let word = line.dropFirst("Result :".utf8.count).drop { $0 == 0x20 }
+                passed = word.elementsEqual("PASS".utf8) ? true : word.elementsEqual("FAIL".utf8) ? false : nil
+            } else if isInside, passed == false {
+                let found = LogLine(line)
+                error.code = error.code ?? found.urlError
+                error.stream = error.stream ?? found.streamError
+            }
+        }
+        func malformed(_ reason: String) -> MalformedInput {
+            MalformedInput(code: "malformed.transcript", reason: reason)
+        }
+        guard let url else { throw malformed("names no URL; record it with nscurl --ats-diagnostics --verbose URL") }
+        guard !rows.isEmpty else {
+            throw malformed("has no result; record it with nscurl --ats-diagnostics --verbose URL")
+        }
+        self.url = url
+        self.rows = rows
+    }
+}
+
+/// A transcript beside what a check found here.
+public struct TranscriptComparison: Sendable {
+    /// One configuration on both sides; nil on a side that does not have it.
+    public struct Row: Sendable {
+        /// The name of the configuration.
+        public let name: String
+        /// What the Mac printed.
+        public let recorded: NSCurlTranscript.Row?
+        /// What was found here.
+        public let here: ConfigurationResult?
+
+        /// Whether both have it and say the same. Numbers that the transcript does not have differ from nothing, and what could not be
+        /// determined here is FAIL, as nscurl has no third word.
+        public var agrees: Bool {
+            guard let recorded, let here, let passed = recorded.passed, passed == (here.result == .pass) else {
+                return false
+            }
+            if passed { return true }
+            return (recorded.code == nil || recorded.code == here.error?.code)
+                && (recorded.streamCode == nil || recorded.streamCode == here.error?.streamCode)
+        }
+    }
+
+    /// In the order of the transcript, then what is here alone.
+    public let rows: [Row]
+
+    /// Puts the two side by side, by the names of the configurations.
+    public init(_ transcript: NSCurlTranscript, _ report: TargetReport) {
+        let here = report.results.filter { !$0.configuration.isAppDictionary }
+        var rows = transcript.rows.map { row in
+            Row(name: row.name, recorded: row, here: here.first { $0.configuration.name.hasSameBytes(as: row.name) })
+        }
+        for result in here
+        where !transcript.rows.contains(where: { $0.name.hasSameBytes(as: result.configuration.name) }) {
+            rows.append(Row(name: result.configuration.name, recorded: nil, here: result))
+        }
+        self.rows = rows
+    }
+
+    /// The rows that differ.
+    public var differences: [Row] { rows.filter { !$0.agrees } }
+}
+
+extension TranscriptComparison {
+    /// The member `rows` of `sealward.ats-compare/1`.
+    public var json: JSONValue { .array(rows.map(\.json)) }
+
+    /// The rows that differ, for people.
+    public var text: String {
+        differences.map { row in
+            "\(row.name.terminalSafe)\n    on the Mac  \(row.recorded?.words ?? "no such row")\n"
+                + "    here        \(row.here?.words ?? "no such row")\n"
+        }.joined() + "\(differences.count) of \(rows.count) rows differ\n"
+    }
+}
+
+extension TranscriptComparison.Row {
+    fileprivate var json: JSONValue {
+        .object([
+            .init("name", .string(name)), .init("agrees", .bool(agrees)),
+            .init(
+                "recorded",
+                recorded.map { row in
+                    .object([
+                        .init("result", row.passed.map { .string($0 ? "PASS" : "FAIL") } ?? .null),
+                        .init("code", .optional(row.code)), .init("streamCode", .optional(row.streamCode)),
+                    ])
+                } ?? .null
+            ),
+            .init(
+                "here",
+                here.map { result in
+                    .object([
+                        .init("result", .string(result.result.rawValue)), .init("code", .optional(result.error?.code)),
+                        .init("streamCode", .optional(result.error?.streamCode)),
+                        .init("because", .array(result.because.map(\.json))),
+                    ])
+                } ?? .null
+            ),
+        ])
+    }
+}
+
+extension NSCurlTranscript.Row {
+    fileprivate var words: String {
+        let result = passed.map { $0 ? "PASS" : "FAIL" } ?? "no result"
+        return ([result] + [code, streamCode].compactMap(\.self).map(String.init)).joined(separator: " ")
+    }
+}
+
+extension ConfigurationResult {
+    fileprivate var words: String {
+        let numbers = [error?.code, error?.streamCode].compactMap(\.self).map(String.init)
+        let cause = because.first.map { ["(\($0.code))"] } ?? []
+        return ([result.rawValue] + numbers + cause).joined(separator: " ")
+    }
+}

@@ -1,0 +1,51 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import TLSFacts
+
+/// The most days for which public authorities may issue certificates of servers, by the day of issue.
+///
+/// No device refuses a longer certificate for that alone, as far as is known; the next one of the same length cannot be had.
+enum LifetimeSchedule {
+    /// In order of time.
+    private static let steps: [(from: Date, days: Int)] = [
+        (midMarch(2026), 200), (midMarch(2027), 100), (midMarch(2029), 47),
+    ]
+
+    private static func midMarch(_ year: Int) -> Date {
+        Date(timeIntervalSince1970: Double(CivilDate(year: year, month: 3, day: 15).daysSince1970) * 86_400)
+    }
+
+    private static let citation = Citation(
+        source: "CA/Browser Forum Baseline Requirements 6.3.2 (ballot SC-081v3); Apple Root Program policy 2.0",
+        read: "2026-11-22"
+    )
+
+    /// What the schedule says about a leaf that a public authority issued: that it is longer than it may be, or that its successor must be
+    /// shorter; nil if neither.
+    static func note(_ leaf: CertificateFacts) -> Cause? {
+        let length = leaf.notAfter.timeIntervalSince(leaf.notBefore)
+        guard length > 0 else { return nil }
+        let day = CivilDate.text(of:)
+        let days = Int(min((length / 86_400).rounded(.up), 1e7))
+        if let step = steps.last(where: { $0.from <= leaf.notBefore }), length > Double(step.days) * 86_400 {
+            return note(
+                "The certificate was issued on \(day(leaf.notBefore)) for \(days) days; since \(day(step.from)) public authorities issue for "
+                    + "\(step.days) days at most."
+            )
+        }
+        if let step = steps.last(where: { $0.from <= leaf.notAfter }), length > Double(step.days) * 86_400 {
+            return note(
+                "The certificate is for \(days) days and its successor cannot be: from \(day(step.from)) on public authorities issue for "
+                    + "\(step.days) days at most."
+            )
+        }
+        return nil
+    }
+
+    private static func note(_ message: String) -> Cause {
+        Cause("ats.note.lifetime", message, citation: citation, kind: .note)
+    }
+}

@@ -1,0 +1,71 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import AppTransportSecurity
+import ArgumentParser
+import Findings
+import Foundation
+
+struct CompareCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "compare",
+        abstract: "Check the URL of a recorded nscurl transcript, and print the rows that differ.",
+        discussion: """
+            TRANSCRIPT is the output of `nscurl --ats-diagnostics --verbose URL` on a Mac; `Scripts/record-on-mac` of this project records \
+            many. Name the Mac's system with --os. Exit status: 0 every row agrees, 1 rows differ, 2 the transcript cannot be read.
+
+            Example: sealward ats compare transcript.txt --os macos15
+            """
+    )
+
+    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
+
+    @Argument(help: ArgumentHelp("The transcript; - is standard input.", valueName: "TRANSCRIPT"))
+    var transcript: String
+
+    @OptionGroup var network: CheckOptions
+
+    @Option(help: "text or json.")
+    var format: Format = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func validate() throws {
+        guard network.targetsFrom == nil else { throw ValidationError("The transcript names the target.") }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            let recorded: NSCurlTranscript
+            let target: CheckTarget
+            do throws(MalformedInput) {
+                recorded = try NSCurlTranscript(try bytes())
+                target = try CheckTarget(nscurl: recorded.url)
+            } catch {
+                throw error.fault(in: transcript)
+            }
+            let profile = network.system.profile(on: network.system.os)
+            let report = try await network.session(profile).check(target)
+            let comparison = TranscriptComparison(recorded, report)
+            let text =
+                switch format {
+                case .text: "\(recorded.url.terminalSafe) on \(profile.shownID)\n\(comparison.text)"
+                case .json:
+                    JSONValue.object([
+                        .init("schema", "sealward.ats-compare/1"), .init("os", .string(profile.id)),
+                        .init("sdk", profile.sdk.json), .init("url", .string(recorded.url)),
+                        .init("differences", .integer(comparison.differences.count)), .init("rows", comparison.json),
+                    ]).rendered() + "\n"
+                }
+            try CommandIO.write(text, to: shared.output)
+            return comparison.differences.isEmpty ? .clean : .findings
+        }
+    }
+
+    private func bytes() throws(MalformedInput) -> [UInt8] {
+        do { return try CommandIO.read(transcript, limit: 4 << 20) } catch {
+            throw MalformedInput(code: "malformed.transcript", reason: error.reason)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import ArgumentParser
+import Findings
+import Foundation
+
+struct LogCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "log",
+        abstract: "Read what a device or Mac logged, and say for each host why its loads failed.",
+        discussion: """
+            Console's text, `log show` (--style default, syslog, json, ndjson), Xcode's console, the text of a sysdiagnose and the errors of \
+            nscurl, of any size. Where a number has several causes all are named: a log does not say which; `ats check` does. Lines that say \
+            nothing known are counted. Exit status: 0 nothing stands in the way of a load, 1 something does, 2 a file cannot be read.
+
+            Example: log show --last 1h --style syslog | sealward ats log -
+            """
+    )
+
+    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
+
+    @Argument(help: ArgumentHelp("Logs; - is standard input.", valueName: "FILE"))
+    var files: [String]
+
+    @Option(help: "text or json.")
+    var format: Format = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func run() async throws {
+        try await CommandIO.run {
+            var log = DeviceLog()
+            for path in files {
+                do throws(InputFault) {
+                    let file = path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
+                    while true {
+                        let part = try file.next(1 << 18)
+                        if part.isEmpty { break }
+                        log.read(part)
+                    }
+                } catch {
+                    throw CommandFault("\(CommandIO.name(of: path).terminalSafe): \(error.reason).")
+                }
+                log.endFile()
+            }
+            let report = log.report()
+            try CommandIO.write(format == .json ? report.json.rendered() + "\n" : report.text, to: shared.output)
+            return report.hasFindings ? .findings : .clean
+        }
+    }
+}

@@ -1,0 +1,76 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `sealward ats compare`: a transcript of nscurl beside what a check finds.
+@Suite(.enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"))
+struct CompareCommandTests {
+    let folder: TemporaryDirectory
+
+    init() throws { folder = try TemporaryDirectory() }
+
+    private func options(_ kind: String) throws -> [String] {
+        let servers = try #require(LoopbackServers.shared)
+        return ["--ca-file", servers.authority, "--resolve", try servers.server(kind).resolve]
+    }
+
+    /// What the program itself prints in nscurl's form, as a file.
+    private func transcript(_ kind: String, verbose: Bool = true) throws -> String {
+        let url = try #require(LoopbackServers.shared).server(kind).url
+        let arguments = ["ats", "check", url, "--format", "nscurl"] + (verbose ? ["--verbose"] : [])
+        return try ProgramRun(arguments + options(kind)).output
+    }
+
+    private func compare(_ text: String, _ kind: String, _ more: [String] = []) throws -> ProgramRun {
+        let file = folder.path("transcript")
+        try text.write(toFile: file, atomically: true, encoding: .utf8)
+        return try ProgramRun(["ats", "compare", file] + options(kind) + more)
+    }
+
+    @Test(arguments: ["modern", "tls11-only", "suite-static-aes128-gcm-sha256", "key-rsa1024"], [true, false])
+    func whatWasRecordedHereAgrees(_ kind: String, _ verbose: Bool) throws {
+        let run = try compare(transcript(kind, verbose: verbose), kind)
+        #expect(run.status == 0, "\(run.output)\(run.errors)")
+        #expect(run.output.contains("0 of 16 rows differ"), "\(run.output)")
+    }
+
+    /// A verdict, a number and a row that are not as here, log lines in between, and a system with fewer rows.
+    @Test func everyDifferenceIsPrinted() throws {
+        var text = try transcript("tls11-only")
+        text = text.replacingOccurrences(
+            of: "Allow All Loads\n",
+            with: "Allow All Loads\nCFNetwork SSLHandshake failed (-9824)\n"
+        )
+        let first = try #require(text.range(of: "Result : FAIL"))
+        text.replaceSubrange(first, with: "Result : PASS")
+        let stream = try #require(text.range(of: "_kCFStreamErrorCodeKey=-9836", options: .backwards))
+        text.replaceSubrange(stream, with: "_kCFStreamErrorCodeKey=-9800")
+        text += "---\nA row of tomorrow\nResult : PASS\n---\n"
+        let run = try compare(text, "tls11-only", ["--format", "json"])
+        #expect(run.status == 1, "\(run.errors)")
+        #expect(run.string("schema") == "sealward.ats-compare/1")
+        #expect(run.json["differences"] as? Int == 3, "\(run.output)")
+        let rows = run.json["rows"] as? [[String: Any]] ?? []
+        let names = rows.filter { $0["agrees"] as? Bool == false }.map { $0["name"] as? String }
+        #expect(
+            names == [
+                "ATS Default Connection", "TLSv1.0 with PFS disabled and insecure HTTP allowed", "A row of tomorrow",
+            ]
+        )
+        let older = try compare(transcript("tls11-only"), "tls11-only", ["--os", "macos10.12"])
+        #expect(older.status == 1 && older.output.contains("no such row"), "\(older.output)")
+    }
+
+    @Test(arguments: [
+        "", "---\nx\nResult : PASS\n---\n", "\u{0}\u{1}",
+        "Configuring ATS Info.plist keys and displaying the result of HTTPS loads to https://a.example.\n",
+    ])
+    func textThatIsNoTranscriptIsNamed(_ text: String) throws {
+        let run = try compare(text, "modern")
+        #expect(run.status == 2)
+        #expect(run.errors.contains("nscurl --ats-diagnostics --verbose URL"), "\(run.errors)")
+    }
+}

@@ -1,0 +1,248 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `sealward ats log`: what devices and Macs write, in every style in which it is exported.
+@Suite struct LogCommandTests {
+    let folder: TemporaryDirectory
+
+    init() throws { folder = try TemporaryDirectory() }
+
+    private func log(_ text: String, _ more: [String] = ["--format", "json"]) throws -> ProgramRun {
+        try text.write(toFile: folder.path("log"), atomically: true, encoding: .utf8)
+        return try ProgramRun(["ats", "log", folder.path("log")] + more)
+    }
+
+    /// Host to the codes of its findings, in one text: `-1200/-9824`.
+    private func found(_ run: ProgramRun) -> [String: [String]] {
+        let hosts = run.json["hosts"] as? [[String: Any]] ?? []
+        return Dictionary(
+            hosts.map { host in
+                let findings = host["findings"] as? [[String: Any]] ?? []
+                return (
+                    host["host"] as? String ?? "-",
+                    findings.map { finding in
+                        let error = finding["error"] as? [String: Any] ?? [:]
+                        let codes = finding["codes"] as? [String] ?? []
+                        let numbers = [error["code"], error["streamCode"]].compactMap { ($0 as? Int).map(String.init) }
+                        return numbers.joined(separator: "/") + " " + (codes.count == 1 ? codes[0] : "\(codes.count)")
+                    }
+                )
+            },
+            uniquingKeysWith: +
+        )
+    }
+
+    static let error = """
+        Error Domain=NSURLErrorDomain Code=-1200 "An SSL error has occurred and a secure connection to the server cannot be made." \
+        UserInfo={NSErrorFailingURLStringKey=https://old.example.com:8443/path?q=1, NSLocalizedRecoverySuggestion=Would you like to connect \
+        to the server anyway?, _kCFStreamErrorDomainKey=3, NSUnderlyingError=0x600000c5c150 {Error Domain=kCFErrorDomainCFNetwork Code=-1200 \
+        "(null)" UserInfo={_kCFStreamPropertySSLClientCertificateState=0, _kCFNetworkCFStreamSSLErrorOriginalValue=-9836, \
+        _kCFStreamErrorDomainKey=3, _kCFStreamErrorCodeKey=-9836}}, _kCFStreamErrorCodeKey=-9836}
+        """
+
+    /// One and the same error, as five tools show it.
+    @Test(arguments: [
+        error,
+        "2026-11-22 12:00:00.123456+0100  localhost Shop[123]: (CFNetwork) Task <FB1E>.<2> finished with error [-1200] \(error)",
+        "default\t12:00:00.123456+0100\tShop\t\(error)", "Error : \(error)",
+        "2026-11-22 12:00:00.1 Shop[12:34] \(error)\r",
+    ])
+    func anErrorIsReadInEveryText(_ line: String) throws {
+        let run = try log("first\n\(line)\nlast\n")
+        #expect(run.status == 1, "\(run.errors)")
+        #expect(run.string("schema") == "sealward.ats-log/1")
+        #expect(found(run) == ["old.example.com": ["-1200/-9836 ats.tls.version-too-low"]], "\(run.output)")
+        #expect(run.json["lines"] as? Int == 3 && run.json["unknown"] as? Int == 2)
+        let host = (run.json["hosts"] as? [[String: Any]])?.first
+        #expect(host?["check"] as? String == "sealward ats check https://old.example.com:8443/")
+        let finding = (host?["findings"] as? [[String: Any]])?.first
+        #expect(finding?["certain"] as? Bool == true && finding?["line"] as? Int == 2)
+        #expect((finding?["fix"] as? String)?.contains("TLS 1.2") == true)
+    }
+
+    @Test func ndjsonAndJSONAreRead() throws {
+        let message = try #require(String(data: JSONEncoder().encode(Self.error), encoding: .utf8))
+        let line =
+            "{\"timestamp\":\"2026-11-22\",\"note\":\"eventMessage\",\"eventMessage\":\(message),\"processID\":1}"
+        let other = "{\"eventMessage\":\"hello \\\"eventMessage\\\" -1200\",\"processID\":1}"
+        let short = try log("\(line)\n\(other)\n\(line)\n")
+        #expect(found(short) == ["old.example.com": ["-1200/-9836 ats.tls.version-too-low"]], "\(short.output)")
+        #expect(short.json["lines"] as? Int == 3 && short.json["unknown"] as? Int == 1)
+        let long = """
+            [{
+              "traceID" : 1,
+              "eventMessage" : \(message),
+              "backtrace" : {
+                "frames" : [ ]
+              }
+            },{
+              "eventMessage" : "App Transport Security has blocked a cleartext HTTP connection to a.example since it is insecure.",
+              "processID" : 7
+            }]
+            """
+        let run = try log(long)
+        #expect(
+            found(run) == [
+                "old.example.com": ["-1200/-9836 ats.tls.version-too-low"],
+                "a.example": ["-1022 ats.cleartext.blocked"],
+            ],
+            "\(run.output)"
+        )
+        #expect(run.json["lines"] as? Int == 2 && run.json["unknown"] as? Int == 0)
+    }
+
+    /// Every line that the library of 26.4 can write, and the messages of older systems.
+    @Test(
+        arguments: [
+            (
+                "Error [ATS FCPv2.1 violation]: Server certificate signed using signature algorithm rsa_pkcs1_sha1 not advertised in client hello for server: H",
+                "ats.trust.weak-signature"
+            ),
+            (
+                "Error [ATS FCPv2.1 violation]: TLS 1.2 negotiated without extended master secret (EMS) for server: H",
+                "ats.tls.handshake-failed"
+            ),
+            (
+                "Warning [ATS FCPv2.1 violation]: Ciphersuite(0xc027) not offered in ATS FCP_v2.1 mode negotiated for server: H",
+                "ats.tls.no-common-suite"
+            ),
+            ("Error [ATS Violation]: ATS certificate trust requirement not satisfied for server: H", "9"),
+            (
+                "boringssl_x(9) [C1:2][0x1] Error [ATS violation]: ECDSA key size 224 bits is less than minimum 256 bits for server: H",
+                "ats.trust.weak-key"
+            ),
+            (
+                "Error [ATS violation]: RSA key size 1024 bits is less than minimum 2048 bits for server: H",
+                "ats.trust.weak-key"
+            ),
+            (
+                "Error [ATS violation]: Leaf certificate hash algorithm (2) is not at least SHA-256 for server: H",
+                "ats.trust.weak-signature"
+            ), ("Error [ATS violation]: Leaf certificate is absent for server: H", "ats.tls.handshake-failed"),
+            ("Error [ATS violation]: Peer public key not set for server: H", "ats.tls.handshake-failed"),
+            (
+                "App Transport Security has blocked a cleartext HTTP connection to H since it is insecure. Use HTTPS instead",
+                "-1022 ats.cleartext.blocked"
+            ),
+        ]
+    )
+    func everySentenceHasItsCause(_ line: String, _ cause: String) throws {
+        let run = try log(line.replacingOccurrences(of: "H", with: "Api.Example.com") + "\n")
+        let expected = cause.hasPrefix("-") ? cause : " " + cause
+        #expect(found(run) == ["api.example.com": [expected]], "\(run.output)")
+        let scheme = cause.contains("cleartext") ? "http" : "https"
+        let host = (run.json["hosts"] as? [[String: Any]])?.first
+        #expect(host?["check"] as? String == "sealward ats check \(scheme)://api.example.com/")
+    }
+
+    /// Lines that name no host are kept apart, unless another line about the same load names it.
+    @Test func hostsComeFromTheTaskOrFromNowhere() throws {
+        let run = try log(
+            """
+            NSURLSession/NSURLConnection HTTP load failed (kCFStreamErrorDomainSSL, -9802)
+            CFNetwork SSLHandshake failed (-9824)
+            App Transport Security has blocked a cleartext HTTP (http://) resource load since it is insecure.
+            Task <11AA>.<3> HTTP load failed, 0/0 bytes (error code: -1202 [3:-9843])
+            Task <22BB>.<4> HTTP load failed, 0/0 bytes (error code: -1202 [3:-9813])
+            Connection 4: TLS Trust encountered error 3:-9807
+            Task <11AA>.<3> finished with error [-1202] Error Domain=NSURLErrorDomain Code=-1202 "x" UserInfo={NSErrorFailingURLKey=https://b.example/, _kCFStreamErrorCodeKey=-9843}
+            Skipping local ATS trust evaluation (ats_trust_policy=skip)
+            """
+        )
+        let hosts = found(run)
+        #expect(hosts["b.example"] == ["-1202/-9843 ats.trust.wrong-host"], "\(run.output)")
+        #expect(
+            Set(hosts["-"] ?? []) == [
+                "-9802 9", "-9824 4", "-1022 ats.cleartext.blocked", "-1202/-9813 3", "-9807 3", " 0",
+            ],
+            "\(run.output)"
+        )
+        let named = (run.json["hosts"] as? [[String: Any]])?.first { $0["host"] as? String == "b.example" }
+        #expect(named?["lines"] as? Int == 2)
+    }
+
+    /// The description of an error goes over several lines where it lists certificates.
+    @Test func descriptionsOverSeveralLinesAreOneError() throws {
+        let run = try log(
+            """
+            Error Domain=NSURLErrorDomain Code=-1202 "The certificate for this server is invalid." UserInfo={NSErrorPeerCertificateChainKey=(
+                "<cert(0x7f8b3b00a600) s: self.example i: self.example>"
+            ), NSErrorClientCertificateStateKey=0, NSErrorFailingURLKey=https://self.example/, _kCFStreamErrorCodeKey=-9807}
+            another line
+            """
+        )
+        #expect(found(run) == ["self.example": ["-1202/-9807 3"]], "\(run.output)")
+        #expect(run.json["unknown"] as? Int == 1)
+    }
+
+    /// Numbers that ATS and TLS do not produce, words that look alike, and text that is no log: nothing is made of them.
+    @Test(arguments: [
+        "Error Domain=NSURLErrorDomain Code=-999 \"cancelled\" UserInfo={NSErrorFailingURLKey=https://a.example/}",
+        "Error Domain=NSPOSIXErrorDomain Code=-1200 https://a.example/", "the load failed (-9824?)", "ATS violation",
+        "HTTP load failed (kCFStreamErrorDomainSSL, 9824)", "Task <11>.<1> resuming, timeouts(30.0, 604800.0)",
+        "finished with error [-12000000000000000000000000]", "\u{0}\u{1}\u{2}", "{\"eventMessage\":", "[3:-9824",
+    ])
+    func nothingIsGuessed(_ line: String) throws {
+        let run = try log(line + "\n")
+        #expect(run.status == 0, "\(run.output)")
+        #expect(found(run).isEmpty, "\(run.output)")
+    }
+
+    @Test func textNamesCauseFixAndCommand() throws {
+        let run = try log(Self.error, [])
+        #expect(run.status == 1)
+        for words in [
+            "old.example.com, 1 line", "1x  NSURLError -1200, stream -9836, first in line 1",
+            "cause  ats.tls.version-too-low", "fix    enable TLS 1.2",
+            "run  sealward ats check https://old.example.com:8443/",
+            "1 lines, 0 of them say nothing known",
+        ] { #expect(run.output.contains(words), "\(run.output)") }
+    }
+
+    @Test func severalFilesAndStandardInputAreOneLog() throws {
+        try Self.error.write(toFile: folder.path("a"), atomically: true, encoding: .utf8)
+        let run = try ProgramRun(
+            ["ats", "log", folder.path("a"), "-", folder.path("a"), "--format", "json"],
+            input: Self.error + "\n"
+        )
+        #expect((run.json["hosts"] as? [[String: Any]])?.first?["lines"] as? Int == 3)
+        let absent = try ProgramRun(["ats", "log", folder.path("absent")])
+        #expect(absent.status == 2 && absent.errors.contains("there is no such file"))
+        #expect(try ProgramRun(["ats", "log"]).status == 64)
+    }
+
+    /// 200 MB, among them a line of 50 MB, a hundred thousand hosts and as many loads: the memory stays that of the tables.
+    @Test(.enabled(if: !BuiltProgram.isSanitized, "a sanitizer has memory of its own"))
+    func memoryDoesNotGrowWithTheFile() throws {
+        let script = """
+            import resource, subprocess, sys
+            with open("report", "wb") as report:
+                program = subprocess.Popen([sys.argv[1], "ats", "log", "-", "--format", "json"], stdin=subprocess.PIPE, stdout=report)
+                put = lambda text: program.stdin.write(text.encode())
+                put("x" * 50_000_000 + "\\n")
+                for n in range(100_000):
+                    put(f"Error Domain=NSURLErrorDomain Code=-1200 UserInfo={{NSErrorFailingURLKey=https://h{n}.example/}}\\n")
+                    put(f"Task <{n}>.<1> HTTP load failed (error code: -1202 [3:-9843])\\n")
+                    put("y" * 1300 + "\\n")
+                program.stdin.close()
+                print(program.wait(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+            """
+        let run = try ProgramRun(
+            URL(fileURLWithPath: "/usr/bin/env"),
+            ["python3", "-c", script, BuiltProgram.url.path],
+            in: folder.url
+        )
+        let numbers = run.output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
+        #expect(numbers.first == 1, "\(run.output)\(run.errors)")
+        #expect(numbers.last.map { $0 < 120_000 } == true, "kilobytes: \(run.output)")
+        let data = try Data(contentsOf: URL(fileURLWithPath: folder.path("report")))
+        let json = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+        #expect(json["lines"] as? Int == 300_001)
+        #expect((json["hosts"] as? [Any])?.count == 4097)
+        #expect(json["beyond"] as? Int == 100_000 - 4096)
+    }
+}
