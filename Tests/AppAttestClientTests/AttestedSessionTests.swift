@@ -19,7 +19,11 @@ private let isLong = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1"
         try await ServiceProcess.with { service in
             let site = try await Site(service.base)
             let session = site.launch()
-            let tokens = try await inParallel(1_000) { _ in try await session.token() }
+            // Half of them want the key itself, half a token.
+            let tokens = try await inParallel(1_000) { number in
+                if number % 2 == 0 { try await session.attestedKey() }
+                return try await session.token()
+            }
             #expect(Set(tokens).count == 1)
             #expect(site.phone.calls.certified.count == 1)
             #expect(site.network.count("/tokens") == 1)
