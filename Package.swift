@@ -71,6 +71,7 @@ let package = Package(
         .library(name: "DeviceSimulator", targets: ["DeviceSimulator", "AppleSimulator"]),
         .library(name: "TrustService", targets: ["TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite"]),
         .library(name: "TrustStoresPostgres", targets: ["TrustStoresPostgres"]),
+        .library(name: "TrustStoreContract", targets: ["TrustStoreContract", "TrustStores"]),
     ],
     traits: [
         .trait(name: "Postgres", description: "The PostgreSQL store, for more than one node. Needs libpq.")
@@ -124,6 +125,7 @@ let package = Package(
             ]
         ),
         library("TrustStores", ["AppAttest", "Findings", .crypto]),
+        library("TrustStoreContract", ["TrustStores", "AppAttest"]),
         library(
             "TrustStoresSQLite",
             ["TrustStores", .grdb, .grdbSQLite],
@@ -220,7 +222,10 @@ let package = Package(
                 .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL, .crypto, .nioConcurrency, .lifecycle, .logging,
             ]
         ),
-        tests(of: "TrustStores", ["AppAttest", "DeviceSimulator", "TrustStoresSQLite", "TrustStoresPostgres"]),
+        tests(
+            of: "TrustStores",
+            ["AppAttest", "DeviceSimulator", "TrustStoreContract", "TrustStoresSQLite", "TrustStoresPostgres"]
+        ),
         tests(of: "AppleServices", ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", .jwt, .crypto, .logging]),
         tests(of: "ATSDiagnostics", ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]),
         tests(
@@ -244,8 +249,8 @@ let package = Package(
             dependencies: [
                 "AppTransportSecurity", "TLSFacts", "Findings", "ATSClient", "TLSProbe", "ATSDiagnostics", "ATSLint",
                 "AppBundles", "AppAttest", "DeviceCheckBits", "AppleServices", "DeviceSimulator", "AppleSimulator",
-                "TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite", "TrustStoresPostgres",
-                .crypto, .httpTypes, .lifecycle, .logging, .nioPosix, .unixSignals,
+                "TrustService", "TrustPolicy", "TrustStores", "TrustStoreContract", "TrustStoresSQLite",
+                "TrustStoresPostgres", .crypto, .httpTypes, .lifecycle, .logging, .nioPosix, .unixSignals,
             ],
             packageAccess: false,
             swiftSettings: settings
