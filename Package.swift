@@ -15,8 +15,6 @@ extension Target.Dependency {
     static let asn1 = product(name: "SwiftASN1", package: "swift-asn1")
     static let crypto = product(name: "Crypto", package: "swift-crypto")
     static let cryptoExtras = product(name: "_CryptoExtras", package: "swift-crypto")
-    static let grdb = product(name: "GRDB", package: "GRDB.swift")
-    static let grdbSQLite = product(name: "GRDBSQLite", package: "GRDB.swift")
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
     static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
     static let jwt = product(name: "JWTKit", package: "jwt-kit")
@@ -87,7 +85,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
@@ -126,9 +123,10 @@ let package = Package(
         ),
         library("TrustStores", ["AppAttest", "Findings", .crypto]),
         library("TrustStoreContract", ["TrustStores", "AppAttest"]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         library(
             "TrustStoresSQLite",
-            ["TrustStores", .grdb, .grdbSQLite],
+            ["TrustStores", "CSQLite"],
             resources: [.embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql")]
         ),
         .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
