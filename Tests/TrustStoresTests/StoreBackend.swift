@@ -67,4 +67,17 @@ final class TemporaryFolder: Sendable {
     func promise(_ backend: StoreBackend, _ promise: StoreContract.Case) async throws {
         try await promise.run(backend.make)
     }
+
+    /// The contract finds a store that breaks it: here two nodes that do not share what they are given.
+    @Test(arguments: StoreContract.cases.filter { $0.description.hasPrefix("of many who spend one challenge") })
+    func aBrokenStoreIsFound(_ promise: StoreContract.Case) async throws {
+        let violation = await #expect(throws: ContractViolation.self) {
+            try await promise.run {
+                let clock = FixtureClock()
+                return StoreFixture(store: InMemoryTrustStore(), clock: clock) { InMemoryTrustStore() }
+            }
+        }
+        #expect(violation?.description.hasPrefix(promise.description) == true)
+        #expect(violation?.description.contains("is 2 and must be 1") == true)
+    }
 }
