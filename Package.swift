@@ -20,8 +20,6 @@ extension Target.Dependency {
         condition: .when(platforms: [.linux, .android, .windows])
     )
     static let cryptoExtras = product(name: "_CryptoExtras", package: "swift-crypto")
-    static let grdb = product(name: "GRDB", package: "GRDB.swift")
-    static let grdbSQLite = product(name: "GRDBSQLite", package: "GRDB.swift")
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
     static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
     static let jwt = product(name: "JWTKit", package: "jwt-kit")
@@ -78,6 +76,7 @@ let package = Package(
         .library(name: "DeviceSimulator", targets: ["DeviceSimulator", "AppleSimulator"]),
         .library(name: "TrustService", targets: ["TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite"]),
         .library(name: "TrustStoresPostgres", targets: ["TrustStoresPostgres"]),
+        .library(name: "TrustStoreContract", targets: ["TrustStoreContract", "TrustStores"]),
     ],
     traits: [
         .trait(name: "Postgres", description: "The PostgreSQL store, for more than one node. Needs libpq.")
@@ -93,7 +92,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
@@ -133,9 +131,11 @@ let package = Package(
             ]
         ),
         library("TrustStores", ["AppAttest", "Findings", .crypto]),
+        library("TrustStoreContract", ["TrustStores", "AppAttest"]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         library(
             "TrustStoresSQLite",
-            ["TrustStores", .grdb, .grdbSQLite],
+            ["TrustStores", "CSQLite"],
             resources: [.embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql")]
         ),
         .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
@@ -230,7 +230,10 @@ let package = Package(
                 .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL, .crypto, .nioConcurrency, .lifecycle, .logging,
             ]
         ),
-        tests(of: "TrustStores", ["AppAttest", "DeviceSimulator", "TrustStoresSQLite", "TrustStoresPostgres"]),
+        tests(
+            of: "TrustStores",
+            ["AppAttest", "DeviceSimulator", "TrustStoreContract", "TrustStoresSQLite", "TrustStoresPostgres"]
+        ),
         tests(of: "AppleServices", ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", .jwt, .crypto, .logging]),
         tests(of: "ATSDiagnostics", ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]),
         tests(
@@ -254,8 +257,8 @@ let package = Package(
             dependencies: [
                 "AppTransportSecurity", "TLSFacts", "Findings", "ATSClient", "TLSProbe", "ATSDiagnostics", "ATSLint",
                 "AppBundles", "AppAttest", "DeviceCheckBits", "AppleServices", "DeviceSimulator", "AppleSimulator",
-                "TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite", "TrustStoresPostgres",
-                .crypto, .httpTypes, .lifecycle, .logging, .nioPosix, .unixSignals,
+                "TrustService", "TrustPolicy", "TrustStores", "TrustStoreContract", "TrustStoresSQLite",
+                "TrustStoresPostgres", .crypto, .httpTypes, .lifecycle, .logging, .nioPosix, .unixSignals,
             ],
             packageAccess: false,
             swiftSettings: settings

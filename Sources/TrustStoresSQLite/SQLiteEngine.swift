@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import GRDB
-import GRDBSQLite
 import Synchronization
 import TrustStores
 
@@ -16,8 +14,12 @@ import TrustStores
 /// A caller is answered in time also if the disk is not: then nobody knows whether the commit will take effect, and those who come
 /// while the disk is silent are refused at once.
 final class SQLiteEngine: SQLEngine {
-    private let pool: DatabasePool
+    private let writer: SQLiteConnection
+    /// Where the writer works.
+    private let writing = DispatchQueue(label: "sealward.store.writer")
     private let readers: SQLiteReaders
+    /// Where long reads are done: histories, tallies and metrics must not hold one of the few threads on which requests are answered.
+    private let reading = OperationQueue()
     private let identity: SQLiteFileIdentity
     private let queue = Mutex(Queue())
     /// Tells the writer that as many wait as it wants.
@@ -61,24 +63,22 @@ final class SQLiteEngine: SQLEngine {
     ) throws {
         self.answerTimeout = answerTimeout
         self.observe = observe
-        var configuration = GRDB.Configuration()
-        configuration.label = "sealward"
-        configuration.maximumReaderCount = 4
-        // A neighbour process (a backup, a shell) may hold the file for a moment.
-        configuration.busyMode = .timeout(5)
-        configuration.prepareDatabase { database in
-            sqlite3_limit(database.sqliteConnection, SQLITE_LIMIT_LENGTH, SQLiteReader.rowLimit)
-        }
-        pool = try DatabasePool(path: path, configuration: configuration)
+        reading.maxConcurrentOperationCount = 4
+        writer = try SQLiteConnection(path: path, writes: true)
         readers = SQLiteReaders(path: path)
-        try pool.writeWithoutTransaction { database in
-            // GRDB sets NORMAL when it turns WAL on, which loses the last commits on power loss.
-            try database.execute(sql: "PRAGMA synchronous = FULL")
-            guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == 2,
-                try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
+        do {
+            // The WAL mode's own default, NORMAL, loses the last commits on power loss.
+            try writer.run(
+                script: "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"
+            )
+            guard try writer.value("PRAGMA synchronous") == .integer(2),
+                try writer.value("PRAGMA journal_mode") == .text("wal")
             else { throw StoreFault.unavailable("the file cannot be put into WAL mode with synchronous=FULL") }
-            try database.execute(sql: "PRAGMA wal_autocheckpoint = 4000")
-            try SQLiteMigrations.run(migrations, on: database)
+            try writer.run(script: "PRAGMA wal_autocheckpoint = 4000")
+            try SQLiteMigrations.run(migrations, on: writer)
+        } catch {
+            writer.close()
+            throw error
         }
         identity = SQLiteFileIdentity(path)
     }
@@ -105,7 +105,7 @@ final class SQLiteEngine: SQLEngine {
             if isEnough { gathered.signal() }
             if isFirst {
                 watch()
-                pool.asyncWriteWithoutTransaction { self.drain($0) }
+                writing.async { self.drain() }
             }
         }
     }
@@ -159,10 +159,8 @@ final class SQLiteEngine: SQLEngine {
         _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
     ) async throws -> Outcome {
         if queue.withLock({ $0.isClosed }) { throw StoreFault.unavailable("the store is closed") }
-        do {
-            return try await pool.unsafeRead { try body(SQLiteSession(database: $0)) }
-        } catch {
-            throw StoreFault(sqlite: error)
+        return try await withCheckedThrowingContinuation { continuation in
+            reading.addOperation { [self] in continuation.resume(with: Result { try look(body) }) }
         }
     }
 
@@ -187,10 +185,15 @@ final class SQLiteEngine: SQLEngine {
         }
         // To close would wait for the same disk; the end of the process closes as well.
         guard isFinished else { return }
-        // The writer last: it takes the log along into the file. GRDB would close its own readers after it.
-        readers.close()
-        pool.invalidateReadOnlyConnections()
-        try? pool.close()
+        await withCheckedContinuation { continuation in
+            writing.async { [self] in
+                reading.waitUntilAllOperationsAreFinished()
+                readers.close()
+                // The writer last: it takes the log along into the file.
+                writer.close()
+                continuation.resume()
+            }
+        }
     }
 
     /// For each so many callers at work the writer waits, at most, as long as a commit takes.
@@ -199,7 +202,7 @@ final class SQLiteEngine: SQLEngine {
     static let longestGathering = Duration.milliseconds(4)
 
     /// Runs batches until nothing waits any more. Only one of these runs at a time, on the writer's own queue.
-    private func drain(_ database: Database) {
+    private func drain() {
         let clock = ContinuousClock()
         var atWork = 0
         var spent = Duration.zero
@@ -220,7 +223,7 @@ final class SQLiteEngine: SQLEngine {
                 return
             }
             let start = clock.now
-            let answer = commit(batch, in: database)
+            let answer = commit(batch)
             spent = clock.now - start
             // Counted before anybody is answered, so that nobody counts twice.
             atWork =
@@ -257,21 +260,21 @@ final class SQLiteEngine: SQLEngine {
     }
 
     /// Commits the batch, and gives what tells each caller how it went.
-    private func commit(_ batch: [any WaitingTransaction], in database: Database) -> () -> Void {
-        let session = SQLiteSession(database: database)
+    private func commit(_ batch: [any WaitingTransaction]) -> () -> Void {
+        let session = SQLiteSession(writer)
         do {
             try session.execute("BEGIN IMMEDIATE")
             for transaction in batch where !transaction.isAnswered {
                 transaction.run(in: session)
                 // A full disk or an I/O error ends the whole transaction, and everybody's work with it.
-                guard database.isInsideTransaction else {
+                guard writer.isInTransaction else {
                     throw StoreFault.unavailable("SQLite ended the transaction; is the disk full?")
                 }
             }
             try identity.check()
             try session.execute("COMMIT")
         } catch {
-            if database.isInsideTransaction { try? session.execute("ROLLBACK") }
+            if writer.isInTransaction { try? session.execute("ROLLBACK") }
             let fault = StoreFault(sqlite: error)
             return { for transaction in batch { transaction.fail(fault) } }
         }

@@ -1,27 +1,14 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import GRDB
-import GRDBSQLite
+import CSQLite
 import TrustStores
 
 /// Statements on one connection; each text is prepared once for the life of the connection.
-///
-/// On the writer and the pool GRDB opens the connection, prepares and keeps the statements; values are bound and read by SQLite's own
-/// functions, because GRDB's conversions cost more than the statements themselves.
 struct SQLiteSession: SQLSession {
-    private let connection: OpaquePointer?
-    private let prepared: (String) throws -> OpaquePointer
+    private let connection: SQLiteConnection
 
-    init(database: Database) {
-        connection = database.sqliteConnection
-        prepared = { try database.cachedStatement(sql: $0).sqliteStatement }
-    }
-
-    init(reader: SQLiteReader) {
-        connection = reader.connection
-        prepared = reader.prepared
-    }
+    init(_ connection: SQLiteConnection) { self.connection = connection }
 
     func run(_ statements: [SQLStatement]) throws -> [SQLResult] {
         var results: [SQLResult] = []
@@ -34,7 +21,7 @@ struct SQLiteSession: SQLSession {
     func execute(_ text: String) throws { _ = try run(text, []) }
 
     private func run(_ text: String, _ arguments: [SQLValue]) throws -> SQLResult {
-        let statement = try prepared(text)
+        let statement = try connection.prepared(text)
         // Whatever happens, the statement is ready for its next use, and holds neither a lock nor what was bound.
         defer {
             sqlite3_reset(statement)
@@ -45,7 +32,7 @@ struct SQLiteSession: SQLSession {
         }
         for (index, argument) in arguments.enumerated() {
             let code = argument.bind(to: statement, at: Int32(index + 1))
-            guard code == SQLITE_OK else { throw fault(code, text) }
+            guard code == SQLITE_OK else { throw SQLiteFailure(code, of: connection.pointer) }
         }
         let columns = sqlite3_column_count(statement)
         var rows: [SQLRow] = []
@@ -54,26 +41,11 @@ struct SQLiteSession: SQLSession {
             switch code {
             case SQLITE_ROW: rows.append(SQLRow((0..<columns).map { SQLValue(column: $0, of: statement) }))
             case SQLITE_DONE:
-                let changes = columns == 0 ? Int(sqlite3_changes64(connection)) : 0
+                let changes = columns == 0 ? Int(sqlite3_changes64(connection.pointer)) : 0
                 return SQLResult(rows: rows, changes: changes)
-            default: throw fault(code, text)
+            default: throw SQLiteFailure(code, of: connection.pointer)
             }
         }
-    }
-
-    private func fault(_ code: Int32, _ text: String) -> DatabaseError {
-        DatabaseError(sqlite: code, connection, text)
-    }
-}
-
-extension DatabaseError {
-    /// What SQLite says about a result code that it just gave.
-    init(sqlite code: Int32, _ connection: OpaquePointer?, _ text: String? = nil) {
-        self.init(
-            resultCode: ResultCode(rawValue: code),
-            message: sqlite3_errmsg(connection).map { String(cString: $0) },
-            sql: text
-        )
     }
 }
 

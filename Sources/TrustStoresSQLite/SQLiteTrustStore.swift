@@ -1,7 +1,6 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import GRDB
 public import TrustStores
 
 extension SQLTrustStore {
@@ -47,14 +46,11 @@ extension StoreFault {
             return
         }
         let place = path.map { "\($0): " } ?? ""
-        guard let error = error as? DatabaseError else {
+        guard let error = error as? SQLiteFailure else {
             self = .unavailable("\(place)\(error)")
             return
         }
-        let reason = "\(place)SQLite says \(error.message ?? "nothing") (\(error.extendedResultCode.rawValue))"
-        switch error.resultCode {
-        case .SQLITE_CORRUPT, .SQLITE_NOTADB: self = .damaged(reason)
-        default: self = .unavailable(reason)
-        }
+        let reason = "\(place)SQLite says \(error.message) (\(error.code))"
+        self = error.isDamage ? .damaged(reason) : .unavailable(reason)
     }
 }

@@ -74,13 +74,19 @@ import Testing
         }
         + NegativeReceiptTests.cases.map { ($0.group, "NegativeReceiptTests", $0.what, $0.code) }
 
-    /// From the attribute before a test function to the next attribute.
+    /// From the attribute before a test function to the next attribute; of a case of the store contract, which has none, its function.
     private static func body(of function: String, in source: String) -> String? {
-        guard let start = source.range(of: "func \(function)("),
-            let attribute = source.range(of: "@Test", options: .backwards, range: source.startIndex..<start.lowerBound)
-        else { return nil }
-        let end = source.range(of: "\n    @Test", range: start.upperBound..<source.endIndex)?.lowerBound
-        return String(source[attribute.lowerBound..<(end ?? source.endIndex)])
+        guard let start = source.range(of: "func \(function)(") else { return nil }
+        let isContract = source.contains("extension StoreContract {")
+        let attribute = source.range(
+            of: "@Test",
+            options: .backwards,
+            range: source.startIndex..<start.lowerBound
+        )
+        guard let first = isContract ? start : attribute else { return nil }
+        let next = isContract ? "\n    static func " : "\n    @Test"
+        let end = source.range(of: next, range: start.upperBound..<source.endIndex)?.lowerBound
+        return String(source[first.lowerBound..<(end ?? source.endIndex)])
     }
 
     private static func code(_ code: String?) -> String { code.map { "`\($0)`" } ?? "accepted" }

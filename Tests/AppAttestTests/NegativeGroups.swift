@@ -33,6 +33,7 @@ extension NegativeGroup {
     private static let access = "AppAttestTests/NegativePolicyTests.swift"
     private static let receipts = "AppAttestTests/NegativeReceiptTests.swift"
     private static let assertions = "AppAttestTests/NegativeAssertionTests.swift"
+    private static let keys = "../Sources/TrustStoreContract/StoreContract+Keys.swift"
     private static let attacks = "TrustServiceTests/AttackTests.swift"
     private static let identities = "TrustServiceTests/IdentityTests.swift"
 
@@ -187,8 +188,8 @@ extension NegativeGroup {
             50,
             "an attestation again",
             [
-                .test("TrustStoresTests/StoreContract+Keys.swift", "repeated", ["challenge"]),
-                .test("TrustStoresTests/StoreContract+Keys.swift", "oneChallengeManyKeys", ["challengeUsed"]),
+                .test(keys, "repeated", ["challenge"]),
+                .test(keys, "oneChallengeManyKeys", ["challengeUsed"]),
             ]
         ),
         .init(
@@ -206,13 +207,13 @@ extension NegativeGroup {
             "a key that is another user's",
             [
                 .test(attacks, "aKeyBelongsToOneUser", ["challenge.binding"]),
-                .test("TrustStoresTests/StoreContract+Keys.swift", "conflicts", ["refused"]),
+                .test(keys, "conflicts", ["refused"]),
             ]
         ),
         .init(
             54,
             "the same key again for the same user",
-            [.test("TrustStoresTests/StoreContract+Keys.swift", "conflicts", ["refused"])]
+            [.test(keys, "conflicts", ["refused"])]
         ),
     ]
 
@@ -239,7 +240,7 @@ extension NegativeGroup {
             59,
             "two at once with one counter",
             [
-                .test("TrustStoresTests/StoreContract+Counters.swift", "counterRace", ["replayed"]),
+                .test("../Sources/TrustStoreContract/StoreContract+Counters.swift", "counterRace", ["replayed"]),
                 .test(attacks, "twoHundredRacesHaveOneWinner", ["assert.counter.replayed"]),
             ]
         ),
@@ -280,7 +281,7 @@ extension NegativeGroup {
                 .test(receipts, "group65Lengths", ["malformed.authenticator-data"]),
             ]
         ),
-        .init(66, "a revoked key", [.test("TrustStoresTests/StoreContract+Keys.swift", "revoke", ["revoked"])]),
+        .init(66, "a revoked key", [.test(keys, "revoke", ["revoked"])]),
         .init(
             67,
             "a bad signature leaves the counter",
@@ -347,7 +348,7 @@ extension NegativeGroup {
                     "whatAppleDoesNotDocumentIsUnusable",
                     ["<html>", "302", "65_540"]
                 ),
-                .test("TrustStoresTests/StoreContract+Receipts.swift", "replacing", ["older"]),
+                .test("../Sources/TrustStoreContract/StoreContract+Receipts.swift", "replacing", ["older"]),
             ]
         ),
         .init(84, "DER", [.table, .receipt(.distinguishedEncoding)]),

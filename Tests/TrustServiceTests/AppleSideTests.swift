@@ -162,7 +162,7 @@ final class PatientApple: AppleTransport, Sendable {
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             announce: { _ in }
         )
-        let worker = ReceiptWorker(core: server.core, apple: try #require(server.core.apple))
+        let worker = ReceiptWorker(server.parts, apple: try #require(server.parts.live.current.apple))
         try await RunningService.with(settings, store: store, clock: clock, transport: apple) {
             (service: RunningService) async throws -> Void in
             let phone = await Phone(service)
@@ -189,7 +189,7 @@ final class PatientApple: AppleTransport, Sendable {
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             announce: { _ in }
         )
-        let worker = ReceiptWorker(core: server.core, apple: try #require(server.core.apple))
+        let worker = ReceiptWorker(server.parts, apple: try #require(server.parts.live.current.apple))
         try await RunningService.with(settings, store: store, clock: clock, transport: apple) {
             (service: RunningService) async throws -> Void in
             let phone = await Phone(service)

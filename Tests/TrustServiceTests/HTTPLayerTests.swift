@@ -128,7 +128,8 @@ import Testing
 
     @Test func anInstallationKeepsItsPlaceInTheRamp() async throws {
         let configuration = RunningService.configuration {
-            $0.apps[0].ramp = Configuration.Ramp(percent: 30)
+            $0.apps[0].ramp = Configuration.Ramp()
+            $0.apps[0].ramp?.percent = 30
         }
         try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
             var admitted = 0

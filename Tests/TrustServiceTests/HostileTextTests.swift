@@ -71,7 +71,7 @@ import TrustStores
     @Test func noBodyCostsMuchMoreThanAnOrdinaryOne() {
         func read(_ bytes: [UInt8]) {
             guard let body = try? RequestBody(bytes) else { return }
-            _ = try? ServiceCore.PresentedAssertion(body)
+            _ = try? PresentedAssertion(body)
             _ = try? body.string("purpose", limit: 16)
         }
         let least = seconds { read(HostileTextTests.ordinary) }

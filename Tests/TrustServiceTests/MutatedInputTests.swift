@@ -60,7 +60,7 @@ import TrustStores
             ]
         ) { input in
             if let body = try? RequestBody(input) {
-                _ = try? ServiceCore.PresentedAssertion(body)
+                _ = try? PresentedAssertion(body)
                 _ = try? (body.optionalFlag("singleUse"), body.string("purpose", limit: 16), body.value("bits"))
             }
             _ = try? ClientData.challenge(in: input)

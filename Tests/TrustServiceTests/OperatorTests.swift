@@ -265,11 +265,11 @@ import TrustStores
             announce: { _ in }
         )
         func isAdmin(_ token: String) -> Bool {
-            server.core.live.current.credentials.caller(bearer: token, at: Date()).has(.admin)
+            server.parts.live.current.credentials.caller(bearer: token, at: Date()).has(.admin)
         }
-        let kids = server.core.keySet(simulated: false).body
+        let kids = server.parts.live.current.tokens.production.published
         #expect(
-            await server.core.reload { .issues([ConfigurationIssue(path: "adminTokenFile", reason: "gone")]) } == false
+            await server.parts.reload { .issues([ConfigurationIssue(path: "adminTokenFile", reason: "gone")]) } == false
         )
         #expect(isAdmin(RunningService.adminToken))
         var other = configuration
@@ -277,13 +277,13 @@ import TrustStores
         other.tokens.keyPEMs = [P256.Signing.PrivateKey().pemRepresentation]
         other.trustSimulator = nil
         other.apps = []
-        #expect(await server.core.reload { .configuration(other) })
+        #expect(await server.parts.reload { .configuration(other) })
         #expect(!isAdmin(RunningService.adminToken) && isAdmin("another"))
-        #expect(server.core.keySet(simulated: false).body != kids)
+        #expect(server.parts.live.current.tokens.production.published != kids)
         // Settings that are no files stay.
-        #expect(server.core.apps["shop"]?.verifiers.trustsSimulator == false)
+        #expect(server.parts.apps["shop"]?.verifiers.trustsSimulator == false)
         other.tokens.keyPEMs = ["no key"]
-        #expect(await server.core.reload { .configuration(other) } == false)
+        #expect(await server.parts.reload { .configuration(other) } == false)
         #expect(isAdmin("another"))
     }
 

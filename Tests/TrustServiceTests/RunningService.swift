@@ -86,6 +86,7 @@ struct RunningService {
         transport: any AppleTransport = LiveAppleTransport(),
         log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         connections: ConnectionLimits = ConnectionLimits(),
+        interfaces: (ServiceParts) -> [any Handler] = { _ in [] },
         _ body: (RunningService) async throws -> Result
     ) async throws -> Result {
         let lines = AsyncStream<String>.makeStream()
@@ -95,6 +96,7 @@ struct RunningService {
             transport: transport,
             sources: clock.sources,
             connectionLimits: connections,
+            interfaces: interfaces,
             log: log,
             announce: { lines.continuation.yield($0) }
         )

@@ -107,7 +107,7 @@ import TrustStores
         let (clock, registry, lines) = (TestClock(), PrometheusRegistry(), LogLines())
         let store = store(clockOf: clock)
         try await store.record(StoreEvent(at: clock.now, app: "shop", kind: "alert"))
-        let maintenance = Maintenance(core: try await server(store, clock, registry, lines).core)
+        let maintenance = Maintenance(try await server(store, clock, registry, lines).parts)
         await maintenance.sweep()
         #expect(registry.render().contains("sealward_sweep_clock_faults_total{reason=\"offset\"} 0\n"))
         #expect(lines.all.isEmpty)
@@ -123,9 +123,9 @@ import TrustStores
     @Test func aSweepThatFailsIsCountedAndLogged() async throws {
         let (registry, lines) = (PrometheusRegistry(), LogLines())
         let store = FaultyStore { verb in if verb == "sweep" { throw StoreFault.unavailable("no space") } }
-        let core = try await server(store, TestClock(), registry, lines).core
+        let parts = try await server(store, TestClock(), registry, lines).parts
         #expect(registry.render().contains("sealward_sweep_failures_total 0\n"))
-        await Maintenance(core: core).sweep()
+        await Maintenance(parts).sweep()
         #expect(registry.render().contains("sealward_sweep_failures_total 1\n"))
         #expect(lines.all.map(\.message) == ["The store could not be swept; the next try is in a minute."])
     }

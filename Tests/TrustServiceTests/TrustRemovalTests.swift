@@ -162,7 +162,7 @@ final class StoreFile: Sendable {
             announce: { _ in }
         )
         clock.advance(86_400 * 1.2)
-        let worker = ReceiptWorker(core: server.core, apple: try #require(server.core.apple))
+        let worker = ReceiptWorker(server.parts, apple: try #require(server.parts.live.current.apple))
         #expect(try await worker.round() == 1)
         #expect(apple.state.withLockedValue { $0.requests.isEmpty })
     }

@@ -4,6 +4,7 @@
 import AppAttest
 import Foundation
 import Testing
+import TrustStoreContract
 
 @testable import TrustStores
 

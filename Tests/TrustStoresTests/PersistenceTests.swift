@@ -5,6 +5,7 @@ import AppAttest
 import Foundation
 import TestSupport
 import Testing
+import TrustStoreContract
 
 @testable import TrustStores
 @testable import TrustStoresPostgres

@@ -6,6 +6,7 @@ import Foundation
 import Synchronization
 import TestSupport
 import Testing
+import TrustStoreContract
 
 @testable import TrustStores
 @testable import TrustStoresPostgres

@@ -5,6 +5,7 @@ import AppAttest
 import Foundation
 import TestSupport
 import Testing
+import TrustStoreContract
 
 @testable import TrustStores
 @testable import TrustStoresPostgres
@@ -33,17 +34,17 @@ import Testing
             let id = Sample.keyId()
             let registration = Sample.registration(id: id)
             let made = Sample.challenge()
-            let inserts = try await TrustStoresTests.race(40) {
+            let inserts = try await TrustStoreContract.race(40) {
                 try await nodes[$0 % 2].insert(registration, spending: made, at: Sample.now)
             }
             #expect(inserts.count { if case .inserted = $0 { true } else { false } } == 1)
             let challenge = Sample.challenge()
-            let spends = try await TrustStoresTests.race(200) {
+            let spends = try await TrustStoreContract.race(200) {
                 try await nodes[$0 % 2].spend(challenge, at: Sample.now)
             }
             #expect(spends.count { $0 == .spent } == 1)
             #expect(spends.count { $0 == .alreadyUsed } == 199)
-            let advances = try await TrustStoresTests.race(200) { index in
+            let advances = try await TrustStoreContract.race(200) { index in
                 try await nodes[index % 2].advance(
                     CounterAdvance(keyId: id, counter: 5, mode: .strict, challenge: Sample.challenge()),
                     at: Sample.now
@@ -108,7 +109,7 @@ import Testing
                 )
             }
             let challenges = (0..<40).map { _ in Sample.challenge() }
-            let outcomes = try await TrustStoresTests.race(400) { index -> (challenge: Int, outcome: SpendOutcome?) in
+            let outcomes = try await TrustStoreContract.race(400) { index -> (challenge: Int, outcome: SpendOutcome?) in
                 do {
                     return (index % 40, try await nodes[index % 2].spend(challenges[index % 40], at: Sample.now))
                 } catch let fault as StoreFault where fault.code == "store.unavailable" {

@@ -3,6 +3,7 @@
 
 import Foundation
 import TestSupport
+import TrustStoreContract
 import TrustStores
 import TrustStoresPostgres
 
@@ -30,6 +31,7 @@ enum PostgresStores {
             return StoreFixture(
                 store: try await SQLTrustStore.postgres(url, configuration: chosen),
                 clock: clock,
+                hasServerClock: true,
                 another: { try await SQLTrustStore.postgres(url, configuration: chosen) },
                 reopened: { try await SQLTrustStore.postgres(url, configuration: chosen) }
             )

@@ -6,6 +6,7 @@ import Glibc
 import Synchronization
 import TestSupport
 import Testing
+import TrustStoreContract
 
 @testable import TrustStores
 @testable import TrustStoresSQLite

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
+import TrustStoreContract
 import TrustStoresSQLite
 
 @testable import TrustStores
@@ -47,37 +47,6 @@ struct StoreBackend: Sendable, CustomTestStringConvertible {
     static var persistent: [StoreBackend] { all.filter { $0.testDescription != "memory" } }
 }
 
-/// One store and its neighbours.
-struct StoreFixture: Sendable {
-    let store: any TrustStore
-    /// The monotonic clock of all nodes, and PostgreSQL's own.
-    let clock: FixtureClock
-    /// A second node on the same data.
-    let another: @Sendable () async throws -> any TrustStore
-    /// The store as the next process finds it; nil where nothing is kept.
-    let reopened: (@Sendable () async throws -> any TrustStore)?
-}
-
-/// Time as the tests make it: starts at ``Sample/now``.
-final class FixtureClock: Sendable {
-    private let passed = Mutex(Duration.zero)
-
-    /// What right clocks say now.
-    var now: Date { Sample.now.addingTimeInterval(Double(passed.withLock { $0.components.seconds })) }
-
-    /// Lets time pass.
-    func advance(_ duration: Duration) { passed.withLock { $0 += duration } }
-
-    /// As a store sees it; `hasServer` for a database that has a clock of its own.
-    func storeClock(hasServer: Bool) -> StoreClock {
-        let uptime: @Sendable () -> Duration = { self.uptime }
-        guard hasServer else { return StoreClock(uptime: uptime) }
-        return StoreClock(uptime: uptime, server: { self.now })
-    }
-
-    private var uptime: Duration { .seconds(1000) + passed.withLock { $0 } }
-}
-
 /// A folder on a real disk that goes when the tests end.
 final class TemporaryFolder: Sendable {
     static let shared = TemporaryFolder()
@@ -90,4 +59,25 @@ final class TemporaryFolder: Sendable {
     }
 
     func file(_ name: String) -> String { path + "/" + name }
+}
+
+/// What every backend promises, for each of them.
+@Suite("Store contract") struct StoreContractTests {
+    @Test(arguments: StoreBackend.all, StoreContract.cases)
+    func promise(_ backend: StoreBackend, _ promise: StoreContract.Case) async throws {
+        try await promise.run(backend.make)
+    }
+
+    /// The contract finds a store that breaks it: here two nodes that do not share what they are given.
+    @Test(arguments: StoreContract.cases.filter { $0.description.hasPrefix("of many who spend one challenge") })
+    func aBrokenStoreIsFound(_ promise: StoreContract.Case) async throws {
+        let violation = await #expect(throws: ContractViolation.self) {
+            try await promise.run {
+                let clock = FixtureClock()
+                return StoreFixture(store: InMemoryTrustStore(), clock: clock) { InMemoryTrustStore() }
+            }
+        }
+        #expect(violation?.description.hasPrefix(promise.description) == true)
+        #expect(violation?.description.contains("is 2 and must be 1") == true)
+    }
 }

@@ -21,14 +21,18 @@ import UnixSignals
     let path = folder.appendingPathComponent("trust.sqlite").path
     let lines = AsyncStream<String>.makeStream()
 
+    // walkthrough: TrustService configuration
+    var configuration = TrustServer.Configuration()
+    configuration.listen = ListenAddress(host: "127.0.0.1", port: 0)
+    var shop = TrustServer.Configuration.App(id: "shop", teamId: "ABCDE12345", bundleIds: ["com.example.shop"])
+    shop.environments = [.production, .development]
+    configuration.apps = [shop]
+    // end
+
     // walkthrough: TrustService run
-    let configuration = """
-        {"listen": "127.0.0.1:0",
-         "apps": [{"id": "shop", "teamId": "ABCDE12345", "bundleIds": ["com.example.shop"]}]}
-        """
     let log = Logger(label: "trust")
     let server = try await TrustServer(
-        json: Array(configuration.utf8),
+        configuration: configuration,
         store: try SQLTrustStore.sqlite(at: path),
         log: log,
         announce: { line in lines.continuation.yield(line) }  // "listening on http://127.0.0.1:PORT"
@@ -56,14 +60,42 @@ import UnixSignals
 }
 
 @Test func `TrustService: a configuration that cannot be says everything at once`() async throws {
-    let error = await #expect(throws: TrustServer.InvalidConfiguration.self) {
-        _ = try await TrustServer(
-            json: Array(#"{"listen": 7, "apps": [{"id": ""}]}"#.utf8),
-            store: InMemoryTrustStore(),
-            log: Logger(label: "trust")
-        )
+    #expect(throws: TrustServer.InvalidConfiguration.self) {
+        _ = try TrustServer.Configuration(json: Array(#"{"listen": 7, "apps": [{"id": ""}]}"#.utf8))
     }
-    #expect(error?.issues.count ?? 0 >= 2)
+    var configuration = TrustServer.Configuration()
+    configuration.challenges.ttl = .milliseconds(1500)
+    configuration.limits.bodyBytes = 1 << 30
+    configuration.adminTokens = CredentialSource(tokens: ["short"])
+    configuration.apps = [
+        .init(id: "", teamId: "ABCDE12345", bundleIds: []), .init(id: "", teamId: "T", bundleIds: ["b"]),
+    ]
+    configuration.tokens.keyPEMs = ["no key"]
+    configuration.appleHosts.data = "ftp://apple.example"
+    configuration.bits = [.init(bit: 2, name: "welcome")]
+    let wrong = configuration
+    let error = await #expect(throws: TrustServer.InvalidConfiguration.self) {
+        _ = try await TrustServer(configuration: wrong, store: InMemoryTrustStore(), log: Logger(label: "trust"))
+    }
+    for place in [
+        "challenges.ttlSeconds", "limits.bodyBytes", "adminTokenFile", "apps[0].id", "apps[0].bundleIds", "apps[1].id",
+        "tokens.keyFiles[0]", "apple.dataBaseURL", "deviceCheck.bits[0].bit",
+    ] {
+        #expect(error?.issues.contains { $0.hasPrefix("\(place): ") } == true, "\(place): \(error?.issues ?? [])")
+    }
+}
+
+@Test func `TrustService: a document is one way to a configuration`() throws {
+    // walkthrough: TrustService document
+    let document = """
+        {"listen": "127.0.0.1:0",
+         "apps": [{"id": "shop", "teamId": "ABCDE12345", "bundleIds": ["com.example.shop"]}]}
+        """
+    let configuration = try TrustServer.Configuration(json: Array(document.utf8))
+    // end
+    #expect(configuration.apps.map(\.id) == ["shop"])
+    #expect(configuration.apps.map(\.appIdPrefix) == ["ABCDE12345"])
+    #expect(configuration.listen == ListenAddress(host: "127.0.0.1", port: 0))
 }
 
 @Test func `TrustPolicy: a score of which every point has a reason`() {

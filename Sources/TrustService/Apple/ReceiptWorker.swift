@@ -14,9 +14,24 @@ import TrustStores
 /// The schedule lives in the store, so it survives restarts; leases keep nodes from doing the same work twice. Apple is never asked
 /// before field 19 of a receipt.
 struct ReceiptWorker: Sendable {
-    let core: ServiceCore
+    let store: any TrustStore
+    let apps: AppDirectory
+    let trusted: TrustedKeys
+    let risk: RiskWatch
+    let plan: ReceiptPlan
+    let live: LiveBook
     /// The account at the start; a newer one counts once its file was read again.
     let apple: AppleSide
+    let sources: SystemSources
+    let observer: RequestObserver
+    let log: Logger
+
+    init(_ parts: ServiceParts, apple: AppleSide) {
+        (store, apps, trusted, risk) = (parts.store, parts.apps, parts.trusted, parts.risk)
+        (plan, live, sources) = (parts.receiptPlan, parts.live, parts.sources)
+        (observer, log) = (parts.observer, parts.log)
+        self.apple = apple
+    }
 
     /// How many receipts one node takes at once, and how many exchanges with Apple it has open at most.
     static let batch = 16
@@ -30,13 +45,13 @@ struct ReceiptWorker: Sendable {
     ///
     /// - Returns: how many receipts were asked for.
     func round() async throws -> Int {
-        let now = core.sources.now()
-        let leases = try await core.store.leaseDueReceipts(
+        let now = sources.now()
+        let leases = try await store.leaseDueReceipts(
             at: now,
             limit: ReceiptWorker.batch,
             for: ReceiptWorker.lease
         )
-        core.observer.set("receipts.batch.full", leases.count == ReceiptWorker.batch ? 1 : 0)
+        observer.set("receipts.batch.full", leases.count == ReceiptWorker.batch ? 1 : 0)
         // One that fails must not take the results of the others along.
         var faults: [any Error] = []
         try await BoundedTasks(width: ReceiptWorker.batch).run(leases) { _, lease -> (any Error)? in
@@ -49,7 +64,7 @@ struct ReceiptWorker: Sendable {
         } each: { _, fault in
             if let fault { faults.append(fault) }
         }
-        if !faults.isEmpty { core.observer.count("receipts.results.lost", by: faults.count) }
+        if !faults.isEmpty { observer.count("receipts.results.lost", by: faults.count) }
         if let fault = faults.first { throw fault }
         return leases.count
     }
@@ -57,30 +72,30 @@ struct ReceiptWorker: Sendable {
     private func finish(_ lease: ReceiptLease) async throws {
         try Task.checkCancellation()
         let result = await refresh(lease)
-        let outcome = try await core.store.complete(lease, with: result, at: core.sources.now())
+        let outcome = try await store.complete(lease, with: result, at: sources.now())
         await report(lease, result, outcome)
     }
 
     private func refresh(_ lease: ReceiptLease) async -> RefreshResult {
-        let now = core.sources.now()
-        guard let trust = try? await core.trust(in: lease) else { return .later(retry(lease, now), code: nil) }
+        let now = sources.now()
+        guard let trust = try? await trusted.trust(in: lease) else { return .later(retry(lease, now), code: nil) }
         guard trust == .trusted else {
             // Apple is never asked about a key that the configuration does not trust; it is looked at again, in case it comes back.
-            core.countDistrust(trust)
+            trusted.countDistrust(trust)
             return .later(now.addingTimeInterval(ReceiptWorker.longestWait), code: nil)
         }
         if let expiry = lease.receipt.expiresAt, expiry <= now { return .stop(code: "receipt.expired") }
         if let notBefore = lease.receipt.notBefore, notBefore > now { return .later(notBefore, code: nil) }
         let outcome: ReceiptRefreshOutcome
         do {
-            outcome = try await (core.apple ?? apple).receipts(environment: lease.environment).refresh(
+            outcome = try await (live.current.apple ?? apple).receipts(environment: lease.environment).refresh(
                 lease.receipt.bytes,
                 at: now
             )
         } catch {
             return .later(retry(lease, now), code: "receipt.refresh.unauthorized")
         }
-        core.observer.count("receipts.refresh", [("code", outcome.code)])
+        observer.count("receipts.refresh", [("code", outcome.code)])
         switch outcome {
         case .renewed(let bytes): return await judge(bytes, lease)
         case .notModified: return .later(next(after: lease.receipt.notBefore, lease, now), code: nil)
@@ -88,7 +103,7 @@ struct ReceiptWorker: Sendable {
         case .unauthorized: return .later(now.addingTimeInterval(3600), code: outcome.code)
         case .noData:
             // Apple forgets after 30 days and may know the key again after the next attestation: ask, but rarely.
-            let wait = core.configuration.receipts.refreshAfter.inSeconds * 7
+            let wait = plan.settings.refreshAfter.inSeconds * 7
             return .later(now.addingTimeInterval(wait), code: outcome.code)
         case .throttled(let seconds), .unavailable(_, let seconds):
             let wait = seconds.map { now.addingTimeInterval(Double($0)) }
@@ -98,39 +113,39 @@ struct ReceiptWorker: Sendable {
     }
 
     private func judge(_ bytes: [UInt8], _ lease: ReceiptLease) async -> RefreshResult {
-        let now = core.sources.now()
-        guard let app = core.apps[lease.app] else { return .later(retry(lease, now), code: "app.unknown") }
+        let now = sources.now()
+        guard let app = apps[lease.app] else { return .later(retry(lease, now), code: "app.unknown") }
         do {
             let receipt = try await app.verifiers.refreshed(bytes, for: lease, at: now).get()
             let record = ReceiptRecord(receipt, bytes: bytes)
             return .receipt(record, next: next(after: record.notBefore, lease, now))
         } catch {
             let code = Problem(error).code.description
-            core.observer.count("receipts.refused", [("code", code)])
+            observer.count("receipts.refused", [("code", code)])
             return .later(retry(lease, now), code: code)
         }
     }
 
     private func next(after notBefore: Date?, _ lease: ReceiptLease, _ now: Date) -> Date {
-        core.refreshTime(after: notBefore, key: lease.keyId.bytes, at: now) ?? now.addingTimeInterval(86_400)
+        plan.next(after: notBefore, key: lease.keyId.bytes, at: now) ?? now.addingTimeInterval(86_400)
     }
 
     /// Doubles from the poll interval up to a day.
     private func retry(_ lease: ReceiptLease, _ now: Date) -> Date {
-        let first = core.configuration.receipts.poll.inSeconds
+        let first = plan.settings.poll.inSeconds
         let wait = first * Double(1 << min(max(lease.failures, 0), 20))
         return now.addingTimeInterval(min(wait, ReceiptWorker.longestWait))
     }
 
     private func report(_ lease: ReceiptLease, _ result: RefreshResult, _ outcome: RefreshOutcome) async {
-        core.observer.count("receipts.outcome", [("code", "\(outcome)")])
+        observer.count("receipts.outcome", [("code", "\(outcome)")])
         if outcome == .older {
-            core.log.warning(
+            log.warning(
                 "Apple answered with a receipt that is not newer than the stored one.",
                 metadata: ["key": "\(lease.keyId.logPrefix)", "app": "\(lease.app)"]
             )
         }
         guard outcome == .stored, case .receipt(let record, _) = result, let metric = record.riskMetric else { return }
-        await core.noteMetric(metric, of: lease)
+        await risk.noteMetric(metric, of: lease)
     }
 }

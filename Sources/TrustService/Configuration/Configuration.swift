@@ -2,44 +2,76 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
-package import Foundation
-package import TLSFacts
+public import Foundation
+public import TLSFacts
 
-/// Everything that can be set about the service. Every property has the default of the contract.
-package struct Configuration: Sendable {
-    package var listen = ListenAddress(host: "127.0.0.1", port: 8080)
-    package var internalListen: ListenAddress?
-    package var trustedProxies: [AddressRange] = []
-    package var store = StoreLocation.sqlite(path: "sealward.sqlite")
-    package var serverTokens: CredentialSource?
-    package var adminTokens: CredentialSource?
-    /// The entries of `tokensFile`.
-    package var namedCredentials: [NamedCredential] = []
-    package var trustSimulator: SimulatorTrust?
-    package var apps: [App] = []
-    package var challenges = Challenges()
-    package var tokens = Tokens()
-    package var limits = Limits()
-    package var apple: AppleAccount?
-    package var appleHosts = AppleHosts()
-    package var receipts = Receipts()
-    package var bits: [Bit] = []
+extension TrustServer {
+    /// Everything that can be set about the service. Every property has the default of `docs/configuration.md`, and the range that it says.
+    ///
+    /// <!-- walkthrough: TrustService configuration -->
+    ///     var configuration = TrustServer.Configuration()
+    ///     configuration.listen = ListenAddress(host: "127.0.0.1", port: 0)
+    ///     var shop = TrustServer.Configuration.App(id: "shop", teamId: "ABCDE12345", bundleIds: ["com.example.shop"])
+    ///     shop.environments = [.production, .development]
+    ///     configuration.apps = [shop]
+    ///
+    /// ``TrustServer/init(configuration:store:log:announce:)`` reports everything that is wrong with it at once.
+    public struct Configuration: Sendable {
+        /// Where the service listens; port 0 takes a free one.
+        public var listen = ListenAddress(host: "127.0.0.1", port: 8080)
+        /// A second address, which then has the routes of servers and operators and `/metrics`; nil for none.
+        public var internalListen: ListenAddress?
+        /// The proxies whose `X-Forwarded-For` names the client.
+        public var trustedProxies: [AddressRange] = []
+        /// Where the state lives, for the program that opens the store.
+        package var store = StoreLocation.sqlite(path: "sealward.sqlite")
+        /// The bearer tokens of backends and gateways; nil turns their routes off, unless ``namedCredentials`` opens them.
+        public var serverTokens: CredentialSource?
+        /// The bearer tokens of operators; nil turns their routes off, unless ``namedCredentials`` opens them.
+        public var adminTokens: CredentialSource?
+        /// Tokens with names, scopes and an end, known by their hashes.
+        public var namedCredentials: [NamedCredential] = []
+        /// The roots of a simulated Apple whose devices are trusted; nil for none. The service warns of it when it starts.
+        public var trustSimulator: SimulatorTrust?
+        /// The apps that are served.
+        public var apps: [App] = []
+        /// The challenges that apps sign.
+        public var challenges = Challenges()
+        /// The tokens that are issued.
+        public var tokens = Tokens()
+        /// What callers may use.
+        public var limits = Limits()
+        /// The account with Apple; nil for none: receipts are not renewed then, and DeviceCheck is unavailable.
+        public var apple: AppleAccount?
+        /// Where Apple's servers are.
+        public var appleHosts = AppleHosts()
+        /// When receipts are renewed with Apple.
+        public var receipts = Receipts()
+        /// What the two bits of DeviceCheck mean; at most one entry for each bit.
+        public var bits: [Bit] = []
 
-    package init() {}
+        /// The defaults, as each property states them, and no app.
+        public init() {}
+    }
 }
 
-/// A host and port to listen on; port 0 picks a free one.
-package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
-    package var host: String
-    package var port: Int
+package typealias Configuration = TrustServer.Configuration
 
-    package init(host: String, port: Int) {
+/// A host and port to listen on; port 0 picks a free one.
+public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
+    /// A name or an address, without brackets.
+    public var host: String
+    /// 0 to 65535.
+    public var port: Int
+
+    /// Makes one from its parts, which the properties describe.
+    public init(host: String, port: Int) {
         self.host = host
         self.port = port
     }
 
     /// Reads `HOST:PORT`, brackets around an IPv6 address allowed; `*` and no host at all are every IPv4 address.
-    package init?(_ text: String) {
+    public init?(_ text: String) {
         guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")),
             let port = Int(text[text.utf8.index(after: colon)...]), 0...65535 ~= port
         else { return nil }
@@ -49,10 +81,10 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// As in a URL: an IPv6 address is in brackets.
-    package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     /// Whether nobody but this machine can connect.
-    package var isLoopback: Bool {
+    public var isLoopback: Bool {
         host == "localhost" || host == "::1" || host.hasPrefix("127.")
     }
 }
@@ -77,11 +109,13 @@ package enum StoreLocation: Sendable, Equatable {
     }
 }
 
-/// A file whose lines are the accepted bearer tokens, already read.
-package struct CredentialSource: Sendable {
-    package let tokens: [String]
+/// Accepted bearer tokens: the lines of a file, already read.
+public struct CredentialSource: Sendable {
+    /// Each of at least 32 printable ASCII characters without spaces.
+    public let tokens: [String]
 
-    package init(tokens: [String]) { self.tokens = tokens }
+    /// Makes one from its parts, which the properties describe.
+    public init(tokens: [String]) { self.tokens = tokens }
 
     /// A shorter token could be guessed: the contract's least length, in characters.
     package static let minimumLength = 32
@@ -91,97 +125,214 @@ package struct CredentialSource: Sendable {
 }
 
 /// The roots of a simulated Apple, already read.
-package struct SimulatorTrust: Sendable {
-    package var attestationRootPEM: String
-    package var receiptRootPEM: String
+public struct SimulatorTrust: Sendable {
+    /// The root certificate that signs simulated attestations, as PEM.
+    public var attestationRootPEM: String
+    /// The root certificate that signs simulated receipts, as PEM.
+    public var receiptRootPEM: String
+
+    /// Makes one from its parts, which the properties describe.
+    public init(attestationRootPEM: String, receiptRootPEM: String) {
+        self.attestationRootPEM = attestationRootPEM
+        self.receiptRootPEM = receiptRootPEM
+    }
 }
 
-extension Configuration {
-    /// How the clientDataHash of an attestation is made from the challenge.
-    package enum Binding: String, Sendable, CaseIterable { case challenge, raw, clientData }
+extension TrustServer.Configuration {
+    /// How the clientDataHash of an attestation is made.
+    public enum Binding: String, Sendable, CaseIterable {
+        /// SHA-256 of the challenge.
+        case challenge
+        /// The challenge itself, 16 bytes or more.
+        case raw
+        /// SHA-256 of client data that contains the challenge.
+        case clientData
+    }
 
     /// What the counter of an assertion decides.
-    package enum CounterMode: String, Sendable, CaseIterable { case strict, challenge }
+    public enum CounterMode: String, Sendable, CaseIterable {
+        /// It must grow: Apple's rule.
+        case strict
+        /// Parallel requests may arrive out of order; the signed challenge is the guard.
+        case challenge
+    }
 
     /// What a refusal does.
-    package enum Mode: String, Sendable, CaseIterable { case off, monitor, enforce }
+    public enum Mode: String, Sendable, CaseIterable {
+        /// Nothing is judged.
+        case off
+        /// The answer is 200 and names the refusal.
+        case monitor
+        /// The request is refused.
+        case enforce
+    }
 
-    package enum Environment: String, Sendable, CaseIterable { case production, development }
+    /// An environment of App Attest.
+    public enum Environment: String, Sendable, CaseIterable {
+        /// TestFlight, App Store, enterprise and Developer ID.
+        case production
+        /// Development builds.
+        case development
+    }
 
-    package struct App: Sendable {
-        package var id: String
-        package var teamId: String
-        package var appIdPrefix: String
-        package var bundleIds: [String]
-        package var environments: [Environment] = [.production]
-        package var binding = Binding.challenge
-        package var counterMode = CounterMode.strict
-        package var mode = Mode.enforce
-        package var allowedValidationCategories: [Int]?
-        package var allowedBundleVersions: [String]?
-        package var requireExtensions = false
-        package var ramp: Ramp?
+    /// One app.
+    public struct App: Sendable {
+        /// Its name in paths, tokens and metrics.
+        public var id: String
+        /// The developer team that signs it.
+        public var teamId: String
+        /// The prefix of its app id: the team id, unless Apple gave it another one.
+        public var appIdPrefix: String
+        /// The accepted identities, one at least. An App Clip attests as its full app.
+        public var bundleIds: [String]
+        /// The environments whose keys are accepted, one at least.
+        public var environments: [Environment] = [.production]
+        /// How an attestation covers the challenge.
+        public var binding = Binding.challenge
+        /// What the counter of an assertion decides.
+        public var counterMode = CounterMode.strict
+        /// What a refusal does.
+        public var mode = Mode.enforce
+        /// The accepted validation categories (iOS 27 and later); nil for all.
+        public var allowedValidationCategories: [Int]?
+        /// The accepted bundle versions (iOS 27 and later); nil for all.
+        public var allowedBundleVersions: [String]?
+        /// Refuses attestations without a validation category, and proofs without what an `allowed` property lists.
+        public var requireExtensions = false
+        /// How fast installations are told to attest; nil tells all of them at once.
+        public var ramp: Ramp?
+
+        /// An app with the defaults that the properties state.
+        ///
+        /// - Parameter appIdPrefix: nil for the team id.
+        public init(id: String, teamId: String, appIdPrefix: String? = nil, bundleIds: [String]) {
+            self.id = id
+            self.teamId = teamId
+            self.appIdPrefix = appIdPrefix ?? teamId
+            self.bundleIds = bundleIds
+        }
 
         /// The accepted identities: prefix, dot, bundle identifier.
         package var appIds: [String] { bundleIds.map { "\(appIdPrefix).\($0)" } }
     }
 
     /// The pace at which installations are asked to attest.
-    package struct Ramp: Sendable {
-        package var dailyActiveUsers: Int?
-        package var start: Date?
-        package var maxPerSecond: Double?
-        package var percent: Double?
-        package var paused = false
+    public struct Ramp: Sendable {
+        /// The installations to spread over the plan; `sealward ramp` prints it.
+        public var dailyActiveUsers: Int?
+        /// When the plan starts; nobody is told to attest before.
+        public var start: Date?
+        /// The most installations a second; nil for Apple's advice.
+        public var maxPerSecond: Double?
+        /// The share of installations to be told to attest, 0 to 100, instead of a plan.
+        public var percent: Double?
+        /// Tells nobody to attest.
+        public var paused = false
+
+        /// No plan and no share: all installations are told to attest.
+        public init() {}
     }
 
-    package struct Challenges: Sendable {
-        package var ttl: Duration = .seconds(300)
+    /// The challenges that apps sign.
+    public struct Challenges: Sendable {
+        /// How long a challenge is valid: whole seconds, up to a day.
+        public var ttl: Duration = .seconds(300)
+
+        /// The defaults, as each property states them.
+        public init() {}
     }
 
-    package struct Tokens: Sendable {
-        package var issuer = "sealward"
-        package var audience = "sealward"
-        /// PEM texts of P-256 private keys; the first signs: the one that `signWith` names, or the first of `keyFiles`.
-        package var keyPEMs: [String] = []
-        package var ttl: Duration = .seconds(3600)
+    /// The tokens that are issued.
+    public struct Tokens: Sendable {
+        /// The `iss` of the tokens.
+        public var issuer = "sealward"
+        /// The `aud` of the tokens.
+        public var audience = "sealward"
+        /// P-256 private keys as PEM: the first signs, all are published. Without any the store holds one.
+        public var keyPEMs: [String] = []
+        /// How long a token is valid: whole seconds, up to a day.
+        public var ttl: Duration = .seconds(3600)
+
+        /// The defaults, as each property states them.
+        public init() {}
     }
 
-    package struct Limits: Sendable {
-        package var requestsPerSecondPerAddress = 200
-        package var requestsPerSecondPerApp: Int?
-        package var bodyBytes = 65536
+    /// What callers may use.
+    public struct Limits: Sendable {
+        /// The requests a second of one client; more are answered with 429.
+        public var requestsPerSecondPerAddress = 200
+        /// The requests a second for one app; nil for no limit.
+        public var requestsPerSecondPerApp: Int?
+        /// The largest request body, in bytes: 256 to 65,536.
+        public var bodyBytes = 65536
         /// The most open connections; nil for what the descriptors of the process allow, which is never exceeded.
-        package var connections: Int?
+        public var connections: Int?
         /// The most open connections of one IPv4 address or IPv6 network of 64 bits, trusted proxies excepted; nil for half of all.
-        package var connectionsPerAddress: Int?
+        public var connectionsPerAddress: Int?
+
+        /// The defaults, as each property states them.
+        public init() {}
     }
 
     /// The account with Apple: a key with DeviceCheck enabled.
-    package struct AppleAccount: Sendable {
-        package var teamId: String
-        package var keyId: String
-        package var keyPEM: String
+    public struct AppleAccount: Sendable {
+        /// The team of the key, ten characters.
+        public var teamId: String
+        /// The identifier of the key, ten characters.
+        public var keyId: String
+        /// The P-256 private key as PEM, as Apple gives it (`.p8`).
+        public var keyPEM: String
+
+        /// Makes one from its parts, which the properties describe.
+        public init(teamId: String, keyId: String, keyPEM: String) {
+            self.teamId = teamId
+            self.keyId = keyId
+            self.keyPEM = keyPEM
+        }
     }
 
-    package struct AppleHosts: Sendable {
-        package var data = AppleEndpoint.data.baseURL
-        package var dataDevelopment = AppleEndpoint.dataDevelopment.baseURL
-        package var deviceCheck = AppleEndpoint.deviceCheck.baseURL
-        package var deviceCheckDevelopment = AppleEndpoint.deviceCheckDevelopment.baseURL
+    /// Where Apple's servers are: https URLs, or http URLs of this machine.
+    public struct AppleHosts: Sendable {
+        /// Receipts of production apps.
+        public var data = AppleEndpoint.data.baseURL
+        /// Receipts of apps in development.
+        public var dataDevelopment = AppleEndpoint.dataDevelopment.baseURL
+        /// The bits of devices, production.
+        public var deviceCheck = AppleEndpoint.deviceCheck.baseURL
+        /// The bits of devices, development.
+        public var deviceCheckDevelopment = AppleEndpoint.deviceCheckDevelopment.baseURL
+
+        /// Apple's own.
+        public init() {}
     }
 
-    package struct Receipts: Sendable {
-        package var refresh = true
-        package var refreshAfter: Duration = .seconds(86400)
-        package var poll: Duration = .seconds(60)
+    /// When receipts are renewed with Apple.
+    public struct Receipts: Sendable {
+        /// Whether they are; that needs the account with Apple.
+        public var refresh = true
+        /// When a receipt is renewed after the last time: whole seconds, up to a year; never before the receipt allows it.
+        public var refreshAfter: Duration = .seconds(86400)
+        /// How often due receipts are looked for: whole seconds, up to a day.
+        public var poll: Duration = .seconds(60)
+
+        /// The defaults, as each property states them.
+        public init() {}
     }
 
     /// One of the two bits, with the meaning that the team gave it.
-    package struct Bit: Sendable, Equatable {
+    public struct Bit: Sendable, Equatable {
         /// 0 or 1.
-        package var bit: Int
-        package var name: String
-        package var resetAfterMonths: Int?
+        public var bit: Int
+        /// Its name in requests, and the name of its promotion.
+        public var name: String
+        /// After how many months without a change it counts as clear; nil for never.
+        public var resetAfterMonths: Int?
+
+        /// Makes one from its parts, which the properties describe.
+        public init(bit: Int, name: String, resetAfterMonths: Int? = nil) {
+            self.bit = bit
+            self.name = name
+            self.resetAfterMonths = resetAfterMonths
+        }
     }
 }

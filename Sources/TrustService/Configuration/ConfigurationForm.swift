@@ -12,6 +12,8 @@ struct ConfigurationForm<Value>: Sendable {
     /// The keys of the objects, with paths below this value.
     var entries: [ConfigurationEntry] = []
     var isArray = false
+    /// Notes what is wrong with a value that a program made.
+    var judge: @Sendable (Value, ConfigurationPlace) -> Void = { _, _ in }
     /// A default as the documentation shows it; nil for nothing.
     let show: @Sendable (Value) -> String?
     /// The value, or nil after its fault has been noted.
@@ -30,7 +32,13 @@ extension ConfigurationForm {
         show: @escaping @Sendable (Value) -> String? = { "\($0)" },
         _ parse: @escaping @Sendable (String) -> Value?
     ) -> Self {
-        Self(meaning: meaning, show: show) { json, place in
+        Self(
+            meaning: meaning,
+            judge: { value, place in
+                if let text = value as? String, parse(text) == nil { place.wrong(reason) }
+            },
+            show: show
+        ) { json, place in
             guard let text = ConfigurationForm<String>.string.read(json, place) else { return nil }
             guard let value = parse(text) else {
                 place.wrong(reason)
@@ -57,7 +65,13 @@ extension ConfigurationForm {
 
     /// An object with a table of its own.
     static func object(_ table: ConfigurationTable<Value>) -> Self where Value: Sendable {
-        Self(meaning: "object", fromText: nil, entries: table.entries, show: { _ in nil }) { table.read($0, at: $1) }
+        Self(
+            meaning: "object",
+            fromText: nil,
+            entries: table.entries,
+            judge: { table.judge($0, at: $1) },
+            show: { _ in nil }
+        ) { table.read($0, at: $1) }
     }
 
     /// The same JSON, made into another value; `change` notes what is wrong.
@@ -92,6 +106,14 @@ extension ConfigurationForm {
             fromText: fromText,
             entries: form.entries,
             isArray: true,
+            judge: { values, place in
+                if values.isEmpty, let emptiness { place.wrong(emptiness) }
+                var seen = Set<[String]>()
+                for (index, value) in values.enumerated() {
+                    form.judge(value, place.element(index))
+                    Self.noteTwins(of: value, unique, &seen, place.element(index))
+                }
+            },
             show: { $0.isEmpty ? nil : $0.compactMap(form.show).joined(separator: ", ") }
         ) { json, place in
             guard case .array(let elements) = json else {
@@ -103,11 +125,21 @@ extension ConfigurationForm {
             return elements.enumerated().compactMap { index, element in
                 let place = place.element(index)
                 guard let value = form.read(element, place) else { return nil }
-                for rule in unique where !seen.insert([rule.name, rule.value(value)]).inserted {
-                    place.member(rule.name).wrong(rule.reason)
-                }
+                Self.noteTwins(of: value, unique, &seen, place)
                 return value
             }
+        }
+    }
+
+    /// Notes the members that an element has in common with one before it, though it must not.
+    private static func noteTwins<Element>(
+        of value: Element,
+        _ unique: [ConfigurationForm<Element>.Uniqueness],
+        _ seen: inout Set<[String]>,
+        _ place: ConfigurationPlace
+    ) {
+        for rule in unique where !seen.insert([rule.name, rule.value(value)]).inserted {
+            place.member(rule.name).wrong(rule.reason)
         }
     }
 
@@ -134,9 +166,14 @@ extension ConfigurationForm where Value: RawRepresentable & CaseIterable & Senda
 extension ConfigurationForm<String> {
     /// Any text but the empty one.
     static var string: Self {
-        Self(meaning: "string", show: { $0.isEmpty ? nil : $0 }) { json, place in
+        let reason = "must be a string that is not empty"
+        return Self(
+            meaning: "string",
+            judge: { if $0.isEmpty { $1.wrong(reason) } },
+            show: { $0.isEmpty ? nil : $0 }
+        ) { json, place in
             if let text = json.text, !text.isEmpty { return text }
-            place.wrong("must be a string that is not empty")
+            place.wrong(reason)
             return nil
         }
     }
@@ -145,9 +182,12 @@ extension ConfigurationForm<String> {
 extension ConfigurationForm<Int> {
     static func integer(_ range: ClosedRange<Int>) -> Self {
         let meaning = "whole number from \(range.lowerBound) to \(range.upperBound)"
-        return Self(meaning: meaning, fromText: { Int($0).map(JSONValue.integer) ?? .string($0) }, show: { "\($0)" }) {
-            json,
-            place in
+        return Self(
+            meaning: meaning,
+            fromText: { Int($0).map(JSONValue.integer) ?? .string($0) },
+            judge: { if !range.contains($0) { $1.wrong("must be a \(meaning)") } },
+            show: { "\($0)" }
+        ) { json, place in
             if case .integer(let number) = json, range.contains(number) { return number }
             place.wrong("must be a \(meaning)")
             return nil
@@ -161,10 +201,12 @@ extension ConfigurationForm<Double> {
 
     static func number(_ range: ClosedRange<Double>) -> Self {
         let meaning = "number from \(text(range.lowerBound)) to \(text(range.upperBound))"
-        return Self(meaning: meaning, fromText: { Double($0).map(JSONValue.number) ?? .string($0) }, show: { "\($0)" })
-        {
-            json,
-            place in
+        return Self(
+            meaning: meaning,
+            fromText: { Double($0).map(JSONValue.number) ?? .string($0) },
+            judge: { if !range.contains($0) { $1.wrong("must be a \(meaning)") } },
+            show: { "\($0)" }
+        ) { json, place in
             switch json {
             case .integer(let whole) where range.contains(Double(whole)): return Double(whole)
             case .number(let number) where range.contains(number): return number
@@ -191,7 +233,13 @@ extension ConfigurationForm<Bool> {
 extension ConfigurationForm<Duration> {
     /// Whole seconds.
     static func seconds(_ range: ClosedRange<Int>) -> Self {
-        ConfigurationForm<Int>.integer(range).map(show: { "\($0.components.seconds)" }) { number, _ in .seconds(number)
+        let seconds = ConfigurationForm<Int>.integer(range)
+        var form = seconds.map(show: { "\($0.components.seconds)" }) { number, _ in Duration.seconds(number) }
+        form.judge = { duration, place in
+            let whole = duration.components.attoseconds == 0 ? Int(exactly: duration.components.seconds) : nil
+            // A fraction is as wrong as what is out of range.
+            seconds.judge(whole ?? range.lowerBound - 1, place)
         }
+        return form
     }
 }

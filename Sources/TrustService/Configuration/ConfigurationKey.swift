@@ -39,6 +39,8 @@ struct ConfigurationKey<Object: Sendable>: Sendable {
     private let fallback: @Sendable (Object) -> String?
     /// Reads the value into the object; nil if there is none, false if it is wrong.
     private let take: @Sendable (JSONValue?, ConfigurationPlace, inout Object) -> Bool?
+    /// Notes what is wrong with the value in an object that a program made.
+    let judge: @Sendable (Object, ConfigurationPlace) -> Void
 
     var name: String { entry.path }
     var isRequired: Bool { entry.isRequired }
@@ -49,6 +51,7 @@ struct ConfigurationKey<Object: Sendable>: Sendable {
         _ form: ConfigurationForm<Value>,
         secret: Secret<Value>? = nil,
         fallback: @escaping @Sendable (Object) -> String? = { _ in nil },
+        judge: @escaping @Sendable (Object, ConfigurationPlace) -> Void = { _, _ in },
         store: @escaping @Sendable (Value, inout Object) -> Void
     ) {
         entry = ConfigurationEntry(path: name, meaning: form.meaning, fromText: form.fromText, secret: secret?.variable)
@@ -58,6 +61,7 @@ struct ConfigurationKey<Object: Sendable>: Sendable {
             return child
         }
         self.fallback = fallback
+        self.judge = judge
         take = { json, place, object in
             let value: Value?
             if let secret, let text = place.reading.environment[secret.variable], !text.isEmpty {
@@ -78,7 +82,12 @@ struct ConfigurationKey<Object: Sendable>: Sendable {
         _ form: ConfigurationForm<Value>,
         _ target: any WritableKeyPath<Object, Value> & Sendable
     ) {
-        self.init(name, form, fallback: { form.show($0[keyPath: target]) }) { $1[keyPath: target] = $0 }
+        self.init(
+            name,
+            form,
+            fallback: { form.show($0[keyPath: target]) },
+            judge: { form.judge($0[keyPath: target], $1) }
+        ) { $1[keyPath: target] = $0 }
     }
 
     /// A key that may be left out.
@@ -88,7 +97,10 @@ struct ConfigurationKey<Object: Sendable>: Sendable {
         _ target: any WritableKeyPath<Object, Value?> & Sendable,
         secret: Secret<Value>? = nil
     ) {
-        self.init(name, form, secret: secret) { $1[keyPath: target] = $0 }
+        let judge: @Sendable (Object, ConfigurationPlace) -> Void = { object, place in
+            if let value = object[keyPath: target] { form.judge(value, place) }
+        }
+        self.init(name, form, secret: secret, judge: judge) { $1[keyPath: target] = $0 }
     }
 
     /// The key with the sentence that says what it does.
@@ -175,5 +187,12 @@ struct ConfigurationTable<Object: Sendable>: Sendable {
         guard isComplete else { return nil }
         finish(&object, place)
         return object
+    }
+
+    /// Notes what is wrong with an object that a program made.
+    func judge(_ object: Object, at place: ConfigurationPlace) {
+        for key in keys { key.judge(object, place.member(key.name)) }
+        var object = object
+        finish(&object, place)
     }
 }

@@ -29,7 +29,7 @@ enum ConfigurationPage {
         # Configuration
 
         `sealward serve --config FILE` reads one JSON object; `--check-config` reports everything that is wrong with it and ends. A key \
-        that is not listed here is an error. `TrustServer(json:)` takes the same document. This page is generated from the tables that \
+        that is not listed here is an error. `TrustServer.Configuration(json:)` takes the same document. This page is generated from the tables that \
         read it.
 
         An environment variable overrides its key; an array is separated by commas. Files hold secrets, so that no argument and no \

@@ -49,3 +49,36 @@ package enum ConfigurationReader {
         )
     }
 }
+
+extension TrustServer.Configuration {
+    /// Everything that is wrong with it.
+    var issues: [ConfigurationIssue] {
+        let reading = ConfigurationReading(environment: [:]) { path throws(UnreadableFile) in
+            throw UnreadableFile(reason: "\(path): is not read")
+        }
+        TrustServer.Configuration.table.judge(self, at: ConfigurationPlace(path: "", reading: reading))
+        return reading.issues
+    }
+
+    /// Reads the document that `sealward serve --config` takes.
+    ///
+    /// - Parameters:
+    ///   - json: the document, as `docs/configuration.md` describes it. Its `store` is not opened.
+    ///   - environment: variables such as `SEALWARD_LISTEN` that override the document.
+    ///   - readFile: reads a file that the document names (tokens, keys, roots); nil if it cannot be read.
+    /// - Throws: ``TrustServer/InvalidConfiguration`` with everything that is wrong with the document.
+    public init(
+        json: [UInt8],
+        environment: [String: String] = [:],
+        readFile: @escaping (String) -> [UInt8]? = { _ in nil }
+    ) throws(TrustServer.InvalidConfiguration) {
+        let outcome = ConfigurationReader.read(file: json, environment: environment) { path throws(UnreadableFile) in
+            guard let bytes = readFile(path) else { throw UnreadableFile(reason: "\(path): cannot be read") }
+            return bytes
+        }
+        switch outcome {
+        case .issues(let issues): throw TrustServer.InvalidConfiguration(issues: issues.map(\.description))
+        case .configuration(let configuration): self = configuration
+        }
+    }
+}

@@ -34,16 +34,26 @@ extension Configuration {
             .means("The apps that are served.")
         Key("challenges", .object(Challenges.table), \.challenges)
             .means("The challenges that apps sign.")
-        Key("tokens", .object(TokenSettings.table)) { $1.tokens = $0.tokens }
-            .means("The tokens that are issued.")
+        Key("tokens", .object(TokenSettings.table), judge: { TokenSettings.judge($0.tokens, at: $1) }) {
+            $1.tokens = $0.tokens
+        }
+        .means("The tokens that are issued.")
         Key("limits", .object(Limits.table), \.limits)
             .means("What callers may use.")
-        Key("apple", .object(AppleSettings.table)) { ($1.apple, $1.appleHosts) = ($0.account, $0.hosts) }
-            .means("The account with Apple, and where Apple's servers are.")
+        Key(
+            "apple",
+            .object(AppleSettings.table),
+            judge: { AppleSettings.table.judge(AppleSettings(hosts: $0.appleHosts), at: $1) }
+        ) { ($1.apple, $1.appleHosts) = ($0.account, $0.hosts) }
+        .means("The account with Apple, and where Apple's servers are.")
         Key("receipts", .object(Receipts.table), \.receipts)
             .means("When receipts are renewed with Apple.")
-        Key("deviceCheck", .object(DeviceCheckSettings.table)) { $1.bits = $0.bits }
-            .means("The bits of DeviceCheck.")
+        Key(
+            "deviceCheck",
+            .object(DeviceCheckSettings.table),
+            judge: { DeviceCheckSettings.table.judge(DeviceCheckSettings(bits: $0.bits), at: $1) }
+        ) { $1.bits = $0.bits }
+        .means("The bits of DeviceCheck.")
     }
 }
 
@@ -181,6 +191,14 @@ struct TokenSettings: Sendable {
             }
         }
         settings.tokens.keyPEMs = keys.compactMap(\.pem)
+    }
+
+    /// Notes what is wrong with settings that a program made.
+    static func judge(_ tokens: Configuration.Tokens, at place: ConfigurationPlace) {
+        table.judge(TokenSettings(tokens: tokens), at: place)
+        for (index, pem) in tokens.keyPEMs.enumerated() where TokenKeySet.identifier(ofPEM: pem) == nil {
+            place.member("keyFiles").element(index).wrong("contains no P-256 private key in PEM")
+        }
     }
 }
 

@@ -57,11 +57,14 @@ extension ConfigurationForm<String> {
 
     /// The PEM text of a root certificate of a simulator.
     static func root(_ isRoot: @escaping @Sendable (String) -> Bool) -> Self {
-        .file("a root certificate in PEM") { path, text, place in
+        let reason = "contains no root certificate in PEM; simulated Apple gives one at /roots"
+        var form = Self.file("a root certificate in PEM") { path, text, place in
             if isRoot(text) { return text }
-            place.wrong("\(path): contains no root certificate in PEM; simulated Apple gives one at /roots")
+            place.wrong("\(path): \(reason)")
             return nil
         }
+        form.judge = { if !isRoot($0) { $1.wrong(reason) } }
+        return form
     }
 
     static var credentialName: Self {
@@ -121,23 +124,25 @@ extension ConfigurationForm<PrivateKeyFile> {
 
 extension ConfigurationForm<CredentialSource> {
     static var tokens: Self {
-        .file("a file with a token on each line") { path, text, place in
+        var form = Self.file("a file with a token on each line") { path, text, place in
             let tokens = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
                 .filter { !$0.isEmpty }
-            // A header carries nothing else; and lines of a key or a certificate, which others know, must never become tokens.
-            let wrong = tokens.firstIndex { !$0.utf8.allSatisfy { 0x21...0x7E ~= $0 } || $0.hasPrefix("-----") }
-            let short = tokens.firstIndex { $0.utf8.count < CredentialSource.minimumLength }
-            if tokens.isEmpty {
-                place.wrong("\(path): contains no token; write one on each line")
-            } else if let wrong {
-                place.wrong("\(path): its token \(wrong + 1) has spaces or other characters that no bearer token has")
-            } else if let short {
-                place.wrong("\(path): its token \(short + 1) \(CredentialSource.shortness)")
-            } else {
-                return CredentialSource(tokens: tokens)
-            }
+            guard let fault = fault(of: tokens) else { return CredentialSource(tokens: tokens) }
+            place.wrong("\(path): \(fault)")
             return nil
         }
+        form.judge = { if let fault = fault(of: $0.tokens) { $1.wrong(fault) } }
+        return form
+    }
+
+    /// What is wrong with tokens; nil if nothing is.
+    private static func fault(of tokens: [String]) -> String? {
+        // A header carries nothing else; and lines of a key or a certificate, which others know, must never become tokens.
+        let wrong = tokens.firstIndex { !$0.utf8.allSatisfy { 0x21...0x7E ~= $0 } || $0.hasPrefix("-----") }
+        let short = tokens.firstIndex { $0.utf8.count < CredentialSource.minimumLength }
+        if tokens.isEmpty { return "contains no token; write one on each line" }
+        if let wrong { return "its token \(wrong + 1) has spaces or other characters that no bearer token has" }
+        return short.map { "its token \($0 + 1) \(CredentialSource.shortness)" }
     }
 }
 

@@ -1,7 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 package import Findings
+import TrustStores
 
 /// The JSON object of a request, read member by member. A name that is given twice is refused.
 ///
@@ -75,5 +77,22 @@ package struct RequestBody: Sendable {
     package func value(_ name: String) -> JSONValue? {
         guard let value = members[UTF8Key(name)], value != .null else { return nil }
         return value
+    }
+
+    /// `user`: a name that every store can take.
+    func user() throws(Problem) -> String? {
+        guard let user = try optionalString("user", limit: 256) else { return nil }
+        guard !user.utf8.isEmpty, StoreText.isUser(user) else {
+            throw Problem("request.malformed", evidence: "user is empty or has a zero byte")
+        }
+        return user
+    }
+
+    /// `keyId`: base64 of 32 bytes.
+    func keyId() throws(Problem) -> KeyIdentifier {
+        guard let keyId = KeyIdentifier(bytes: try bytes("keyId")) else {
+            throw Problem("request.malformed", evidence: "keyId must be 32 bytes")
+        }
+        return keyId
     }
 }

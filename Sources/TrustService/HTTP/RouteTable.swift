@@ -7,8 +7,12 @@ import Findings
 package struct Route: Sendable {
     package enum Segment: Sendable, Equatable {
         case literal(String)
-        case parameter(String)
+        /// A name in braces, and what stands behind it: `{app}:exchangeToken`.
+        case parameter(String, suffix: String)
     }
+
+    /// Makes the answer of a refusal or fault, given the identifier under which the log has it.
+    package typealias Errors = @Sendable (Problem, String) -> Answer
 
     /// The name of the operation, as in `docs/openapi.yaml` and in metrics.
     package let operation: String
@@ -16,6 +20,8 @@ package struct Route: Sendable {
     package let template: String
     package let access: Call.Access
     package let handler: @Sendable (Call) async throws -> Answer
+    /// The form of its errors: a problem document unless its interface has another one.
+    let errors: Errors
     let segments: [Segment]
 
     package init(
@@ -23,6 +29,7 @@ package struct Route: Sendable {
         _ method: String,
         _ template: String,
         _ access: Call.Access,
+        errors: @escaping Errors = { .problem($0, correlationId: $1) },
         _ handler: @escaping @Sendable (Call) async throws -> Answer
     ) {
         self.operation = operation
@@ -30,9 +37,17 @@ package struct Route: Sendable {
         self.template = template
         self.access = access
         self.handler = handler
+        self.errors = errors
         segments = template.split(separator: "/").map { part in
-            part.hasPrefix("{") ? .parameter(String(part.dropFirst().dropLast())) : .literal(String(part))
+            guard part.hasPrefix("{"), let end = part.firstIndex(of: "}") else { return .literal(String(part)) }
+            let name = part[part.index(after: part.startIndex)..<end]
+            return .parameter(String(name), suffix: String(part[part.index(after: end)...]))
         }
+    }
+
+    /// The same route with another handler.
+    func handled(by handler: @escaping @Sendable (Call) async throws -> Answer) -> Route {
+        Route(operation, method, template, access, errors: errors, handler)
     }
 
     /// The values of the parameters if this route has the path.
@@ -46,7 +61,9 @@ package struct Route: Sendable {
         }
         var parameters: [String: String] = [:]
         for (segment, part) in zip(segments, path) {
-            guard case .parameter(let name) = segment else { continue }
+            guard case .parameter(let name, let suffix) = segment else { continue }
+            guard part.suffix(suffix.utf8.count).elementsEqual(suffix.utf8) else { return nil }
+            let part = part.dropLast(suffix.utf8.count)
             guard part.count <= Route.parameterLimit * 3, let value = PercentEncoding.decode(part), !value.isEmpty,
                 value.utf8.count <= Route.parameterLimit
             else { return nil }

@@ -40,19 +40,19 @@ struct ServiceResponder: HTTPResponder {
     func respond(to request: Request, context: ServiceRequestContext) async -> Response {
         let start = sources.uptime()
         let correlationId = correlationIds.next()
-        var operation = "unknown"
+        var found: Route?
         let answer: Answer
         var evidence = ""
         do {
-            answer = try await route(request, context, correlationId, &operation)
+            answer = try await handle(request, context, correlationId, &found)
         } catch {
             let problem = Problem(error)
             evidence = problem.evidence
-            answer = .problem(problem, correlationId: correlationId)
+            answer = found?.errors(problem, correlationId) ?? .problem(problem, correlationId: correlationId)
         }
         let end = sources.uptime()
         observer.finished(
-            operation: operation,
+            operation: found?.operation ?? "unknown",
             answer: answer,
             seconds: end - start,
             at: end,
@@ -62,11 +62,11 @@ struct ServiceResponder: HTTPResponder {
         return response(answer, isHead: request.method == .head)
     }
 
-    private func route(
+    private func handle(
         _ request: Request,
         _ context: ServiceRequestContext,
         _ correlationId: String,
-        _ operation: inout String
+        _ found: inout Route?
     ) async throws -> Answer {
         let target = request.head.path ?? ""
         let mark = target.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
@@ -92,9 +92,9 @@ struct ServiceResponder: HTTPResponder {
             var problem = Problem("method.not-allowed")
             problem.allow = allow
             throw problem
-        case .route(let found, let values): (route, parameters) = (found, values)
+        case .route(let known, let values): (route, parameters) = (known, values)
         }
-        operation = route.operation
+        found = route
         if route.access != .open { try limit(caller, address) }
         try admit(route, caller, app: parameters["app"])
         let body = try await self.body(of: request, route)

@@ -3,37 +3,17 @@
 
 import Findings
 import Foundation
-import Logging
 import TrustStores
 
-extension ServiceCore {
-    /// Records one accepted call of a server or an operator. The call has happened: a store that fails now makes it no failure, but the
-    /// log says what is missing from the audit.
-    func record(_ call: Call, _ answer: Answer) async {
-        guard answer.code == nil else { return }
-        let entry = AuditEntry(
-            at: call.now,
-            name: call.caller.name,
-            operation: call.operation,
-            target: (answer.target ?? .app(call.parameters["app"])).text,
-            outcome: "ok"
-        )
-        do {
-            try await store.append([entry])
-        } catch {
-            observer.count("audit.lost")
-            log.error(
-                "A call is missing from the audit: the store did not take it.",
-                metadata: [
-                    "name": "\(entry.name.terminalSafe(limit: 64))", "operation": "\(entry.operation)",
-                    "correlationId": "\(call.correlationId)",
-                ]
-            )
-        }
-    }
+/// Shows what servers and operators did.
+struct AuditHandler: Handler {
+    let store: any TrustStore
+    let apps: AppDirectory
+
+    var routes: [Route] { [Route("readAudit", "GET", "/v1/audit", .audit, readAudit)] }
 
     /// `GET /v1/audit?after=&limit=`: what servers and operators did, a JSON object a line, oldest first.
-    func readAudit(_ call: Call) async throws -> Answer {
+    @Sendable private func readAudit(_ call: Call) async throws -> Answer {
         let query = try StrictQuery(call.query, known: ["after", "limit"])
         let limit = try query.number("limit", 1...1000, default: 100)
         var after: Int64?
@@ -48,8 +28,10 @@ extension ServiceCore {
         var text = ""
         for numbered in entries {
             // A credential for some apps sees what was done to these.
-            guard all || apps.keys.contains(where: { ServiceCore.concerns(numbered.entry, $0, call) }) else { continue }
-            text += ServiceCore.line(numbered) + "\n"
+            guard all || apps.all.keys.contains(where: { AuditHandler.concerns(numbered.entry, $0, call) }) else {
+                continue
+            }
+            text += AuditHandler.line(numbered) + "\n"
         }
         return .text(text, contentType: "application/jsonl").about(.app(nil))
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-package import Foundation
+public import Foundation
 
 /// What a bearer token permits, and under which name its calls are recorded.
 package struct Authority: Sendable, Equatable {
@@ -60,15 +60,15 @@ package struct Authority: Sendable, Equatable {
 }
 
 /// One entry of `tokensFile`: a credential by name, known by the hash of its token.
-package struct NamedCredential: Sendable, Equatable {
+public struct NamedCredential: Sendable, Equatable {
     /// The name under which its calls are recorded.
-    package let name: String
+    public let name: String
     /// SHA-256 of the token, 32 bytes.
-    package let digest: [UInt8]
+    public let digest: [UInt8]
     /// `server`, `admin` or `audit`, each for every app or with `:app` behind it.
-    package let scopes: [String]
+    public let scopes: [String]
     /// From this instant on it is refused; nil for never.
-    package let expires: Date?
+    public let expires: Date?
     let authority: Authority
 
     /// Whether a name may stand in the audit: 1 to 64 printable ASCII characters without spaces.
@@ -76,8 +76,8 @@ package struct NamedCredential: Sendable, Equatable {
         (1...64).contains(name.utf8.count) && name.utf8.allSatisfy { 0x21...0x7E ~= $0 }
     }
 
-    /// Nil where a scope is none, or there is none.
-    package init?(name: String, digest: [UInt8], scopes: [String], expires: Date?) {
+    /// Makes one from its parts, which the properties describe. Nil if a scope is unknown, there is none, or the digest is not of 32 bytes.
+    public init?(name: String, digest: [UInt8], scopes: [String], expires: Date?) {
         var reaches: [Authority.Role: Authority.Reach] = [:]
         for scope in scopes {
             let parts = scope.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)

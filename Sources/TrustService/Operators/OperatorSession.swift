@@ -12,7 +12,8 @@ package import TrustStores
 /// The same handlers answer, and the same audit is written, under the name `cli`. No app is configured, so nothing is said about whether a
 /// key is trusted.
 package struct OperatorSession: Sendable {
-    private let core: ServiceCore
+    private let table: RouteTable
+    private let now: @Sendable () -> Date
 
     /// A session with an open store, which the caller closes.
     ///
@@ -25,7 +26,8 @@ package struct OperatorSession: Sendable {
             log: log,
             announce: { _ in }
         )
-        core = server.core
+        table = server.table
+        now = server.parts.sources.now
     }
 
     /// Asks one route.
@@ -36,7 +38,7 @@ package struct OperatorSession: Sendable {
     /// - Returns: the answer as it would be sent.
     package func call(_ method: String, _ path: String, query: String = "", body: [UInt8] = []) async -> Answer {
         do {
-            guard case .route(let route, let parameters) = core.routes.match(method: method, path: path) else {
+            guard case .route(let route, let parameters) = table.match(method: method, path: path) else {
                 throw Problem("path.unknown")
             }
             return try await route.handler(
@@ -49,7 +51,7 @@ package struct OperatorSession: Sendable {
                     address: "",
                     correlationId: "cli",
                     caller: Authority(name: "cli", [.admin: .every]),
-                    now: core.sources.now()
+                    now: now()
                 )
             )
         } catch {

@@ -5,10 +5,15 @@ import Findings
 import Foundation
 import TrustPolicy
 
-extension ServiceCore {
+/// Tells installations when to attest.
+struct RampHandler: Handler {
+    let apps: AppDirectory
+
+    var routes: [Route] { [Route("ramp", "GET", "/v1/apps/{app}/ramp", .app, ramp)] }
+
     /// `GET /v1/apps/{app}/ramp?installation=ID`: the same installation always has the same place.
-    func ramp(_ call: Call) async throws -> Answer {
-        let app = try app(call)
+    @Sendable private func ramp(_ call: Call) async throws -> Answer {
+        let app = try apps.app(call)
         guard let installation = call.queryValue("installation"), !installation.isEmpty,
             installation.unicodeScalars.count <= 256
         else {

@@ -1,147 +1,29 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppAttest
 import Findings
 import Foundation
-import Logging
-import Synchronization
 import TrustPolicy
-import TrustStores
 
-/// The usual metric of each app, learned again every minute, so that a request need not ask for it.
-final class MetricBaselines: Sendable {
-    private let box = Mutex<[String: MetricBaseline]>([:])
+/// What operators see of an app's risk.
+struct RiskHandler: Handler {
+    let apps: AppDirectory
+    let signals: SignalBook
+    let watch: RiskWatch
 
-    subscript(app: String) -> MetricBaseline? {
-        get { box.withLock { $0[app] } }
-        set { box.withLock { $0[app] = newValue } }
-    }
-}
-
-/// What is known of the risk of an app.
-struct RiskStanding: Sendable {
-    struct Metric: Sendable {
-        let environment: String
-        let metric: Int
-        let keys: Int
-    }
-
-    var metrics: [Metric] = []
-    var support: UnsupportedReport
-    var unsupportedAddresses = 0
-    var attestedAddresses = 0
-    var alerts: [(code: Code, message: String)] = []
-}
-
-extension ServiceCore {
-    /// The tier of a key, from what is known about it without asking anybody. One signal alone never makes it low.
-    func tier(of key: StoredKey, at now: Date) async throws -> String {
-        var signals = RiskSignals()
-        signals.metric = key.riskMetric
-        signals.baseline = baselines[key.app]
-        signals.largestCounterGap = Int(key.largestGap)
-        if let user = key.user {
-            signals.keysOfUser = try await store.keyCount(
-                ofUser: user,
-                app: key.app,
-                since: now.addingTimeInterval(-30 * 86_400)
-            )
-        }
-        let version = key.osVersion.flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
-        signals.lacksExpectedExtensions = version >= 27 && key.validationCategory == nil
-        signals.hasEnvironmentSurprise = key.environment == "development" && key.validationCategory == 4
-        return RiskScore(signals).tier.rawValue
-    }
-
-    /// Takes note of the metric in a refreshed receipt.
-    func noteMetric(_ metric: Int, of lease: ReceiptLease) async {
-        let baseline = baselines[lease.app] ?? .unknown
-        guard baseline.excess(of: metric) > 0 else { return }
-        observer.count("risk.alerts", [("code", Code.metricAboveBaseline.rawValue)])
-        log.warning(
-            "A device has attested many more keys than usual.",
-            metadata: ["app": "\(lease.app)", "key": "\(lease.keyId.logPrefix)", "metric": "\(metric)"]
-        )
-        let event = StoreEvent(
-            at: sources.now(),
-            app: lease.app,
-            keyId: lease.keyId,
-            kind: "alert",
-            code: Code.metricAboveBaseline.rawValue,
-            detail: "metric \(metric), threshold \(baseline.threshold)"
-        )
-        try? await store.record(event)
-    }
-
-    /// Judges every app again, for the metrics, the log and the tiers.
-    func watchSignals() async {
-        var highest = 0.0
-        for id in apps.keys.sorted() {
-            guard let standing = try? await standing(of: id, at: sources.now()) else { continue }
-            highest = max(highest, standing.support.recentRatio)
-            for alert in standing.alerts {
-                observer.count("risk.alerts", [("code", alert.code.rawValue)])
-                log.warning("A risk alert is active.", metadata: ["app": "\(id)", "code": "\(alert.code)"])
-            }
-        }
-        // Labels are codes, never ids: the app with the highest ratio is shown for all.
-        observer.set("signals.unsupported.ratio.highest", highest)
-    }
-
-    private func standing(of app: String, at now: Date) async throws -> RiskStanding {
-        let tallies = try await store.tallies(app: app, from: now.addingTimeInterval(-8 * 86_400), to: now)
-        var hours: [Date: SupportCount] = [:]
-        var standing = RiskStanding(support: UnsupportedMonitor().report([], at: now))
-        for tally in tallies where tally.kind == "unsupported" || tally.kind == "attestedAddress" {
-            let isUnsupported = tally.kind == "unsupported"
-            var hour = hours[tally.hour] ?? SupportCount(hour: tally.hour, unsupported: 0, total: 0)
-            hour.total += tally.count
-            if isUnsupported { hour.unsupported += tally.count }
-            hours[tally.hour] = hour
-            guard now.timeIntervalSince(tally.hour) < UnsupportedMonitor.recent else { continue }
-            if isUnsupported {
-                standing.unsupportedAddresses += tally.count
-            } else {
-                standing.attestedAddresses += tally.count
-            }
-        }
-        standing.support = UnsupportedMonitor().report(Array(hours.values), at: now)
-        if let since = standing.support.risingSince {
-            standing.alerts.append(
-                (
-                    .unsupportedRising,
-                    "Since \(Timestamps.text(since)) more clients than usual report no support."
-                )
-            )
-        }
-        for environment in ["production", "development"] {
-            let counts = try await store.riskMetrics(app: app, environment: environment).map { ($0.metric, $0.keys) }
-            standing.metrics += counts.map { RiskStanding.Metric(environment: environment, metric: $0.0, keys: $0.1) }
-            let baseline = MetricBaseline(counts: counts)
-            if environment == "production" || baselines[app] == nil { baselines[app] = baseline }
-            guard let alert = baseline.alert(counts: counts) else { continue }
-            standing.alerts.append(
-                (
-                    .brokerDevice,
-                    "\(alert.keys) \(environment) keys are on devices above the threshold \(alert.threshold); the highest metric is \(alert.highestMetric)."
-                )
-            )
-        }
-        return standing
-    }
+    var routes: [Route] { [Route("risk", "GET", "/v1/apps/{app}/risk", .admin, risk)] }
 
     /// `GET /v1/apps/{app}/risk`.
-    func risk(_ call: Call) async throws -> Answer {
-        let app = try app(call)
+    @Sendable private func risk(_ call: Call) async throws -> Answer {
+        let app = try apps.app(call)
         await signals.flush()
-        let standing = try await standing(of: app.settings.id, at: call.now)
+        let standing = try await watch.standing(of: app.settings.id, at: call.now)
         let metrics: [JSONValue] = standing.metrics.map {
             ["environment": .string($0.environment), "metric": .integer($0.metric), "keys": .integer($0.keys)]
         }
         return .json([
             "app": .string(app.settings.id), "metrics": .array(metrics),
-            "baseline": .optional(baselines[app.settings.id]?.threshold),
+            "baseline": .optional(watch.baselines[app.settings.id]?.threshold),
             "unsupported": [
                 "ratio": .number(standing.support.recentRatio), "usual": .number(standing.support.usualRatio),
                 "addresses": .integer(standing.unsupportedAddresses), "attested": .integer(standing.attestedAddresses),

@@ -4,23 +4,30 @@
 import Findings
 import Foundation
 
-extension ServiceCore {
+/// Counts what clients report that could not prove themselves.
+struct SignalHandler: Handler {
+    let apps: AppDirectory
+    let signals: SignalBook
+    let observer: RequestObserver
+
+    var routes: [Route] { [Route("signal", "POST", "/v1/apps/{app}/signals", .app, signal)] }
+
     /// The codes that an app may report: `DCError` by name, and what happens around it.
-    static let signalCodes: Set<String> = [
+    private static let signalCodes: Set<String> = [
         "unsupported", "unknownSystemFailure", "featureUnsupported", "invalidInput", "invalidKey", "serverUnavailable",
         "network", "timeout", "throttled", "extension", "other",
     ]
 
     /// `POST /v1/apps/{app}/signals`: a word from a client that could not prove itself. Counted, never believed.
-    func signal(_ call: Call) async throws -> Answer {
-        let app = try app(call)
+    @Sendable private func signal(_ call: Call) async throws -> Answer {
+        let app = try apps.app(call)
         let body = try RequestBody(call.body)
         let kind = try body.string("kind", limit: 32)
         guard kind == "unsupported" || kind == "clientError" else {
             throw Problem("request.malformed", evidence: "kind must be unsupported or clientError")
         }
         let code = try body.optionalString("code", limit: 64) ?? (kind == "unsupported" ? "unsupported" : "other")
-        guard ServiceCore.signalCodes.contains(code) else {
+        guard SignalHandler.signalCodes.contains(code) else {
             throw Problem("request.malformed", evidence: "code is not in the list")
         }
         if let version = try body.optionalString("osVersion", limit: 32) {

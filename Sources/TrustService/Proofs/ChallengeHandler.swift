@@ -5,10 +5,20 @@ import Findings
 import Foundation
 import TrustStores
 
-extension ServiceCore {
-    /// `POST /v1/apps/{app}/challenges`: nothing is stored.
-    func issueChallenge(_ call: Call) async throws -> Answer {
-        let app = try app(call)
+/// Issues challenges; nothing is stored.
+struct ChallengeHandler: Handler {
+    let apps: AppDirectory
+    let challenges: ChallengeBook
+    /// How long a challenge is valid.
+    let lifetime: Duration
+    let sources: SystemSources
+    let observer: RequestObserver
+
+    var routes: [Route] { [Route("issueChallenge", "POST", "/v1/apps/{app}/challenges", .app, issue)] }
+
+    /// `POST /v1/apps/{app}/challenges`.
+    @Sendable private func issue(_ call: Call) async throws -> Answer {
+        let app = try apps.app(call)
         let body = try RequestBody(call.body)
         let purpose: ChallengePurpose
         switch try body.string("purpose", limit: 16) {
@@ -17,16 +27,16 @@ extension ServiceCore {
         default: throw Problem("request.malformed", evidence: "purpose must be attest or assert")
         }
         var binding = ChallengeBinding(purpose: purpose, app: app.settings.id)
-        if body.value("keyId") != nil { binding.keyId = try ServiceCore.keyId(body) }
-        if let user = try ServiceCore.user(body) {
+        if body.value("keyId") != nil { binding.keyId = try body.keyId() }
+        if let user = try body.user() {
             guard call.caller.permits(.server, app: app.settings.id) else {
                 throw Problem("caller.unauthorized", evidence: "user needs a server token")
             }
             binding.user = user
         }
-        let ttl = configuration.challenges.ttl.inSeconds
+        let ttl = lifetime.inSeconds
         let expiresAt = call.now.addingTimeInterval(ttl)
-        let challenge = codec.issue(
+        let challenge = challenges.current.issue(
             for: binding,
             expiresAt: expiresAt,
             random: sources.random(ChallengeCodec.randomLength)

@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
-import Bounds
 import Logging
 import Synchronization
 import TrustStores
 
 /// What is made from files of tokens, keys and roots, and may be made again while the service runs.
 struct LiveParts: Sendable {
-    let apps: [String: ServiceCore.App]
+    let apps: [String: ServedApp]
     let tokens: TokenAuthority
     let apple: AppleSide?
     let credentials: Credentials
@@ -20,10 +19,10 @@ struct LiveParts: Sendable {
         transport: (any AppleTransport)?,
         random: (Int) -> [UInt8]
     ) async throws {
-        var apps: [String: ServiceCore.App] = [:]
+        var apps: [String: ServedApp] = [:]
         for settings in configuration.apps {
             let verifiers = try AppVerifiers(settings, simulator: configuration.trustSimulator)
-            apps[settings.id] = ServiceCore.App(settings: settings, verifiers: verifiers)
+            apps[settings.id] = ServedApp(settings: settings, verifiers: verifiers)
         }
         self.apps = apps
         tokens = try await TokenAuthority(configuration.tokens, store: store, random: random)
@@ -58,46 +57,6 @@ extension Configuration {
         result.trustSimulator = other.trustSimulator
         result.tokens.keyPEMs = other.tokens.keyPEMs
         if result.apple != nil, let account = other.apple { result.apple = account }
-        return result
-    }
-}
-
-extension ServiceCore {
-    /// Reads the files of tokens, keys and roots again. A fault keeps what counted before and says so in the log.
-    ///
-    /// - Parameter read: Reads the configuration with its files, as at the start.
-    /// - Returns: whether the files count now.
-    @discardableResult
-    func reload(_ read: () -> ConfigurationReader.Outcome) async -> Bool {
-        let result: Bool
-        do {
-            switch read() {
-            case .issues(let issues):
-                for issue in issues.prefix(20) {
-                    log.error("A file was not read again.", metadata: ["reason": "\(issue.description)"])
-                }
-                result = false
-            case .configuration(let other):
-                let parts = try await LiveParts(
-                    configuration.takingFiles(of: other),
-                    store: store,
-                    transport: transport,
-                    random: sources.random
-                )
-                live.current = parts
-                vouchers.forgetAll()
-                result = true
-            }
-        } catch {
-            log.error("A file was not read again.", metadata: ["reason": "\(Problem(error).evidence)"])
-            result = false
-        }
-        observer.count("files.reread", [("outcome", result ? "taken" : "kept")])
-        if result {
-            log.notice("The files of tokens, keys and roots were read again.")
-        } else {
-            log.error("The files of tokens, keys and roots count as they were before.")
-        }
         return result
     }
 }

@@ -8,36 +8,51 @@ import TrustStores
 
 /// Writes counts and sweeps the store, until the service stops.
 struct Maintenance: Service {
-    let core: ServiceCore
+    let store: any TrustStore
+    let challenges: ChallengeBook
+    let signals: SignalBook
+    let risk: RiskWatch
+    let untrusted: UntrustedKeys
+    let device: DeviceBits
+    let sources: SystemSources
+    let observer: RequestObserver
+    let log: Logger
+
+    init(_ parts: ServiceParts) {
+        (store, challenges, signals, risk) = (parts.store, parts.challenges, parts.signals, parts.risk)
+        (sources, observer, log) = (parts.sources, parts.observer, parts.log)
+        untrusted = UntrustedKeys(store: store, apps: parts.apps, observer: observer, log: log)
+        device = DeviceBits(live: parts.live, bits: parts.configuration.bits)
+    }
 
     /// Between two writes of counts.
     static let flushInterval = Duration.seconds(2)
     /// Between two sweeps.
     static let sweepInterval: TimeInterval = 60
-    /// Between two looks at which keys sign challenges: shorter than the time before a new one signs (``ServiceCore/rotationNotice``).
+    /// Between two looks at which keys sign challenges: shorter than the time before a new one signs (``ChallengeBook/rotationNotice``).
     static let keysInterval: TimeInterval = 10
     /// Between two counts of the keys that the configuration does not trust.
     static let countInterval: TimeInterval = 3600
 
     func run() async throws {
-        var lastSweep = core.sources.uptime()
+        var lastSweep = sources.uptime()
         var lastKeys = lastSweep
         var lastCount = -Maintenance.countInterval
         while await pause(Maintenance.flushInterval) {
-            await core.signals.flush()
-            core.observer.writeSuppressed(before: core.sources.uptime())
-            if core.sources.uptime() - lastKeys >= Maintenance.keysInterval {
-                lastKeys = core.sources.uptime()
+            await signals.flush()
+            observer.writeSuppressed(before: sources.uptime())
+            if sources.uptime() - lastKeys >= Maintenance.keysInterval {
+                lastKeys = sources.uptime()
                 await readChallengeKeys()
             }
-            if core.sources.uptime() - lastCount >= Maintenance.countInterval {
-                lastCount = core.sources.uptime()
-                await core.warnOfUntrustedKeys()
+            if sources.uptime() - lastCount >= Maintenance.countInterval {
+                lastCount = sources.uptime()
+                await untrusted.warn()
             }
-            guard core.sources.uptime() - lastSweep >= Maintenance.sweepInterval else { continue }
-            lastSweep = core.sources.uptime()
+            guard sources.uptime() - lastSweep >= Maintenance.sweepInterval else { continue }
+            lastSweep = sources.uptime()
             await sweep()
-            await core.watchSignals()
+            await risk.watch()
         }
     }
 
@@ -46,14 +61,14 @@ struct Maintenance: Service {
         do {
             var more = true
             while more {
-                let now = core.sources.now()
-                let report = try await core.store.sweep(at: now, keeping: core.retention(at: now))
+                let now = sources.now()
+                let report = try await store.sweep(at: now, keeping: device.retention(at: now))
                 if let fault = report.clockFault { tell(fault) }
                 more = report.more
             }
         } catch {
-            core.observer.count("sweep.failures")
-            core.log.warning("The store could not be swept; the next try is in a minute.")
+            observer.count("sweep.failures")
+            log.warning("The store could not be swept; the next try is in a minute.")
         }
     }
 
@@ -64,8 +79,8 @@ struct Maintenance: Service {
             case .jump(let jump): ("jump", jump)
             case .horizonAhead(let lead): ("horizon-ahead", lead)
             }
-        core.observer.count("sweep.clock.faults", [("reason", reason)])
-        core.log.error(
+        observer.count("sweep.clock.faults", [("reason", reason)])
+        log.error(
             "The clock cannot be believed: look at it, then run `sealward store check`.",
             metadata: ["reason": "\(reason)", "seconds": "\(Int(seconds.inSeconds))"]
         )
@@ -73,10 +88,10 @@ struct Maintenance: Service {
 
     private func readChallengeKeys() async {
         do {
-            try await core.readChallengeKeys()
+            try await challenges.refresh()
         } catch {
-            core.observer.count("challengekeys.unread")
-            core.log.warning("The keys of challenges could not be read again; the next try is in ten seconds.")
+            observer.count("challengekeys.unread")
+            log.warning("The keys of challenges could not be read again; the next try is in ten seconds.")
         }
     }
 }
@@ -86,13 +101,13 @@ struct ReceiptSchedule: Service {
     let worker: ReceiptWorker
 
     func run() async throws {
-        let poll = worker.core.configuration.receipts.poll
+        let poll = worker.plan.settings.poll
         while await pause(poll) {
             do {
                 // A full batch means that more is waiting.
                 while try await worker.round() == ReceiptWorker.batch, !Task.isShuttingDownGracefully {}
             } catch {
-                worker.core.log.warning("Due receipts could not be refreshed; the next attempt is at the next poll.")
+                worker.log.warning("Due receipts could not be refreshed; the next attempt is at the next poll.")
             }
         }
     }

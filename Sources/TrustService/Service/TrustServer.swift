@@ -23,7 +23,8 @@ public struct TrustServer: Service {
         public var description: String { issues.joined(separator: "\n") }
     }
 
-    let core: ServiceCore
+    let parts: ServiceParts
+    let table: RouteTable
     private let announce: @Sendable (String) -> Void
     private let connectionLimits: ConnectionLimits
 
@@ -41,84 +42,67 @@ public struct TrustServer: Service {
         sources: SystemSources = .live,
         registry: PrometheusRegistry = PrometheusRegistry(),
         connectionLimits: ConnectionLimits = ConnectionLimits(),
+        interfaces: (ServiceParts) -> [any Handler] = { _ in [] },
         log: Logger,
         announce: @escaping @Sendable (String) -> Void
     ) async throws {
-        core = ServiceCore(
-            configuration: configuration,
+        parts = try await ServiceParts(
+            configuration,
             store: store,
-            challengeKeys: ChallengeBook(
-                try await ServiceCore.codec(store, random: sources.random, at: sources.now())
-            ),
-            live: LiveBook(
-                try await LiveParts(configuration, store: store, transport: transport, random: sources.random)
-            ),
             transport: transport,
-            appLimits: configuration.limits.requestsPerSecondPerApp.map { RequestLimits(perSecond: Double($0)) },
-            signals: SignalBook(store: store, log: log),
-            probe: StoreProbe(store),
             sources: sources,
             observer: RequestObserver(registry: registry, log: log),
             log: log
         )
-        core.observer.declareWatchedCounters()
+        table = parts.routes(parts.handlers + interfaces(parts))
+        parts.observer.declareWatchedCounters()
         var connectionLimits = connectionLimits
         connectionLimits.bodyBytes = configuration.limits.bodyBytes
         self.connectionLimits = connectionLimits
         self.announce = announce
     }
 
-    /// Builds the service over an open store, from the document that `sealward serve --config` reads.
+    /// Builds the service over an open store.
     ///
     /// - Parameters:
-    ///   - json: The configuration, as `docs/configuration.md` describes it. Its `store` is not opened: `store` is what serves.
-    ///   - environment: Variables such as `SEALWARD_LISTEN` that override the document.
-    ///   - store: The store; the server closes it when it ends.
-    ///   - log: Where refusals and faults are told in full.
-    ///   - readFile: Reads a file that the document names (tokens, keys, roots); nil where it cannot be read.
-    ///   - announce: Is told each line about the listeners once they accept connections.
-    /// - Throws: ``InvalidConfiguration`` with everything that is wrong with the document, `StoreFault` where the store does not answer,
-    ///   `AppleAuthorizationFault` for a key of Apple's that cannot be.
+    ///   - configuration: made by your program, or read from a document (``Configuration/init(json:environment:readFile:)``).
+    ///   - store: the store; the server closes it when it ends.
+    ///   - log: where refusals and faults are written in full.
+    ///   - announce: is called with each line about the listeners once they accept connections.
+    /// - Throws: ``InvalidConfiguration`` with everything that is wrong with the configuration, `StoreFault` if the store does not answer,
+    ///   `AppleAuthorizationFault` for a key of Apple's that cannot be used.
     public init(
-        json: [UInt8],
-        environment: [String: String] = [:],
+        configuration: Configuration,
         store: any TrustStore,
         log: Logger,
-        readFile: @escaping (String) -> [UInt8]? = { _ in nil },
         announce: @escaping @Sendable (String) -> Void = { _ in }
     ) async throws {
-        let outcome = ConfigurationReader.read(file: json, environment: environment) { path throws(UnreadableFile) in
-            guard let bytes = readFile(path) else { throw UnreadableFile(reason: "\(path): cannot be read") }
-            return bytes
-        }
-        switch outcome {
-        case .issues(let issues): throw InvalidConfiguration(issues: issues.map(\.description))
-        case .configuration(let configuration):
-            try await self.init(
-                configuration: configuration,
-                store: store,
-                transport: LiveAppleTransport(),
-                log: log,
-                announce: announce
-            )
-        }
+        let issues = configuration.issues
+        guard issues.isEmpty else { throw InvalidConfiguration(issues: issues.map(\.description)) }
+        try await self.init(
+            configuration: configuration,
+            store: store,
+            transport: LiveAppleTransport(),
+            log: log,
+            announce: announce
+        )
     }
 
     /// Reads the files of tokens, keys and roots again, as the signal SIGHUP asks. A fault keeps what counted before and says so in the log.
     ///
     /// - Parameter read: Reads the configuration with its files, as at the start.
-    package func reload(_ read: () -> ConfigurationReader.Outcome) async { await core.reload(read) }
+    package func reload(_ read: () -> ConfigurationReader.Outcome) async { await parts.reload(read) }
 
     /// Serves until it is stopped.
     public func run() async throws {
-        let configuration = core.configuration
+        let configuration = parts.configuration
         let addressLimits = RequestLimits(perSecond: Double(configuration.limits.requestsPerSecondPerAddress))
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = []
-        services.append(.init(service: Maintenance(core: core)))
-        if configuration.receipts.refresh, let apple = core.apple {
-            services.append(.init(service: ReceiptSchedule(worker: ReceiptWorker(core: core, apple: apple))))
+        services.append(.init(service: Maintenance(parts)))
+        if configuration.receipts.refresh, let apple = parts.live.current.apple {
+            services.append(.init(service: ReceiptSchedule(worker: ReceiptWorker(parts, apple: apple))))
         }
-        let doors = ConnectionDoors(configuration, core.observer, core.log)
+        let doors = ConnectionDoors(configuration, parts.observer, parts.log)
         if let address = configuration.internalListen {
             services.append(
                 .init(
@@ -128,7 +112,7 @@ public struct TrustServer: Service {
             )
         }
         services.append(.init(service: listener(configuration.listen, isInternal: false, addressLimits, doors.outside)))
-        var group = ServiceGroupConfiguration(services: services, logger: core.log)
+        var group = ServiceGroupConfiguration(services: services, logger: parts.log)
         group.maximumGracefulShutdownDuration = .seconds(9)
         let running = ServiceGroup(configuration: group)
         let result: Result<Void, any Error>
@@ -137,9 +121,9 @@ public struct TrustServer: Service {
         } catch {
             result = .failure(error)
         }
-        await core.signals.flush()
-        core.observer.writeSuppressed(before: nil)
-        await core.store.close()
+        await parts.signals.flush()
+        parts.observer.writeSuppressed(before: nil)
+        await parts.store.close()
         try result.get()
     }
 
@@ -149,24 +133,24 @@ public struct TrustServer: Service {
         _ addressLimits: RequestLimits,
         _ admission: Admission
     ) -> any Service {
-        let configuration = core.configuration
-        let correlationIds = CorrelationIds(random: core.sources.random(6))
+        let configuration = parts.configuration
+        let correlationIds = CorrelationIds(random: parts.sources.random(6))
         let responder = ServiceResponder(
-            table: core.routes,
+            table: table,
             isInternal: isInternal,
             isLoopback: address.isLoopback,
-            live: core.live,
+            live: parts.live,
             trustedProxies: configuration.trustedProxies,
             bodyLimit: configuration.limits.bodyBytes,
             addressLimits: addressLimits,
             hasInternalListener: configuration.internalListen != nil,
-            sources: core.sources,
-            observer: core.observer,
+            sources: parts.sources,
+            observer: parts.observer,
             correlationIds: correlationIds
         )
-        let (announce, log) = (announce, core.log)
+        let (announce, log) = (announce, parts.log)
         let limits = connectionLimits
-        let watcher = core.connectionWatcher(correlationIds)
+        let watcher = parts.connectionWatcher(correlationIds)
         let application = Application(
             responder: responder,
             server: .http1(
@@ -194,14 +178,14 @@ public struct TrustServer: Service {
                 let text = "http://\(ListenAddress(host: address.host, port: port))"
                 announce(isInternal ? "internal listening on \(text)" : "listening on \(text)")
             },
-            logger: core.quietLog
+            logger: parts.quietLog
         )
         let setting = isInternal ? "internalListen" : "listen"
         return Listener(setting: setting, address: address, application: application)
     }
 }
 
-extension ServiceCore {
+extension ServiceParts {
     /// Counts what ends connections, and logs unreadable requests like every other refusal.
     func connectionWatcher(_ correlationIds: CorrelationIds) -> ConnectionWatcher {
         ConnectionWatcher(

@@ -13,11 +13,8 @@ public final class InMemoryTrustStore: TrustStore {
     private let state: Mutex<MemoryState>
     let clock: StoreClock
 
-    /// An empty store.
-    public convenience init() { self.init(clock: .system) }
-
     /// An empty store that takes its time from `clock`.
-    package init(clock: StoreClock) {
+    public init(clock: StoreClock = .system) {
         self.clock = clock
         state = Mutex(MemoryState(opened: clock.uptime()))
     }

@@ -43,7 +43,7 @@ public struct SpendableChallenge: Hashable, Sendable {
     /// From this instant on the challenge is refused, so that nothing needs to be remembered after it.
     public let expiresAt: Date
 
-    init(id: [UInt8], expiresAt: Date) {
+    package init(id: [UInt8], expiresAt: Date) {
         self.id = id
         self.expiresAt = expiresAt
     }

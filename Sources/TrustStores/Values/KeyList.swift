@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppAttest
+public import AppAttest
 public import Foundation
 
 /// One key and one challenge as they were at one and the same instant.
@@ -43,11 +43,15 @@ public struct KeyFilter: Sendable, Equatable {
 
 /// A place in the list of keys, behind which the next page begins. It stays good if the key that it names is deleted.
 public struct KeyCursor: Sendable, Equatable {
-    let environment: String
-    let app: String
-    let id: KeyIdentifier
+    /// The environment of the last key of a page.
+    public let environment: String
+    /// Its app.
+    public let app: String
+    /// Its id.
+    public let id: KeyIdentifier
 
-    init(_ key: StoredKey) {
+    /// The place of a key: for stores.
+    public init(_ key: StoredKey) {
         environment = key.environment
         app = key.app
         id = key.id

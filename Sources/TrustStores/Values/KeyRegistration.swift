@@ -8,20 +8,32 @@ public import Foundation
 
 /// A verified key on its way into a store.
 public struct KeyRegistration: Sendable, Equatable {
-    let id: KeyIdentifier
-    let publicKeyBytes: [UInt8]
-    let app: String
-    let identity: String
-    let environment: String
-    let simulated: Bool
-    let user: String?
-    let attestationDigest: [UInt8]
-    let validationCategory: Int?
-    let bundleVersion: String?
-    let osVersion: String?
-    let receipt: ReceiptRecord
+    /// SHA-256 of the key's point, 32 bytes.
+    public let id: KeyIdentifier
+    /// The public key as X9.63 uncompressed point, 65 bytes.
+    public let publicKeyBytes: [UInt8]
+    /// The configured id of the app.
+    public let app: String
+    /// The identity that attested: `prefix.bundleId`.
+    public let identity: String
+    /// `production` or `development`.
+    public let environment: String
+    /// Whether a simulated root attested the key.
+    public let simulated: Bool
+    /// The user whom the app's server named when it fetched the challenge; nil if it named none.
+    public let user: String?
+    /// SHA-256 of the attestation object as sent, 32 bytes.
+    public let attestationDigest: [UInt8]
+    /// Absent up to iOS 26.
+    public let validationCategory: Int?
+    /// Absent up to iOS 26.
+    public let bundleVersion: String?
+    /// The system's version at attestation; nil if the leaf does not say it.
+    public let osVersion: String?
+    /// The receipt that came with the key.
+    public let receipt: ReceiptRecord
     /// When the receipt is to be refreshed first; nil for never.
-    let refreshAt: Date?
+    public let refreshAt: Date?
 
     /// Takes a key from the verifier, with its verified receipt; nothing else can be registered.
     ///
@@ -63,7 +75,7 @@ public struct KeyRegistration: Sendable, Equatable {
         Array(SHA256.hash(data: Array(attestation)))
     }
 
-    init(
+    package init(
         id: KeyIdentifier,
         publicKeyBytes: [UInt8],
         app: String,
@@ -93,8 +105,8 @@ public struct KeyRegistration: Sendable, Equatable {
         self.refreshAt = refreshAt
     }
 
-    /// The key as it is before its first assertion.
-    func stored(at instant: Date) -> StoredKey {
+    /// The key as it is stored, before its first assertion.
+    public func stored(at instant: Date) -> StoredKey {
         StoredKey(
             id: id,
             publicKeyBytes: publicKeyBytes,
@@ -117,7 +129,7 @@ public struct KeyRegistration: Sendable, Equatable {
     }
 
     /// What a second object for the same key comes to: the first registration stands, whatever the second one says.
-    func outcome(against existing: StoredKey) -> InsertOutcome {
+    public func outcome(against existing: StoredKey) -> InsertOutcome {
         if !StoreText.areSame(existing.user, user) { return .refused(.otherUser) }
         if !existing.app.hasSameBytes(as: app) || existing.attestationDigest != attestationDigest {
             return .refused(.exists)

@@ -9,9 +9,9 @@ public import Foundation
 /// For whom a promotion is granted once.
 public struct PromotionSubject: Hashable, Sendable {
     /// How it is stored. A user's name never is, only its SHA-256.
-    let text: String
+    public let text: String
     /// Whether claims wait for each other and a grant is remembered.
-    let isLimited: Bool
+    public let isLimited: Bool
 
     private init(text: String, isLimited: Bool) {
         self.text = text
@@ -70,7 +70,7 @@ public struct PromotionClaim: Hashable, Sendable {
 /// The two device tokens with which a claim is made, known again by their SHA-256 alone.
 public struct PromotionTokens: Hashable, Sendable {
     /// 32 bytes.
-    let digest: [UInt8]
+    public let digest: [UInt8]
 
     /// Takes the token that is read with and the token that is written with.
     public init(reading first: String, writing second: String) {
@@ -94,11 +94,12 @@ public struct PromotionReservation: Sendable, Equatable {
     /// Grows with each reservation of this claim.
     public let fence: Int64
     /// The tokens to which a note is bound.
-    let tokens: PromotionTokens
+    public let tokens: PromotionTokens
     /// Grants before this instant do not count, in milliseconds.
-    let grantsFrom: Int64
+    public let grantsFrom: Int64
 
-    init(claim: PromotionClaim, note: String?, fence: Int64, tokens: PromotionTokens, grantsFrom: Int64) {
+    /// Makes one from its parts, which the properties describe: for stores.
+    public init(claim: PromotionClaim, note: String?, fence: Int64, tokens: PromotionTokens, grantsFrom: Int64) {
         self.claim = claim
         self.note = note
         self.fence = fence

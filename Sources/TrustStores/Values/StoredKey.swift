@@ -41,7 +41,8 @@ public struct StoredKey: Sendable, Equatable {
     /// The metric of the newest receipt that had one.
     public internal(set) var riskMetric: Int?
 
-    package init(
+    /// Makes one from its parts, which the properties describe: for stores.
+    public init(
         id: KeyIdentifier,
         publicKeyBytes: [UInt8],
         app: String,

@@ -80,7 +80,8 @@ public struct ReceiptLease: Sendable, Equatable {
     /// Grows with each lease of this key: a holder whose lease ran out cannot complete a later one.
     public let fence: Int64
 
-    init(
+    /// Makes one for a stored key; the properties describe the other parts: for stores.
+    public init(
         key: StoredKey,
         receipt: ReceiptRecord,
         failures: Int,

@@ -8,41 +8,63 @@ import Findings
 import Foundation
 import TrustStores
 
-extension ServiceCore {
+/// Grants promotions, once for each device.
+struct PromotionHandler: Handler {
+    let apps: AppDirectory
+    let modes: ModeAnswers
+    let proofs: ProofIntake
+    let device: DeviceBits
+    let store: any TrustStore
+    let observer: RequestObserver
+    let now: @Sendable () -> Date
+
+    var routes: [Route] {
+        [
+            Route("claimPromotion", "POST", "/v1/apps/{app}/promotions/{name}/claim", .app, claimPromotion),
+            Route(
+                "claimPromotionForServer",
+                "POST",
+                "/v1/promotions/{name}/claim",
+                .server,
+                claimPromotionForServer
+            ),
+        ]
+    }
+
     /// How long one holder may take to decide a claim before another may try.
     static let claimLease = Duration.seconds(15)
     /// How long a holder talks with Apple: shorter than its lease, so that it never decides what is another's by then.
     static let claimTalk = Duration.seconds(12)
 
     /// `POST /v1/apps/{app}/promotions/{name}/claim`: the app proves itself by an assertion over the whole claim.
-    func claimPromotion(_ call: Call) async throws -> Answer {
-        let app = try app(call)
-        let rule = try rule(call)
+    @Sendable private func claimPromotion(_ call: Call) async throws -> Answer {
+        let app = try apps.app(call)
+        let rule = try device.rule(call)
         let presented = try PresentedAssertion(try RequestBody(call.body))
-        let signed = try ServiceCore.signedClaim(presented.clientData)
+        let signed = try PromotionHandler.signedClaim(presented.clientData)
         guard signed.promotion.hasSameBytes(as: rule.meaning.name) else {
             throw Problem("request.malformed", evidence: "the client data names another promotion")
         }
-        if app.settings.mode == .off { return .json(ServiceCore.unjudged) }
-        return try await judged(app, call, keyId: presented.keyId) {
-            let judged = try await judge(presented, app, call)
+        if app.settings.mode == .off { return .unjudged }
+        return try await modes.judged(app, call, keyId: presented.keyId) {
+            let judged = try await proofs.judge(presented, app, call)
             // What can be known before the assertion is spent is asked before.
-            let client = try deviceCheckClient(environment: judged.key.environment)
+            let client = try device.client(environment: judged.key.environment)
             let claim = try claim(rule, app, .key(judged.key.id), signed.transactionId)
-            try await commit(judged, call)
+            try await proofs.commit(judged, call)
             return try await decide(claim, rule, signed.tokens, client, call)
         }
     }
 
     /// `POST /v1/promotions/{name}/claim`: a backend has its own proof of the user.
-    func claimPromotionForServer(_ call: Call) async throws -> Answer {
-        let rule = try rule(call)
+    @Sendable private func claimPromotionForServer(_ call: Call) async throws -> Answer {
+        let rule = try device.rule(call)
         let body = try RequestBody(call.body)
-        let app = try app(try body.string("app", limit: 256), call, as: .server)
-        let subject = try ServiceCore.subject(body)
+        let app = try apps.app(try body.string("app", limit: 256), call, as: .server)
+        let subject = try PromotionHandler.subject(body)
         let tokens = try DeviceTokens(body.value("deviceTokens"))
         let claim = try claim(rule, app, subject, try body.string("transactionId", limit: 128))
-        let client = try deviceCheckClient(environment: ServiceCore.environment(of: app))
+        let client = try device.client(environment: app.deviceTokenEnvironment)
         var answer = try await decide(claim, rule, tokens, client, call)
         answer.target = .promotion(rule.meaning.name, app: app.settings.id)
         return answer
@@ -50,7 +72,7 @@ extension ServiceCore {
 
     /// For whom a backend claims: `user` or `keyId`, at most one of them.
     private static func subject(_ body: RequestBody) throws(Problem) -> PromotionSubject {
-        let user = try ServiceCore.user(body)
+        let user = try body.user()
         guard body.value("keyId") != nil else {
             guard let user else { return .unnamed }
             guard let subject = PromotionSubject(user: user) else {
@@ -59,12 +81,12 @@ extension ServiceCore {
             return subject
         }
         guard user == nil else { throw Problem("request.malformed", evidence: "user and keyId exclude each other") }
-        return .key(try ServiceCore.keyId(body))
+        return .key(try body.keyId())
     }
 
     private func claim(
         _ rule: PromotionRule,
-        _ app: App,
+        _ app: ServedApp,
         _ subject: PromotionSubject,
         _ transactionId: String
     ) throws(Problem) -> PromotionClaim {
@@ -78,13 +100,6 @@ extension ServiceCore {
             )
         else { throw Problem("request.malformed", evidence: "transactionId has a zero byte") }
         return claim
-    }
-
-    private func rule(_ call: Call) throws(Problem) -> PromotionRule {
-        guard let name = call.parameters["name"], let rule = PromotionRule(name, in: try registry()) else {
-            throw Problem("promotion.unknown")
-        }
-        return rule
     }
 
     /// What the client data of a claim says beside the challenge.
@@ -115,11 +130,11 @@ extension ServiceCore {
             claim,
             tokens: PromotionTokens(reading: tokens.read, writing: tokens.write),
             countingGrantsFrom: rule.grantsCount(from: call.now),
-            for: ServiceCore.claimLease,
+            for: PromotionHandler.claimLease,
             at: call.now
         )
         switch standing {
-        case .answered(let answer): return ServiceCore.promotionAnswer(answer)
+        case .answered(let answer): return PromotionHandler.promotionAnswer(answer)
         case .alreadyGranted(let instant): return alreadyGranted(at: instant)
         case .pending(let until):
             let seconds = max(1, Int(min(until.timeIntervalSince(call.now), 3600).rounded(.up)))
@@ -129,11 +144,11 @@ extension ServiceCore {
             var isGranted = false
             if case .granted = outcome { isGranted = true }
             let answer = PromotionAnswer(bytes: outcome.document, isGranted: isGranted)
-            switch try await store.answer(reservation, with: answer, at: sources.now()) {
+            switch try await store.answer(reservation, with: answer, at: now()) {
             case .alreadyGranted(let instant): return alreadyGranted(at: instant)
             case .answered(let standing):
                 if standing == answer.bytes { count(outcome) }
-                return ServiceCore.promotionAnswer(standing)
+                return PromotionHandler.promotionAnswer(standing)
             }
         }
     }
@@ -154,7 +169,7 @@ extension ServiceCore {
             now: call.now
         )
         do {
-            return try await withDeadline(ServiceCore.claimTalk) {
+            return try await withDeadline(PromotionHandler.claimTalk) {
                 try await exchange.run(after: reservation.note.flatMap(ClaimNote.init)) { note in
                     guard try await store.note(note.text, on: reservation) else {
                         throw Problem("apple.unavailable", retryAfterSeconds: 1, evidence: "another decides the claim")
@@ -164,11 +179,11 @@ extension ServiceCore {
         } catch let fault as DeviceCheckFault where fault.isDefinite {
             // A note never outlives a definite refusal: what it announced did not happen.
             observer.count("promotions.refused", [("reason", "apple")])
-            try await store.release(reservation, at: sources.now())
+            try await store.release(reservation, at: now())
             throw fault
         } catch is DeadlineFault {
             observer.count("promotions.undecided")
-            let seconds = Int(ServiceCore.claimLease.inSeconds)
+            let seconds = Int(PromotionHandler.claimLease.inSeconds)
             throw Problem("apple.unavailable", retryAfterSeconds: seconds, evidence: "Apple took too long")
         } catch {
             observer.count("promotions.undecided")
@@ -186,7 +201,7 @@ extension ServiceCore {
     private func alreadyGranted(at instant: Date) -> Answer {
         observer.count("promotions.refused", [("reason", "subject-had-it")])
         let month = YearMonth(containing: instant).description
-        return ServiceCore.promotionAnswer(
+        return PromotionHandler.promotionAnswer(
             PromotionExchange.Outcome.refused(reason: .hadIt, lastUpdate: month).document
         )
     }
@@ -210,13 +225,13 @@ extension PromotionExchange.Outcome {
     }
 }
 
-extension ServiceCore {
+extension DeviceBits {
     /// What a sweep keeps. A grant is kept for a year longer than it counts, so that a later `resetAfterMonths` which is longer still finds it; one of a
     /// promotion without a reset, or which is configured no more, for ever.
     func retention(at now: Date) -> Retention {
         var retention = Retention()
         guard let registry = try? registry() else { return retention }
-        for name in configuration.bits.map(\.name) {
+        for name in bits.map(\.name) {
             guard let rule = PromotionRule(name, in: registry), rule.meaning.resetAfterMonths != nil else { continue }
             retention.promotionGrants[name] = rule.grantsCount(from: now).addingTimeInterval(-366 * 86_400)
         }

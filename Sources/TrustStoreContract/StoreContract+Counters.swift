@@ -3,17 +3,23 @@
 
 import AppAttest
 import Foundation
-import Testing
-
-@testable import TrustStores
+import TrustStores
 
 extension StoreContract {
-    @Test(
-        "of many with one counter value, on two nodes, one is accepted",
-        arguments: StoreBackend.all,
-        CounterMode.allCases
-    )
-    func counterRace(_ backend: StoreBackend, _ mode: CounterMode) async throws {
+    static let counters: [Case] = [
+        each("of many with one counter value, on two nodes, one is accepted") { try await counterRace($0, $1) },
+        each("of many with one challenge, on two nodes, one is accepted") { try await challengeRace($0, $1) },
+        [Case("strict: a counter only grows, whatever the order of arrival") { try await strictOrder($0) }],
+        [
+            Case("challenge mode: late arrivals count, repeats do not, the counter only grows") {
+                try await challengeOrder($0)
+            }
+        ],
+        each("a refused assertion changes nothing") { try await refusals($0, $1) },
+        [Case("many keys advance at once without disturbing each other") { try await manyKeys($0) }],
+    ].flatMap { $0 }
+
+    static func counterRace(_ backend: Backend, _ mode: CounterMode) async throws {
         let fixture = try await backend.make()
         let nodes = [fixture.store, try await fixture.another()]
         let id = try await Sample.storeWithKey(in: fixture)
@@ -24,20 +30,15 @@ extension StoreContract {
                 at: Sample.now
             )
         }
-        #expect(outcomes.count { $0 == .advanced(previous: 0) } == 1)
-        #expect(outcomes.count { $0 == .refused(.replayed) } == 199)
+        try expect(outcomes.count { $0 == .advanced(previous: 0) }, is: 1)
+        try expect(outcomes.count { $0 == .refused(.replayed) }, is: 199)
         var spent = 0
         for challenge in challenges where try await fixture.store.isSpent(challenge) { spent += 1 }
-        #expect(spent == 1, "only the accepted assertion spends its challenge")
-        #expect(try await fixture.store.key(id)?.counter == 5)
+        try expect(spent, is: 1, "only the accepted assertion spends its challenge")
+        try expect(try await fixture.store.key(id)?.counter, is: 5)
     }
 
-    @Test(
-        "of many with one challenge, on two nodes, one is accepted",
-        arguments: StoreBackend.all,
-        CounterMode.allCases
-    )
-    func challengeRace(_ backend: StoreBackend, _ mode: CounterMode) async throws {
+    static func challengeRace(_ backend: Backend, _ mode: CounterMode) async throws {
         let fixture = try await backend.make()
         let nodes = [fixture.store, try await fixture.another()]
         let id = try await Sample.storeWithKey(in: fixture)
@@ -48,14 +49,14 @@ extension StoreContract {
                 at: Sample.now
             )
         }
-        #expect(outcomes.count { $0 == .advanced(previous: 0) } == 1)
-        #expect(
-            outcomes.count { $0 == .refused(.challengeUsed) || $0 == .refused(.replayed) } == 199
+        try expect(outcomes.count { $0 == .advanced(previous: 0) }, is: 1)
+        try expect(
+            outcomes.count { $0 == .refused(.challengeUsed) || $0 == .refused(.replayed) },
+            is: 199
         )
     }
 
-    @Test("strict: a counter only grows, whatever the order of arrival", arguments: StoreBackend.all)
-    func strictOrder(_ backend: StoreBackend) async throws {
+    static func strictOrder(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let store = fixture.store
         let id = try await Sample.storeWithKey(in: fixture)
@@ -65,23 +66,22 @@ extension StoreContract {
                 at: Sample.now + 5
             )
         }
-        #expect(try await advance(0) == .refused(.replayed))
-        #expect(try await advance(3) == .advanced(previous: 0))
-        #expect(try await advance(3) == .refused(.replayed))
-        #expect(try await advance(2) == .refused(.replayed))
-        #expect(try await advance(4) == .advanced(previous: 3))
-        #expect(try await advance(1 << 31) == .advanced(previous: 4))
-        #expect(try await advance(.max) == .advanced(previous: 1 << 31))
-        #expect(try await advance(0) == .refused(.replayed))
-        #expect(try await advance(.max, .challenge) == .refused(.replayed))
-        #expect(try await advance(.max - 1, .challenge) == .refused(.replayed), "a change of mode opens nothing")
+        try expect(try await advance(0), is: .refused(.replayed))
+        try expect(try await advance(3), is: .advanced(previous: 0))
+        try expect(try await advance(3), is: .refused(.replayed))
+        try expect(try await advance(2), is: .refused(.replayed))
+        try expect(try await advance(4), is: .advanced(previous: 3))
+        try expect(try await advance(1 << 31), is: .advanced(previous: 4))
+        try expect(try await advance(.max), is: .advanced(previous: 1 << 31))
+        try expect(try await advance(0), is: .refused(.replayed))
+        try expect(try await advance(.max, .challenge), is: .refused(.replayed))
+        try expect(try await advance(.max - 1, .challenge), is: .refused(.replayed), "a change of mode opens nothing")
         let key = try await store.key(id)
-        #expect(key?.counter == .max && key?.lastUsedAt == Sample.now + 5)
-        #expect(key?.largestGap == UInt32.max - UInt32(1 << 31) - 1)
+        try expect(key?.counter == .max && key?.lastUsedAt == Sample.now + 5)
+        try expect(key?.largestGap, is: UInt32.max - UInt32(1 << 31) - 1)
     }
 
-    @Test("challenge mode: late arrivals count, repeats do not, the counter only grows", arguments: StoreBackend.all)
-    func challengeOrder(_ backend: StoreBackend) async throws {
+    static func challengeOrder(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let id = try await Sample.storeWithKey(in: fixture)
         let counters = (1...60).map(UInt32.init).shuffled()
@@ -96,41 +96,39 @@ extension StoreContract {
                 at: Sample.now
             )
         }
-        #expect(outcomes.count { if case .advanced = $0 { true } else { false } } == 60)
-        #expect(outcomes.count { $0 == .refused(.replayed) } == 60)
-        #expect(try await fixture.store.key(id)?.counter == 60)
+        try expect(outcomes.count { if case .advanced = $0 { true } else { false } }, is: 60)
+        try expect(outcomes.count { $0 == .refused(.replayed) }, is: 60)
+        try expect(try await fixture.store.key(id)?.counter, is: 60)
         let far = CounterAdvance(keyId: id, counter: 1000, mode: .challenge, challenge: Sample.challenge())
-        #expect(try await fixture.store.advance(far, at: Sample.now) == .advanced(previous: 60))
+        try expect(try await fixture.store.advance(far, at: Sample.now), is: .advanced(previous: 60))
         // Beyond the window nothing is known: the challenge is the guard.
         let old = CounterAdvance(keyId: id, counter: 7, mode: .challenge, challenge: Sample.challenge())
-        #expect(try await fixture.store.advance(old, at: Sample.now) == .advanced(previous: 1000))
-        #expect(try await fixture.store.key(id)?.counter == 1000)
+        try expect(try await fixture.store.advance(old, at: Sample.now), is: .advanced(previous: 1000))
+        try expect(try await fixture.store.key(id)?.counter, is: 1000)
     }
 
-    @Test("a refused assertion changes nothing", arguments: StoreBackend.all, CounterMode.allCases)
-    func refusals(_ backend: StoreBackend, _ mode: CounterMode) async throws {
+    static func refusals(_ backend: Backend, _ mode: CounterMode) async throws {
         let fixture = try await backend.make()
         let store = fixture.store
         let id = try await Sample.storeWithKey(in: fixture)
         let before = try await store.key(id)
         let expired = Sample.challenge(until: Sample.now)
         let used = Sample.challenge()
-        #expect(try await store.spend(used, at: Sample.now) == .spent)
+        try expect(try await store.spend(used, at: Sample.now), is: .spent)
         for (key, challenge, refusal) in [
             (id, expired, AdvanceRefusal.challengeExpired), (id, used, .challengeUsed),
             (Sample.keyId(), Sample.challenge(), .keyUnknown),
         ] {
             let advance = CounterAdvance(keyId: key, counter: 1, mode: mode, challenge: challenge)
-            #expect(try await store.advance(advance, at: Sample.now) == .refused(refusal))
-            if refusal == .keyUnknown { #expect(try await !store.isSpent(challenge)) }
+            try expect(try await store.advance(advance, at: Sample.now), is: .refused(refusal))
+            if refusal == .keyUnknown { try expect(try await !store.isSpent(challenge)) }
         }
-        #expect(try await store.key(id) == before)
+        try expect(try await store.key(id), is: before)
         let good = CounterAdvance(keyId: id, counter: 1, mode: mode, challenge: Sample.challenge())
-        #expect(try await store.advance(good, at: Sample.now) == .advanced(previous: 0))
+        try expect(try await store.advance(good, at: Sample.now), is: .advanced(previous: 0))
     }
 
-    @Test("many keys advance at once without disturbing each other", arguments: StoreBackend.all)
-    func manyKeys(_ backend: StoreBackend) async throws {
+    static func manyKeys(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         var ids: [KeyIdentifier] = []
         for _ in 0..<20 { ids.append(try await Sample.storeWithKey(in: fixture)) }
@@ -142,7 +140,7 @@ extension StoreContract {
                     at: Sample.now
                 )
             }
-            #expect(outcomes.allSatisfy { $0 == .advanced(previous: counter - 1) })
+            try expect(outcomes.allSatisfy { $0 == .advanced(previous: counter - 1) })
         }
     }
 }

@@ -5,13 +5,28 @@ import Findings
 import Foundation
 import TrustStores
 
-extension ServiceCore {
+/// Whether the service lives and is ready, what it counts, and its description.
+struct HealthHandler: Handler {
+    let probe: StoreProbe
+    let observer: RequestObserver
+
+    var routes: [Route] {
+        [
+            Route("live", "GET", "/livez", .open, live),
+            Route("ready", "GET", "/readyz", .open, ready),
+            Route("metrics", "GET", "/metrics", .metrics) { _ in metrics() },
+            Route("openAPI", "GET", "/openapi.yaml", .app) { _ in
+                .text(OpenAPIDocument.text, contentType: "application/yaml")
+            },
+        ]
+    }
+
     /// `GET /livez`: the process answers.
-    func live(_ call: Call) -> Answer { .json(["status": "live"]) }
+    @Sendable private func live(_ call: Call) -> Answer { .json(["status": "live"]) }
 
     /// `GET /readyz`: the store commits a write, its schema is this program's, and the clock is right. The store is asked once a second at most,
     /// however many ask here.
-    func ready(_ call: Call) async throws -> Answer {
+    @Sendable private func ready(_ call: Call) async throws -> Answer {
         do {
             let reading = try await probe.check()
             try await watchClock(reading, at: call.now)
@@ -31,7 +46,7 @@ extension ServiceCore {
         observer.set("horizon.lead.seconds", lead.inSeconds)
         if let offset = reading.offset(of: now) {
             observer.set("clock.offset.seconds", offset.inSeconds)
-            guard abs(offset.inSeconds) <= ServiceCore.clockTolerance.inSeconds else {
+            guard abs(offset.inSeconds) <= HealthHandler.clockTolerance.inSeconds else {
                 throw Problem(
                     "store.clock-off",
                     retryAfterSeconds: 5,
@@ -39,7 +54,7 @@ extension ServiceCore {
                 )
             }
         }
-        guard lead <= ServiceCore.clockTolerance else {
+        guard lead <= HealthHandler.clockTolerance else {
             throw Problem(
                 "store.clock-off",
                 retryAfterSeconds: 5,
@@ -49,7 +64,7 @@ extension ServiceCore {
     }
 
     /// `GET /metrics`.
-    func metrics(_ call: Call) -> Answer {
+    private func metrics() -> Answer {
         .text(observer.registry.render(), contentType: "text/plain; version=0.0.4; charset=utf-8")
     }
 }

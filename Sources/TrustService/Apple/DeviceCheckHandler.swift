@@ -6,51 +6,40 @@ import DeviceCheckBits
 import Findings
 import Foundation
 
-extension ServiceCore {
+/// DeviceCheck for backends.
+struct DeviceCheckHandler: Handler {
+    let apps: AppDirectory
+    let device: DeviceBits
+
+    var routes: [Route] {
+        [
+            Route("queryBits", "POST", "/v1/devicecheck/query", .server, queryBits),
+            Route("updateBits", "POST", "/v1/devicecheck/update", .server, updateBits),
+            Route("validateDevice", "POST", "/v1/devicecheck/validate", .server, validateDevice),
+        ]
+    }
+
     /// The client for an app of a body, and the registry of bits.
     private func deviceCheck(_ body: RequestBody, _ call: Call) throws(Problem) -> (
         client: DeviceCheckClient, registry: BitRegistry, target: AuditTarget
     ) {
-        let app = try app(try body.string("app", limit: 256), call, as: .server)
-        let client = try deviceCheckClient(environment: ServiceCore.environment(of: app))
-        return (client, try registry(), .app(app.settings.id))
-    }
-
-    /// The environment whose host an app's device tokens belong to.
-    static func environment(of app: App) -> String {
-        app.settings.environments.contains(.production) ? "production" : "development"
-    }
-
-    func deviceCheckClient(environment: String) throws(Problem) -> DeviceCheckClient {
-        guard let apple else {
-            throw Problem("apple.unavailable", retryAfterSeconds: 60, evidence: "no Apple account is configured")
-        }
-        return apple.deviceCheck(environment: environment)
-    }
-
-    func registry() throws(Problem) -> BitRegistry {
-        let meanings = configuration.bits.map {
-            BitMeaning(bit: $0.bit == 0 ? .zero : .one, name: $0.name, resetAfterMonths: $0.resetAfterMonths)
-        }
-        do {
-            return try BitRegistry(meanings)
-        } catch {
-            throw Problem("internal.error", evidence: error.description)
-        }
+        let app = try apps.app(try body.string("app", limit: 256), call, as: .server)
+        let client = try device.client(environment: app.deviceTokenEnvironment)
+        return (client, try device.registry(), .app(app.settings.id))
     }
 
     /// `POST /v1/devicecheck/query`.
-    func queryBits(_ call: Call) async throws -> Answer {
+    @Sendable private func queryBits(_ call: Call) async throws -> Answer {
         let body = try RequestBody(call.body)
         let token = try body.string("deviceToken")
         let transaction = try body.string("transactionId", limit: 128)
         let (client, registry, target) = try deviceCheck(body, call)
         let state = try await client.query(deviceToken: token, transactionId: transaction, at: call.now)
-        return .json(ServiceCore.document(state, registry, at: call.now)).about(target)
+        return .json(DeviceCheckHandler.document(state, registry, at: call.now)).about(target)
     }
 
     /// `POST /v1/devicecheck/update`: named bits change, the other keeps the value that counts.
-    func updateBits(_ call: Call) async throws -> Answer {
+    @Sendable private func updateBits(_ call: Call) async throws -> Answer {
         let body = try RequestBody(call.body)
         let token = try body.string("deviceToken")
         let transaction = try body.string("transactionId", limit: 128)
@@ -75,11 +64,11 @@ extension ServiceCore {
             throw Problem("request.malformed")
         }
         try await client.update(bits, deviceToken: token, transactionId: transaction, at: call.now)
-        return .json(ServiceCore.document(.set(bits, lastUpdate: month), registry, at: call.now)).about(target)
+        return .json(DeviceCheckHandler.document(.set(bits, lastUpdate: month), registry, at: call.now)).about(target)
     }
 
     /// `POST /v1/devicecheck/validate`.
-    func validateDevice(_ call: Call) async throws -> Answer {
+    @Sendable private func validateDevice(_ call: Call) async throws -> Answer {
         let body = try RequestBody(call.body)
         let token = try body.string("deviceToken")
         let transaction = try body.string("transactionId", limit: 128)

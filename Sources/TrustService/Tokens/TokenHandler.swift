@@ -7,9 +7,25 @@ import Foundation
 import TrustPolicy
 import TrustStores
 
-extension ServiceCore {
+/// What gateways and backends ask about tokens, and the keys to check them with.
+struct TokenHandler: Handler {
+    let store: any TrustStore
+    let live: LiveBook
+    let trusted: TrustedKeys
+
+    private var tokens: TokenAuthority { live.current.tokens }
+
+    var routes: [Route] {
+        [
+            Route("authorize", "GET", "/v1/authorize", .open, authorize),
+            Route("keySet", "GET", "/.well-known/jwks.json", .open) { _ in keySet(simulated: false) },
+            Route("simulatedKeySet", "GET", "/simulator/.well-known/jwks.json", .open) { _ in keySet(simulated: true) },
+            Route("consumeToken", "POST", "/v1/tokens/consume", .server, consume),
+        ]
+    }
+
     /// `GET /v1/authorize`: what a gateway asks for each request. No body; the verdict is the status.
-    func authorize(_ call: Call) async throws -> Answer {
+    @Sendable private func authorize(_ call: Call) async throws -> Answer {
         let wanted = try AuthorizationQuery(call.query)
         guard let bearer = call.bearer else { throw Problem("token.missing") }
         let claims = try await tokens.read(bearer, at: call.now)
@@ -34,7 +50,7 @@ extension ServiceCore {
     }
 
     /// `POST /v1/tokens/consume`: a single-use token passes once, on any number of nodes.
-    func consume(_ call: Call) async throws -> Answer {
+    @Sendable private func consume(_ call: Call) async throws -> Answer {
         let token = try RequestBody(call.body).string("token")
         let claims = try await tokens.read(token, at: call.now)
         guard claims.singleUse == true else { throw Problem("token.not-single-use") }
@@ -62,9 +78,9 @@ extension ServiceCore {
         guard let id = KeyIdentifier(strictBase64: claims.key), let key = try await store.key(id),
             key.simulated == claims.sim, key.identity.hasSameBytes(as: claims.sub), key.environment == claims.env
         else { throw Problem("token.invalid", evidence: "an unknown device key") }
-        let trust = try await trust(in: key)
+        let trust = try await trusted.trust(in: key)
         guard trust == .trusted else {
-            countDistrust(trust)
+            trusted.countDistrust(trust)
             throw Problem("token.invalid", evidence: "the key's \(trust.rawValue) is not configured any more")
         }
         if key.revokedAt != nil { throw Problem("key.revoked") }

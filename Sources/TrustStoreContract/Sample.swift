@@ -1,44 +1,40 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppAttest
-import Foundation
-import Testing
+package import AppAttest
+package import Foundation
+package import TrustStores
 
-@testable import TrustStores
+/// Values for the contract and our own tests, all different if they are asked for twice.
+package enum Sample {
+    /// When every test begins.
+    package static let now = Date(timeIntervalSince1970: 1_795_000_000)
 
-/// Values for tests, all different where they are asked for twice.
-enum Sample {
-    /// The fixed clock of these tests.
-    static let now = Date(timeIntervalSince1970: 1_795_000_000)
+    package static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255) } }
 
-    static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255) } }
-
-    static func keyId() -> KeyIdentifier {
+    package static func keyId() -> KeyIdentifier {
         guard let id = KeyIdentifier(bytes: bytes(32)) else { preconditionFailure("32 bytes are an id") }
         return id
     }
 
-    static func challenge(until expiry: Date = now + 300) -> SpendableChallenge {
+    package static func challenge(until expiry: Date = now + 300) -> SpendableChallenge {
         SpendableChallenge(id: bytes(16), expiresAt: expiry)
     }
 
-    static func claim(
+    package static func claim(
         transaction: String = "t",
         of subject: PromotionSubject = .key(keyId())
     ) throws -> PromotionClaim {
-        try #require(
-            PromotionClaim(promotion: "welcome", app: "app", subject: subject, transactionId: transaction)
-        )
+        try require(PromotionClaim(promotion: "welcome", app: "app", subject: subject, transactionId: transaction))
     }
 
-    static func auditEntry(_ target: String = "key", at instant: Date = now) -> AuditEntry {
+    package static func auditEntry(_ target: String = "key", at instant: Date = now) -> AuditEntry {
         AuditEntry(at: instant, name: "ann", operation: "keys.revoke", target: target, outcome: "ok")
     }
 
-    static let tokens = PromotionTokens(reading: "first", writing: "second")
+    package static let tokens = PromotionTokens(reading: "first", writing: "second")
 
-    static func receipt(
+    package static func receipt(
         created: Date = now,
         metric: Int? = nil,
         notBefore: Date? = nil,
@@ -53,7 +49,7 @@ enum Sample {
         )
     }
 
-    static func registration(
+    package static func registration(
         id: KeyIdentifier = keyId(),
         app: String = "app",
         user: String? = nil,
@@ -81,7 +77,7 @@ enum Sample {
     }
 
     /// A store that holds one key, at counter 0.
-    static func storeWithKey(
+    package static func storeWithKey(
         in fixture: StoreFixture,
         refreshAt: Date? = nil,
         receipt: ReceiptRecord = Sample.receipt()
@@ -99,7 +95,7 @@ enum Sample {
 
 extension TrustStore {
     /// Reserves a claim as the tests do in most cases.
-    func standing(
+    package func standing(
         _ claim: PromotionClaim,
         tokens: PromotionTokens = Sample.tokens,
         grantsFrom: Date = .distantPast,
@@ -109,7 +105,7 @@ extension TrustStore {
     }
 
     /// Reserves a claim that must be free.
-    func reserved(
+    package func reserved(
         _ claim: PromotionClaim,
         tokens: PromotionTokens = Sample.tokens,
         at instant: Date = Sample.now
@@ -123,7 +119,7 @@ extension TrustStore {
 }
 
 /// Runs the bodies all at once and gives what each returned.
-func race<Outcome: Sendable>(
+package func race<Outcome: Sendable>(
     _ count: Int,
     _ body: @escaping @Sendable (Int) async throws -> Outcome
 ) async throws -> [Outcome] {

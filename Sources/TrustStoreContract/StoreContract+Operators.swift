@@ -3,13 +3,32 @@
 
 import AppAttest
 import Foundation
-import Testing
-
-@testable import TrustStores
+import TrustStores
 
 extension StoreContract {
+    static let operators: [Case] = [
+        Case("keys are listed page by page, each once, by any filter") { try await listing($0) },
+        Case("unrevoked keys are counted by kind") { try await kinds($0) },
+        Case("one of many deletes a key, with its receipts and the details of its events") { try await deletion($0) },
+        Case("all keys of a user go, of one app or of all; a grant stays without the name") {
+            try await userDeletion($0)
+        },
+        Case("keys are revoked by user, environment, simulation and time, each once, within one app") {
+            try await groupRevocation($0)
+        },
+        Case("the audit is read on without a gap while two nodes write") { try await audit($0) },
+        Case("of many first callers one challenge key is kept, and of many rotations one happens") {
+            try await challengeKeys($0)
+        },
+        Case("whoever sees the challenge of an attestation spent sees its key as well") {
+            try await attestationStanding($0)
+        },
+        Case("more keys than one transaction takes are revoked and deleted, all of them") { try await batches($0) },
+        Case("two users whose names only look alike are two users") { try await lookAlikes($0) },
+    ]
+
     /// Keys of two apps, two environments and three users; every fifth is simulated.
-    private func keys(_ count: Int, in store: any TrustStore) async throws -> [KeyRegistration] {
+    private static func keys(_ count: Int, in store: any TrustStore) async throws -> [KeyRegistration] {
         var stored: [KeyRegistration] = []
         for index in 0..<count {
             let registration = Sample.registration(
@@ -25,26 +44,25 @@ extension StoreContract {
         return stored
     }
 
-    private func walk(_ filter: KeyFilter, _ store: any TrustStore) async throws -> [StoredKey] {
+    private static func walk(_ filter: KeyFilter, _ store: any TrustStore) async throws -> [StoredKey] {
         var found: [StoredKey] = []
         var cursor: KeyCursor?
         repeat {
             let page = try await store.keys(matching: filter, after: cursor, limit: 7)
-            #expect(page.keys.count <= 7)
+            try expect(page.keys.count <= 7)
             found += page.keys
             // As a client gives it back.
-            cursor = try page.next.map { try #require(KeyCursor($0.text)) }
+            cursor = try page.next.map { try require(KeyCursor($0.text)) }
         } while cursor != nil
         return found
     }
 
-    @Test("keys are listed page by page, each once, by any filter", arguments: StoreBackend.all)
-    func listing(_ backend: StoreBackend) async throws {
+    static func listing(_ backend: Backend) async throws {
         let store = try await backend.make().store
         let stored = try await keys(60, in: store)
         let all = try await walk(KeyFilter(), store)
-        #expect(all.count == 60 && Set(all.map(\.id)).count == 60)
-        #expect(all.map(\.environment) == all.map(\.environment).sorted())
+        try expect(all.count == 60 && Set(all.map(\.id)).count == 60)
+        try expect(all.map(\.environment), is: all.map(\.environment).sorted())
         for app in [nil, "a", "b", "c", "a\0"] {
             for user in [nil, "ann", "bob", "eve", "ann\0"] {
                 for environment in [nil, "production", "development", "x"] {
@@ -54,32 +72,33 @@ extension StoreContract {
                             && (environment ?? key.environment) == key.environment
                     }
                     let found = try await walk(filter, store)
-                    #expect(found.count == wanted.count && Set(found.map(\.id)) == Set(wanted.map(\.id)), "\(filter)")
+                    try expect(
+                        found.count == wanted.count && Set(found.map(\.id)) == Set(wanted.map(\.id)),
+                        "\(filter)"
+                    )
                 }
             }
         }
-        #expect(KeyCursor("") == nil && KeyCursor("AAAA") == nil && KeyCursor("not base64!") == nil)
+        try expect(KeyCursor("") == nil && KeyCursor("AAAA") == nil && KeyCursor("not base64!") == nil)
         // A key that is deleted between two pages does not end the walk.
         let page = try await store.keys(matching: KeyFilter(), after: nil, limit: 7)
-        let next = try #require(page.next)
-        #expect(try await store.deleteKey(try #require(page.keys.last).id))
-        #expect(try await store.keys(matching: KeyFilter(), after: next, limit: 100).keys.count == 53)
+        let next = try require(page.next)
+        try expect(try await store.deleteKey(try require(page.keys.last).id))
+        try expect(try await store.keys(matching: KeyFilter(), after: next, limit: 100).keys.count, is: 53)
     }
 
-    @Test("unrevoked keys are counted by kind", arguments: StoreBackend.all)
-    func kinds(_ backend: StoreBackend) async throws {
+    static func kinds(_ backend: Backend) async throws {
         let store = try await backend.make().store
         let stored = try await keys(20, in: store)
-        let first = try #require(stored.first)
-        #expect(try await store.revoke(first.id, code: nil, at: Sample.now) == .revoked)
+        let first = try require(stored.first)
+        try expect(try await store.revoke(first.id, code: nil, at: Sample.now), is: .revoked)
         let counts = try await store.keyCounts()
-        #expect(counts.map(\.keys).reduce(0, +) == 19)
-        #expect(counts.first == KeyCount(app: "a", environment: "development", simulated: false, keys: 4))
-        #expect(counts.count { $0.simulated } == 2)
+        try expect(counts.map(\.keys).reduce(0, +), is: 19)
+        try expect(counts.first, is: KeyCount(app: "a", environment: "development", simulated: false, keys: 4))
+        try expect(counts.count { $0.simulated }, is: 2)
     }
 
-    @Test("one of many deletes a key, with its receipts and the details of its events", arguments: StoreBackend.all)
-    func deletion(_ backend: StoreBackend) async throws {
+    static func deletion(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let nodes = [fixture.store, try await fixture.another()]
         let id = try await Sample.storeWithKey(in: fixture)
@@ -90,39 +109,34 @@ extension StoreContract {
             )
         }
         let outcomes = try await race(20) { try await nodes[$0 % 2].deleteKey(id) }
-        #expect(outcomes.count { $0 } == 1)
-        #expect(try await nodes[1].key(id) == nil)
-        #expect(try await nodes[1].receipts(of: id, limit: 9).isEmpty)
-        #expect(try await nodes[1].history(of: id, limit: 9).map(\.detail) == [nil, nil])
-        #expect(try await nodes[1].history(of: other, limit: 9).map(\.detail) == [nil, "ann"])
-        #expect(try await nodes[1].receipts(of: other, limit: 9).count == 1)
+        try expect(outcomes.count { $0 }, is: 1)
+        try expect(try await nodes[1].key(id), is: nil)
+        try expect(try await nodes[1].receipts(of: id, limit: 9).isEmpty)
+        try expect(try await nodes[1].history(of: id, limit: 9).map(\.detail), is: [nil, nil])
+        try expect(try await nodes[1].history(of: other, limit: 9).map(\.detail), is: [nil, "ann"])
+        try expect(try await nodes[1].receipts(of: other, limit: 9).count, is: 1)
         let advance = CounterAdvance(keyId: id, counter: 1, mode: .strict, challenge: Sample.challenge())
-        #expect(try await nodes[0].advance(advance, at: Sample.now) == .refused(.keyUnknown))
+        try expect(try await nodes[0].advance(advance, at: Sample.now), is: .refused(.keyUnknown))
     }
 
-    @Test("all keys of a user go, of one app or of all; a grant stays without the name", arguments: StoreBackend.all)
-    func userDeletion(_ backend: StoreBackend) async throws {
+    static func userDeletion(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let nodes = [fixture.store, try await fixture.another()]
         _ = try await keys(60, in: nodes[0])
-        let subject = try #require(PromotionSubject(user: "ann"))
+        let subject = try require(PromotionSubject(user: "ann"))
         let reservation = try await nodes[0].reserved(try Sample.claim(of: subject))
         _ = try await nodes[0].answer(reservation, with: Self.granted, at: Sample.now)
-        #expect(try await nodes[0].deleteKeys(ofUser: "ann", app: "a") == 10)
+        try expect(try await nodes[0].deleteKeys(ofUser: "ann", app: "a"), is: 10)
         let rest = try await race(6) { try await nodes[$0 % 2].deleteKeys(ofUser: "ann", app: nil) }
-        #expect(rest.reduce(0, +) == 10)
-        #expect(try await nodes[1].keys(matching: KeyFilter(user: "ann"), after: nil, limit: 9).keys.isEmpty)
-        #expect(try await walk(KeyFilter(), nodes[1]).count == 40)
-        #expect(try await nodes[1].deleteKeys(ofUser: "ann\0", app: nil) == 0)
+        try expect(rest.reduce(0, +), is: 10)
+        try expect(try await nodes[1].keys(matching: KeyFilter(user: "ann"), after: nil, limit: 9).keys.isEmpty)
+        try expect(try await walk(KeyFilter(), nodes[1]).count, is: 40)
+        try expect(try await nodes[1].deleteKeys(ofUser: "ann\0", app: nil), is: 0)
         let again = try Sample.claim(transaction: "again", of: subject)
-        #expect(try await nodes[1].standing(again) == .alreadyGranted(Sample.now))
+        try expect(try await nodes[1].standing(again), is: .alreadyGranted(Sample.now))
     }
 
-    @Test(
-        "keys are revoked by user, environment, simulation and time, each once, within one app",
-        arguments: StoreBackend.all
-    )
-    func groupRevocation(_ backend: StoreBackend) async throws {
+    static func groupRevocation(_ backend: Backend) async throws {
         for rule in [
             RevocationRule.user("ann"), .environment("development"), .simulated, .attestedBefore(Sample.now + 30),
         ] {
@@ -141,16 +155,15 @@ extension StoreContract {
             let counts = try await race(6) { index in
                 try await nodes[index % 2].revokeKeys(of: "a", matching: rule, code: "operator", at: Sample.now + 99)
             }
-            #expect(counts.reduce(0, +) == wanted.count && !wanted.isEmpty)
+            try expect(counts.reduce(0, +) == wanted.count && !wanted.isEmpty)
             let revoked = try await walk(KeyFilter(), nodes[1]).filter { $0.revokedAt == Sample.now + 99 }
-            #expect(Set(revoked.map(\.id)) == Set(wanted))
-            let history = try await nodes[1].history(of: try #require(wanted.first), limit: 9)
-            #expect(history.map(\.kind) == ["attested", "revoked"] && history.last?.code == "operator")
+            try expect(Set(revoked.map(\.id)), is: Set(wanted))
+            let history = try await nodes[1].history(of: try require(wanted.first), limit: 9)
+            try expect(history.map(\.kind) == ["attested", "revoked"] && history.last?.code == "operator")
         }
     }
 
-    @Test("the audit is read on without a gap while two nodes write", arguments: StoreBackend.all)
-    func audit(_ backend: StoreBackend) async throws {
+    static func audit(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let nodes = [fixture.store, try await fixture.another()]
         let reader = Task { () async throws -> [NumberedAuditEntry] in
@@ -166,8 +179,8 @@ extension StoreContract {
             try await nodes[index % 2].append((0..<3).map { Sample.auditEntry("target \(index)-\($0)") })
         }
         let seen = try await reader.value
-        #expect(seen.map(\.number) == Array(1...300))
-        #expect(Set(seen.map(\.entry.target)).count == 300)
+        try expect(seen.map(\.number), is: Array(1...300))
+        try expect(Set(seen.map(\.entry.target)).count, is: 300)
         try await nodes[0].append([])
         let odd = AuditEntry(
             at: Sample.now,
@@ -177,23 +190,19 @@ extension StoreContract {
             outcome: "ok"
         )
         try await nodes[1].append([odd])
-        let last = try #require(try await nodes[0].audit(after: 300, limit: 9).first)
-        #expect(last.entry == odd && odd.name == "a\u{FFFD}b" && odd.target.utf8.count == 1024)
-        #expect(try await nodes[0].audit(after: 301, limit: 9).isEmpty)
-        #expect(try await nodes[0].audit(after: nil, limit: -1).isEmpty)
+        let last = try require(try await nodes[0].audit(after: 300, limit: 9).first)
+        try expect(last.entry == odd && odd.name == "a\u{FFFD}b" && odd.target.utf8.count == 1024)
+        try expect(try await nodes[0].audit(after: 301, limit: 9).isEmpty)
+        try expect(try await nodes[0].audit(after: nil, limit: -1).isEmpty)
     }
 
-    @Test(
-        "of many first callers one challenge key is kept, and of many rotations one happens",
-        arguments: StoreBackend.all
-    )
-    func challengeKeys(_ backend: StoreBackend) async throws {
+    static func challengeKeys(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let nodes = [fixture.store, try await fixture.another()]
         let first = try await race(30) { index in
             try await nodes[index % 2].challengeKeys(orElse: Sample.bytes(32), at: Sample.now)
         }
-        #expect(first.allSatisfy { $0 == first[0] } && first[0].map(\.generation) == [1])
+        try expect(first.allSatisfy { $0 == first[0] } && first[0].map(\.generation) == [1])
         let outcomes = try await race(30) { index in
             let rotation = ChallengeKeyRotation(
                 secret: Sample.bytes(32),
@@ -202,11 +211,11 @@ extension StoreContract {
             )
             return try await nodes[index % 2].rotateChallengeKey(rotation, at: Sample.now)
         }
-        #expect(outcomes.count { $0 == .rotated(generation: 2) } == 1)
-        #expect(outcomes.count { $0 == .tooSoon(until: Sample.now + 30) } == 29)
+        try expect(outcomes.count { $0 == .rotated(generation: 2) }, is: 1)
+        try expect(outcomes.count { $0 == .tooSoon(until: Sample.now + 30) }, is: 29)
         let keys = try await nodes[1].challengeKeys(orElse: [], at: Sample.now)
-        #expect(keys.map(\.generation) == [2, 1] && keys[1].secret == first[0][0].secret)
-        #expect(keys.map(\.acceptedUntil) == [nil, Sample.now + 400] && keys[0].signsFrom == Sample.now + 30)
+        try expect(keys.map(\.generation) == [2, 1] && keys[1].secret == first[0][0].secret)
+        try expect(keys.map(\.acceptedUntil) == [nil, Sample.now + 400] && keys[0].signsFrom == Sample.now + 30)
         // As often as it is asked there are never more than the limit; what nobody accepts any more is forgotten.
         for index in 1...20 {
             let instant = Sample.now + Double(index * 31)
@@ -219,11 +228,10 @@ extension StoreContract {
                 at: instant
             )
         }
-        #expect(try await nodes[1].challengeKeys(orElse: [], at: Sample.now).count == ChallengeKey.limit)
+        try expect(try await nodes[1].challengeKeys(orElse: [], at: Sample.now).count, is: ChallengeKey.limit)
     }
 
-    @Test("whoever sees the challenge of an attestation spent sees its key as well", arguments: StoreBackend.all)
-    func attestationStanding(_ backend: StoreBackend) async throws {
+    static func attestationStanding(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let nodes = [fixture.store, try await fixture.another()]
         for _ in 0..<20 {
@@ -243,40 +251,38 @@ extension StoreContract {
                 let standing = try await node.attestationStanding(of: registration.id, challenge: challenge)
                 return standing.isSpent == (standing.key != nil)
             }
-            #expect(seen.allSatisfy { $0 })
+            try expect(seen.allSatisfy { $0 })
         }
     }
 
-    @Test("more keys than one transaction takes are revoked and deleted, all of them", arguments: StoreBackend.all)
-    func batches(_ backend: StoreBackend) async throws {
+    static func batches(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let store = fixture.store
         _ = try await race(600) { index in
             try await store.insert(Sample.registration(user: "ann"), spending: Sample.challenge(), at: Sample.now)
         }
         let rule = RevocationRule.environment("production")
-        #expect(try await store.revokeKeys(of: "app", matching: rule, code: nil, at: Sample.now) == 600)
-        #expect(try await store.revokeKeys(of: "app", matching: rule, code: nil, at: Sample.now) == 0)
-        #expect(try await store.deleteKeys(ofUser: "ann", app: nil) == 600)
-        #expect(try await store.keys(matching: KeyFilter(), after: nil, limit: 9).keys.isEmpty)
+        try expect(try await store.revokeKeys(of: "app", matching: rule, code: nil, at: Sample.now), is: 600)
+        try expect(try await store.revokeKeys(of: "app", matching: rule, code: nil, at: Sample.now), is: 0)
+        try expect(try await store.deleteKeys(ofUser: "ann", app: nil), is: 600)
+        try expect(try await store.keys(matching: KeyFilter(), after: nil, limit: 9).keys.isEmpty)
     }
 
-    @Test("two users whose names only look alike are two users", arguments: StoreBackend.all)
-    func lookAlikes(_ backend: StoreBackend) async throws {
+    static func lookAlikes(_ backend: Backend) async throws {
         let store = try await backend.make().store
         let (composed, decomposed) = ("\u{E9}", "e\u{301}")
         let first = Sample.registration(user: composed)
         _ = try await store.insert(first, spending: Sample.challenge(), at: Sample.now)
         let second = Sample.registration(id: first.id, user: decomposed, digest: first.attestationDigest)
         let outcome = try await store.insert(second, spending: Sample.challenge(), at: Sample.now)
-        #expect(outcome == .refused(.otherUser))
-        #expect(try await store.keyCount(ofUser: decomposed, app: "app", since: Sample.now) == 0)
-        #expect(try await store.deleteKeys(ofUser: decomposed, app: nil) == 0)
-        #expect(try await store.deleteKeys(ofUser: composed, app: nil) == 1)
+        try expect(outcome, is: .refused(.otherUser))
+        try expect(try await store.keyCount(ofUser: decomposed, app: "app", since: Sample.now), is: 0)
+        try expect(try await store.deleteKeys(ofUser: decomposed, app: nil), is: 0)
+        try expect(try await store.deleteKeys(ofUser: composed, app: nil), is: 1)
         let hour = StoreTime.date(StoreTime.hour(Sample.now))
         try await store.add([composed, decomposed].map { SignalTally(app: $0, hour: hour, kind: "attested") })
-        #expect(try await store.tallies(app: composed, from: hour, to: hour + 1).map(\.count) == [1])
-        #expect(try await store.secret(named: composed, orElse: [1]) == [1])
-        #expect(try await store.secret(named: decomposed, orElse: [2]) == [2])
+        try expect(try await store.tallies(app: composed, from: hour, to: hour + 1).map(\.count), is: [1])
+        try expect(try await store.secret(named: composed, orElse: [1]), is: [1])
+        try expect(try await store.secret(named: decomposed, orElse: [2]), is: [2])
     }
 }

@@ -3,13 +3,19 @@
 
 import AppAttest
 import Foundation
-import Testing
-
-@testable import TrustStores
+import TrustStores
 
 extension StoreContract {
-    @Test("due receipts are shared between nodes without doing one twice", arguments: StoreBackend.all)
-    func leases(_ backend: StoreBackend) async throws {
+    static let receipts: [Case] = [
+        Case("due receipts are shared between nodes without doing one twice") { try await leases($0) },
+        Case("the longest overdue comes first, and brings all that a refresh needs") { try await leaseContents($0) },
+        Case("a newer receipt replaces, an older or equal one does not, history is kept") { try await replacing($0) },
+        Case("failures are counted, nothing new is none, a stop is for good") { try await failures($0) },
+        Case("who lost the lease changes nothing") { try await lostLease($0) },
+        Case("metrics are counted by app and environment, without revoked keys") { try await metrics($0) },
+    ]
+
+    static func leases(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let nodes = [fixture.store, try await fixture.another()]
         var due: Set<KeyIdentifier> = []
@@ -24,33 +30,32 @@ extension StoreContract {
         }.flatMap { $0 }
         // Rows that another node is looking at are passed over, so a few may be left for the next round.
         let rest = try await fixture.store.leaseDueReceipts(at: instant, limit: 100, for: .seconds(60))
-        #expect(leases.count + rest.count == 40)
-        #expect(Set((leases + rest).map(\.keyId)) == due)
-        #expect(try await nodes[1].leaseDueReceipts(at: instant + 59, limit: 100, for: .seconds(60)).isEmpty)
-        #expect(try await nodes[1].leaseDueReceipts(at: instant + 60, limit: 100, for: .seconds(60)).count == 40)
+        try expect(leases.count + rest.count, is: 40)
+        try expect(Set((leases + rest).map(\.keyId)), is: due)
+        try expect(try await nodes[1].leaseDueReceipts(at: instant + 59, limit: 100, for: .seconds(60)).isEmpty)
+        try expect(try await nodes[1].leaseDueReceipts(at: instant + 60, limit: 100, for: .seconds(60)).count, is: 40)
     }
 
-    @Test("the longest overdue comes first, and brings all that a refresh needs", arguments: StoreBackend.all)
-    func leaseContents(_ backend: StoreBackend) async throws {
+    static func leaseContents(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let late = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now + 2)
         let receipt = Sample.receipt(metric: 3, notBefore: Sample.now - 5)
         let early = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now + 1, receipt: receipt)
         let leases = try await fixture.store.leaseDueReceipts(at: Sample.now + 3, limit: 1, for: .seconds(9))
-        #expect(leases.map(\.keyId) == [early])
-        #expect(leases.first?.receipt == receipt && leases.first?.environment == "production")
-        #expect(leases.first?.publicKeyBytes.count == 65 && leases.first?.failures == 0)
-        #expect(
-            try await fixture.store.leaseDueReceipts(at: Sample.now + 3, limit: 9, for: .seconds(9)).map(\.keyId) == [
+        try expect(leases.map(\.keyId), is: [early])
+        try expect(leases.first?.receipt == receipt && leases.first?.environment == "production")
+        try expect(leases.first?.publicKeyBytes.count == 65 && leases.first?.failures == 0)
+        try expect(
+            try await fixture.store.leaseDueReceipts(at: Sample.now + 3, limit: 9, for: .seconds(9)).map(\.keyId),
+            is: [
                 late
             ]
         )
-        #expect(try await fixture.store.leaseDueReceipts(at: Sample.now + 99, limit: 0, for: .seconds(9)).isEmpty)
-        #expect(try await fixture.store.leaseDueReceipts(at: Sample.now + 99, limit: -1, for: .seconds(9)).isEmpty)
+        try expect(try await fixture.store.leaseDueReceipts(at: Sample.now + 99, limit: 0, for: .seconds(9)).isEmpty)
+        try expect(try await fixture.store.leaseDueReceipts(at: Sample.now + 99, limit: -1, for: .seconds(9)).isEmpty)
     }
 
-    @Test("a newer receipt replaces, an older or equal one does not, history is kept", arguments: StoreBackend.all)
-    func replacing(_ backend: StoreBackend) async throws {
+    static func replacing(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let store = fixture.store
         let first = Sample.receipt()
@@ -63,25 +68,24 @@ extension StoreContract {
             (newer, RefreshOutcome.stored), (newer, .unchanged), (older, .older), (twin, .older), (first, .older),
         ] {
             instant += 100
-            let lease = try #require(
+            let lease = try require(
                 try await store.leaseDueReceipts(at: instant, limit: 1, for: .seconds(60)).first
             )
             let result = RefreshResult.receipt(record, next: instant + 50)
-            #expect(try await store.complete(lease, with: result, at: instant) == outcome)
-            #expect(try await store.complete(lease, with: result, at: instant) == .lost, "a lease ends once")
-            #expect(try await store.leaseDueReceipts(at: instant + 49, limit: 1, for: .seconds(60)).isEmpty)
+            try expect(try await store.complete(lease, with: result, at: instant), is: outcome)
+            try expect(try await store.complete(lease, with: result, at: instant), is: .lost, "a lease ends once")
+            try expect(try await store.leaseDueReceipts(at: instant + 49, limit: 1, for: .seconds(60)).isEmpty)
         }
         let history = try await store.receipts(of: id, limit: 10)
-        #expect(history.map(\.receipt) == [newer, first])
-        #expect(history.first?.storedAt == Sample.now + 100)
-        #expect(try await store.receipts(of: id, limit: 1).map(\.receipt) == [newer])
-        #expect(try await store.key(id)?.riskMetric == 4)
+        try expect(history.map(\.receipt), is: [newer, first])
+        try expect(history.first?.storedAt, is: Sample.now + 100)
+        try expect(try await store.receipts(of: id, limit: 1).map(\.receipt), is: [newer])
+        try expect(try await store.key(id)?.riskMetric, is: 4)
         let events = try await store.history(of: id, limit: 10)
-        #expect(events.map(\.code) == [nil, nil, "receipt.older", "receipt.older", "receipt.older"])
+        try expect(events.map(\.code), is: [nil, nil, "receipt.older", "receipt.older", "receipt.older"])
     }
 
-    @Test("failures are counted, nothing new is none, a stop is for good", arguments: StoreBackend.all)
-    func failures(_ backend: StoreBackend) async throws {
+    static func failures(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let store = fixture.store
         let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
@@ -91,38 +95,36 @@ extension StoreContract {
             (.later(Sample.now + 20, code: "apple.unavailable"), 1), (.later(Sample.now + 30, code: nil), 2),
             (.stop(code: "receipt.expired"), 0),
         ] {
-            let lease = try #require(
+            let lease = try require(
                 try await store.leaseDueReceipts(at: instant, limit: 1, for: .seconds(5)).first
             )
-            #expect(lease.failures == failures)
-            #expect(try await store.complete(lease, with: result, at: instant) == .rescheduled)
+            try expect(lease.failures, is: failures)
+            try expect(try await store.complete(lease, with: result, at: instant), is: .rescheduled)
             instant += 10
         }
-        #expect(try await store.leaseDueReceipts(at: .distantFuture, limit: 1, for: .seconds(5)).isEmpty)
-        #expect(
+        try expect(try await store.leaseDueReceipts(at: .distantFuture, limit: 1, for: .seconds(5)).isEmpty)
+        try expect(
             try await store.history(of: id, limit: 10).map(\.code)
                 == [nil, "apple.unavailable", "apple.unavailable", "receipt.expired"]
         )
     }
 
-    @Test("who lost the lease changes nothing", arguments: StoreBackend.all)
-    func lostLease(_ backend: StoreBackend) async throws {
+    static func lostLease(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
-        let slow = try #require(
+        let slow = try require(
             try await fixture.store.leaseDueReceipts(at: Sample.now, limit: 1, for: .seconds(10)).first
         )
-        let quick = try #require(
+        let quick = try require(
             try await fixture.store.leaseDueReceipts(at: Sample.now + 10, limit: 1, for: .seconds(10)).first
         )
         let result = RefreshResult.receipt(Sample.receipt(created: Sample.now + 5), next: Sample.now + 99)
-        #expect(try await fixture.store.complete(slow, with: result, at: Sample.now + 11) == .lost)
-        #expect(try await fixture.store.receipts(of: id, limit: 5).count == 1)
-        #expect(try await fixture.store.complete(quick, with: result, at: Sample.now + 11) == .stored)
+        try expect(try await fixture.store.complete(slow, with: result, at: Sample.now + 11), is: .lost)
+        try expect(try await fixture.store.receipts(of: id, limit: 5).count, is: 1)
+        try expect(try await fixture.store.complete(quick, with: result, at: Sample.now + 11), is: .stored)
     }
 
-    @Test("metrics are counted by app and environment, without revoked keys", arguments: StoreBackend.all)
-    func metrics(_ backend: StoreBackend) async throws {
+    static func metrics(_ backend: Backend) async throws {
         let store = try await backend.make().store
         var last: KeyIdentifier?
         for (app, environment, metric) in [
@@ -137,8 +139,8 @@ extension StoreContract {
             _ = try await store.insert(registration, spending: Sample.challenge(), at: Sample.now)
             last = registration.id
         }
-        _ = try await store.revoke(try #require(last), code: nil, at: Sample.now)
-        #expect(
+        _ = try await store.revoke(try require(last), code: nil, at: Sample.now)
+        try expect(
             try await store.riskMetrics(app: "a", environment: "production")
                 == [RiskMetricCount(metric: 1, keys: 2), RiskMetricCount(metric: 7, keys: 1)]
         )

@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Testing
-
-@testable import TrustStores
+import TrustStores
 
 extension StoreContract {
-    @Test("history keeps its order, and its newest part where it is long", arguments: StoreBackend.all)
-    func history(_ backend: StoreBackend) async throws {
+    static let events: [Case] = [
+        Case("history keeps its order, and its newest part where it is long") { try await history($0) },
+        Case("additions of two nodes are summed, none is lost") { try await tallies($0) },
+        Case("a sweep removes what is old and keeps the newest receipt") { try await sweepRest($0) },
+    ]
+
+    static func history(_ backend: Backend) async throws {
         let store = try await backend.make().store
         let id = Sample.keyId()
         for index in 0..<30 {
@@ -25,15 +28,14 @@ extension StoreContract {
         }
         try await store.record(StoreEvent(at: Sample.now, app: "app", kind: "noise"))
         let history = try await store.history(of: id, limit: 10)
-        #expect(history.map(\.code) == (20..<30).map { "code.\($0)" })
-        #expect(history.last?.detail?.count == 1024)
-        #expect(history.last?.at == Sample.now + 29)
-        #expect(try await store.history(of: id, limit: 0).isEmpty)
-        #expect(try await store.history(of: id, limit: -5).isEmpty)
+        try expect(history.map(\.code), is: (20..<30).map { "code.\($0)" })
+        try expect(history.last?.detail?.count, is: 1024)
+        try expect(history.last?.at, is: Sample.now + 29)
+        try expect(try await store.history(of: id, limit: 0).isEmpty)
+        try expect(try await store.history(of: id, limit: -5).isEmpty)
     }
 
-    @Test("additions of two nodes are summed, none is lost", arguments: StoreBackend.all)
-    func tallies(_ backend: StoreBackend) async throws {
+    static func tallies(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let nodes = [fixture.store, try await fixture.another()]
         let hour = Date(timeIntervalSince1970: (Sample.now.timeIntervalSince1970 / 3600).rounded(.down) * 3600)
@@ -49,23 +51,23 @@ extension StoreContract {
                 ].shuffled()
             )
         }
-        #expect(
-            try await fixture.store.tallies(app: "a", from: Sample.now, to: Sample.now + 1) == [
+        try expect(
+            try await fixture.store.tallies(app: "a", from: Sample.now, to: Sample.now + 1),
+            is: [
                 SignalTally(app: "a", hour: hour, kind: "attested", code: "", count: 100),
                 SignalTally(app: "a", hour: hour, kind: "unsupported", code: "x", count: 300),
             ]
         )
-        #expect(try await fixture.store.tallies(app: "a", from: Sample.now, to: Sample.now + 7200).count == 3)
-        #expect(try await fixture.store.tallies(app: "c", from: Sample.now, to: Sample.now + 7200).isEmpty)
+        try expect(try await fixture.store.tallies(app: "a", from: Sample.now, to: Sample.now + 7200).count, is: 3)
+        try expect(try await fixture.store.tallies(app: "c", from: Sample.now, to: Sample.now + 7200).isEmpty)
         try await fixture.store.add([])
     }
 
-    @Test("a sweep removes what is old and keeps the newest receipt", arguments: StoreBackend.all)
-    func sweepRest(_ backend: StoreBackend) async throws {
+    static func sweepRest(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let store = fixture.store
         let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
-        let lease = try #require(try await store.leaseDueReceipts(at: Sample.now, limit: 1, for: .seconds(9)).first)
+        let lease = try require(try await store.leaseDueReceipts(at: Sample.now, limit: 1, for: .seconds(9)).first)
         let newer = Sample.receipt(created: Sample.now + 5)
         _ = try await store.complete(lease, with: .receipt(newer, next: Sample.now + 99), at: Sample.now + 5)
         for index in 0..<10 { try await store.record(StoreEvent(at: Sample.now + Double(index), app: "a", kind: "k")) }
@@ -73,20 +75,20 @@ extension StoreContract {
         let answered = try await store.reserved(Sample.claim(transaction: "answered"))
         _ = try await store.answer(answered, with: PromotionAnswer(bytes: [1], isGranted: false), at: Sample.now)
         let vanished = try await store.reserved(Sample.claim(transaction: "vanished"))
-        #expect(try await store.note("about to set", on: vanished))
+        try expect(try await store.note("about to set", on: vanished))
         try await store.append([Sample.auditEntry()])
         var report = try await store.sweep(at: Sample.now, keeping: Retention())
-        #expect(report.total == 0 && report.clockFault == nil)
+        try expect(report.total == 0 && report.clockFault == nil)
         fixture.clock.advance(.seconds(86_400))
         report = try await store.sweep(at: fixture.clock.now, keeping: Retention())
-        #expect(report.total == 1 && report.spent == 1)
+        try expect(report.total == 1 && report.spent == 1)
         fixture.clock.advance(.seconds(3000 * 86_400))
         report = try await store.sweep(at: fixture.clock.now, keeping: Retention())
-        #expect(report.receipts == 1 && report.tallies == 1 && report.promotionAnswers == 1)
+        try expect(report.receipts == 1 && report.tallies == 1 && report.promotionAnswers == 1)
         // A claim without an answer goes, and who held a subject without a grant.
-        #expect(report.openClaims == 3 && report.audit == 1)
-        #expect(report.events == 12 && !report.more)
-        #expect(try await store.receipts(of: id, limit: 9).map(\.receipt) == [newer])
-        #expect(try await store.key(id) != nil)
+        try expect(report.openClaims == 3 && report.audit == 1)
+        try expect(report.events == 12 && !report.more)
+        try expect(try await store.receipts(of: id, limit: 9).map(\.receipt), is: [newer])
+        try expect(try await store.key(id) != nil)
     }
 }

@@ -6,9 +6,26 @@ import Findings
 import Foundation
 import TrustStores
 
-extension ServiceCore {
+/// Keys as operators see and revoke them.
+struct KeyHandler: Handler {
+    let store: any TrustStore
+    let apps: AppDirectory
+    let trusted: TrustedKeys
+    let observer: RequestObserver
+
+    var routes: [Route] {
+        [
+            Route("listKeys", "GET", "/v1/keys", .admin, listKeys),
+            Route("showKey", "GET", "/v1/keys/{keyId}", .admin, showKey),
+            Route("revokeKey", "POST", "/v1/keys/{keyId}/revoke", .admin, revokeKey),
+            Route("deleteKey", "DELETE", "/v1/keys/{keyId}", .admin, deleteKey),
+            Route("deleteUser", "DELETE", "/v1/users/{user}", .admin, deleteUser),
+            Route("revokeKeys", "POST", "/v1/apps/{app}/revocations", .admin, revokeKeys),
+        ]
+    }
+
     /// `GET /v1/keys/{keyId}`.
-    func showKey(_ call: Call) async throws -> Answer {
+    @Sendable private func showKey(_ call: Call) async throws -> Answer {
         let key = try await operable(call)
         let history = try await store.history(of: key.id, limit: 200)
         let events = history.map { event -> JSONValue in
@@ -19,7 +36,7 @@ extension ServiceCore {
     }
 
     /// `GET /v1/keys?app=&user=&environment=&after=&limit=`.
-    func listKeys(_ call: Call) async throws -> Answer {
+    @Sendable private func listKeys(_ call: Call) async throws -> Answer {
         let query = try StrictQuery(call.query, known: ["app", "user", "environment", "after", "limit"])
         let filter = KeyFilter(app: query["app"], user: query["user"], environment: query["environment"])
         guard call.caller.permits(.admin, app: filter.app) else {
@@ -44,9 +61,9 @@ extension ServiceCore {
     }
 
     /// `POST /v1/keys/{keyId}/revoke`: for good; asking again changes nothing.
-    func revokeKey(_ call: Call) async throws -> Answer {
+    @Sendable private func revokeKey(_ call: Call) async throws -> Answer {
         let key = try await operable(call)
-        let code = call.body.isEmpty ? nil : try ServiceCore.revocationCode(try RequestBody(call.body))
+        let code = call.body.isEmpty ? nil : try KeyHandler.revocationCode(try RequestBody(call.body))
         switch try await store.revoke(key.id, code: code ?? "operator", at: call.now) {
         case .revoked, .alreadyRevoked:
             observer.count("keys.revoked")
@@ -56,7 +73,7 @@ extension ServiceCore {
     }
 
     /// `DELETE /v1/keys/{keyId}`: the key with its receipts and what is personal in its history.
-    func deleteKey(_ call: Call) async throws -> Answer {
+    @Sendable private func deleteKey(_ call: Call) async throws -> Answer {
         let key = try await operable(call)
         guard try await store.deleteKey(key.id) else { throw Problem("key.unknown") }
         observer.count("keys.deleted")
@@ -64,7 +81,7 @@ extension ServiceCore {
     }
 
     /// `DELETE /v1/users/{user}[?app=]`: all keys of a user.
-    func deleteUser(_ call: Call) async throws -> Answer {
+    @Sendable private func deleteUser(_ call: Call) async throws -> Answer {
         let app = try StrictQuery(call.query, known: ["app"])["app"]
         guard let user = call.parameters["user"], StoreText.isUser(user),
             app.map({ StoreText.isStorable($0, limit: StoreText.nameLimit) }) ?? true
@@ -78,11 +95,11 @@ extension ServiceCore {
     }
 
     /// `POST /v1/apps/{app}/revocations`: all keys of an app that match one rule.
-    func revokeKeys(_ call: Call) async throws -> Answer {
+    @Sendable private func revokeKeys(_ call: Call) async throws -> Answer {
         let app = try await revocable(call)
         let body = try RequestBody(call.body)
         var rules: [RevocationRule] = []
-        if let user = try ServiceCore.user(body) { rules.append(.user(user)) }
+        if let user = try body.user() { rules.append(.user(user)) }
         if let text = try body.optionalString("environment", limit: 16) {
             guard let environment = Configuration.Environment(rawValue: text) else {
                 throw Problem("request.malformed", evidence: "environment must be production or development")
@@ -105,7 +122,7 @@ extension ServiceCore {
                 evidence: "exactly one of user, environment, simulated, attestedBefore"
             )
         }
-        let code = try ServiceCore.revocationCode(body) ?? "operator"
+        let code = try KeyHandler.revocationCode(body) ?? "operator"
         let count = try await store.revokeKeys(of: app, matching: rule, code: code, at: call.now)
         observer.count("keys.revoked", by: count)
         return .json(["revoked": .integer(count)]).about(.revocation(rule, app: app))
@@ -149,7 +166,7 @@ extension ServiceCore {
             "keyId": .string(key.id.base64), "app": .string(key.app), "user": .optional(key.user),
             "environment": .string(key.environment), "counter": .integer(Int(key.counter)),
             "revoked": .bool(key.revokedAt != nil), "simulated": .bool(key.simulated),
-            "trusted": .bool(try await trust(in: key) == .trusted),
+            "trusted": .bool(try await trusted.trust(in: key) == .trusted),
             "attestedAt": .string(Timestamps.text(key.attestedAt)),
             "lastUsedAt": .optional(key.lastUsedAt.map(Timestamps.text)), "riskMetric": .optional(key.riskMetric),
             "osVersion": .optional(key.osVersion), "validationCategory": .optional(key.validationCategory),

@@ -5,39 +5,13 @@ import AppAttest
 import Foundation
 import TestSupport
 import Testing
+import TrustStoreContract
 
 @testable import TrustStores
 @testable import TrustStoresSQLite
 
-extension StoreContract {
-    @Test("one node's fast clock stops nobody and removes nothing; it is said so", arguments: StoreBackend.all)
-    func fastClock(_ backend: StoreBackend) async throws {
-        let fixture = try await backend.make()
-        let (right, wrong) = (fixture.store, try await fixture.another())
-        let spent = Sample.challenge()
-        #expect(try await right.spend(spent, at: Sample.now) == .spent)
-        try await right.record(StoreEvent(at: Sample.now, app: "a", kind: "k"))
-        fixture.clock.advance(.seconds(60))
-        let ahead = 30.0 * 86_400
-        // Also where the wrong one is the first that ever sweeps, and again and again.
-        for _ in 0..<5 {
-            fixture.clock.advance(.seconds(60))
-            let report = try await wrong.sweep(at: fixture.clock.now + ahead, keeping: Retention())
-            #expect(report.total == 0)
-            switch report.clockFault {
-            case .offset(let difference)?, .jump(let difference)?: #expect(difference > .seconds(29 * 86_400))
-            default: #expect(Bool(false), "nobody is told: \(String(describing: report.clockFault))")
-            }
-            let fresh = Sample.challenge(until: fixture.clock.now + 300)
-            #expect(try await right.spend(fresh, at: fixture.clock.now) == .spent)
-        }
-        #expect(try await right.spend(spent, at: Sample.now) == .alreadyUsed)
-        #expect(try await right.sweep(at: fixture.clock.now, keeping: Retention()).clockFault == nil)
-        #expect(try await wrong.sweep(at: fixture.clock.now + ahead, keeping: Retention()).clockFault != nil)
-        #expect(try await wrong.inspect(at: fixture.clock.now + ahead).clockFault != nil)
-        #expect(try await right.inspect(at: fixture.clock.now).clockFault == nil)
-    }
-
+/// What only a database can show.
+@Suite struct ClockRepairTests {
     @Test("a horizon that an older version moved is found and repaired", arguments: StoreBackend.persistent)
     func repair(_ backend: StoreBackend) async throws {
         let fixture = try await backend.make()
@@ -59,24 +33,6 @@ extension StoreContract {
         let old = Sample.challenge(until: Sample.now)
         #expect(try await store.spend(old, at: Sample.now - 60) == .expired)
         #expect(try await store.inspect(at: Sample.now).clockFault == nil)
-    }
-
-    @Test("a store with a clock of its own says how far a node is off", arguments: StoreBackend.all)
-    func offset(_ backend: StoreBackend) async throws {
-        let fixture = try await backend.make()
-        let reading = try await fixture.store.check()
-        guard backend.testDescription == "PostgreSQL" else {
-            #expect(reading.time == nil && reading.offset(of: Sample.now) == nil)
-            return
-        }
-        #expect(reading.offset(of: Sample.now + 61) == .seconds(61))
-        #expect(reading.offset(of: Sample.now - 61) == .seconds(-61))
-        for off in [-61.0, 61] {
-            let report = try await fixture.store.sweep(at: Sample.now + off, keeping: Retention())
-            #expect(report.clockFault == .offset(.seconds(Int(off))))
-        }
-        #expect(try await fixture.store.sweep(at: Sample.now + 60, keeping: Retention()).clockFault == nil)
-        #expect(try await fixture.store.check().sweptUntil == Sample.now - 3600)
     }
 }
 

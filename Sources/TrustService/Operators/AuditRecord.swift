@@ -1,0 +1,52 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import Logging
+import TrustStores
+
+/// Writes what servers and operators did.
+struct AuditRecord: Sendable {
+    let store: any TrustStore
+    let observer: RequestObserver
+    let log: Logger
+
+    /// The route, whose accepted calls are recorded if they are a server's or an operator's.
+    func audited(_ route: Route) -> Route {
+        switch route.access {
+        case .open, .app, .metrics: return route
+        case .server, .admin, .audit:
+            return route.handled { call in
+                let answer = try await route.handler(call)
+                await record(call, answer)
+                return answer
+            }
+        }
+    }
+
+    /// Records one accepted call of a server or an operator. The call has happened: a store that fails now makes it no failure, but the
+    /// log says what is missing from the audit.
+    private func record(_ call: Call, _ answer: Answer) async {
+        guard answer.code == nil else { return }
+        let entry = AuditEntry(
+            at: call.now,
+            name: call.caller.name,
+            operation: call.operation,
+            target: (answer.target ?? .app(call.parameters["app"])).text,
+            outcome: "ok"
+        )
+        do {
+            try await store.append([entry])
+        } catch {
+            observer.count("audit.lost")
+            log.error(
+                "A call is missing from the audit: the store did not take it.",
+                metadata: [
+                    "name": "\(entry.name.terminalSafe(limit: 64))", "operation": "\(entry.operation)",
+                    "correlationId": "\(call.correlationId)",
+                ]
+            )
+        }
+    }
+}

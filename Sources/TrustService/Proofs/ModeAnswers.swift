@@ -1,0 +1,77 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Findings
+import Foundation
+import TrustStores
+
+/// What becomes of a refused proof: it is counted, written to the history of its key, and answered as the app's mode says.
+struct ModeAnswers: Sendable {
+    let store: any TrustStore
+    let signals: SignalBook
+    let observer: RequestObserver
+    let uptime: @Sendable () -> Double
+    /// Bounds how many refusals of one key are written to its history.
+    private let limits = RequestLimits(perSecond: 0.05, burst: 5, tableLimit: 4096)
+
+    init(
+        store: any TrustStore,
+        signals: SignalBook,
+        observer: RequestObserver,
+        uptime: @escaping @Sendable () -> Double
+    ) {
+        self.store = store
+        self.signals = signals
+        self.observer = observer
+        self.uptime = uptime
+    }
+
+    /// Turns a refusal into the answer of the app's mode, and counts it.
+    ///
+    /// Faults of the request's form, of limits and of the service are the same in every mode.
+    func judged(
+        _ app: ServedApp,
+        _ call: Call,
+        keyId: KeyIdentifier?,
+        _ body: () async throws -> Answer
+    ) async throws -> Answer {
+        let refusal: ProofRefusal
+        do {
+            return try await body()
+        } catch let refused as ProofRefusal {
+            refusal = refused
+        } catch let malformed as MalformedInput {
+            refusal = ProofRefusal(malformed)
+        }
+        let code = refusal.problem.code
+        await signals.count(app.settings.id, kind: "refused", code: code.description, at: call.now)
+        await remember(refusal.problem, app, keyId, call)
+        guard app.settings.mode == .monitor else { throw refusal }
+        observer.count("refusals.monitored", [("code", code.description)])
+        var answer = Answer.json(["enforcement": ["decision": "refuse", "code": .string(code.description)]])
+        answer.code = code
+        return answer
+    }
+
+    /// Writes a refusal to the history of a key that is known, a few of them at a time.
+    private func remember(_ problem: Problem, _ app: ServedApp, _ keyId: KeyIdentifier?, _ call: Call) async {
+        guard let keyId, limits.take(keyId.base64, at: uptime()) == nil else { return }
+        guard let known = try? await store.key(keyId), known.app == app.settings.id else { return }
+        try? await store.record(
+            StoreEvent(
+                at: call.now,
+                app: app.settings.id,
+                keyId: keyId,
+                kind: "refused",
+                code: problem.code.description,
+                detail: problem.evidence
+            )
+        )
+    }
+}
+
+extension Answer {
+    /// The answer if an app's mode is `off`: nothing was judged, nothing changed.
+    static let unjudged = Answer.json(["enforcement": ["decision": "off", "code": nil]])
+}

@@ -1,0 +1,93 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Bounds
+import Findings
+import Foundation
+import TrustStores
+
+/// An attestation as it came, in shape but not yet believed.
+struct PresentedAttestation: Sendable {
+    let keyId: KeyIdentifier
+    let attestation: [UInt8]
+    let challenge: [UInt8]
+    var clientData: [UInt8]?
+    var user: String?
+}
+
+/// A key that is registered.
+struct RegisteredKey: Sendable {
+    let key: StoredKey
+    /// Whether it was not before.
+    let isNew: Bool
+}
+
+extension ProofIntake {
+    /// Judges an attestation and registers its key, in the fixed order: challenge, signatures, store. The very object that registered a key
+    /// before gives that key again.
+    ///
+    /// - Throws: ``ProofRefusal`` and `MalformedInput` for what is refused, ``Problem`` and `StoreFault` for what cannot be judged.
+    func register(_ presented: PresentedAttestation, _ app: ServedApp, _ call: Call) async throws -> RegisteredKey {
+        let digest = KeyRegistration.digest(of: presented.attestation)
+        if let known = try await repeated(try await store.key(presented.keyId), app, presented.user, digest) {
+            return RegisteredKey(key: known, isNew: false)
+        }
+        let object = try AttestationObject(decoding: presented.attestation)
+        let signed = try SignedInput.attestation(
+            binding: app.settings.binding,
+            challenge: presented.challenge,
+            clientData: presented.clientData
+        )
+        let binding = ChallengeBinding(
+            purpose: .attest,
+            app: app.settings.id,
+            keyId: presented.keyId,
+            user: presented.user
+        )
+        let spendable = try challenges.current.read(signed.challenge, for: binding, at: call.now).spendable
+            .mapError(\.needingNewKey).get()
+        let standing = try await store.attestationStanding(of: presented.keyId, challenge: spendable)
+        if let known = try await repeated(standing.key, app, presented.user, digest) {
+            return RegisteredKey(key: known, isNew: false)
+        }
+        if standing.isSpent {
+            throw ProofRefusal("challenge.used").needingNewKey
+        }
+        let proven = try await app.verifiers.attest(object, keyId: presented.keyId, hash: signed.hash, at: call.now)
+            .get()
+        guard
+            let registration = KeyRegistration(
+                proven.key,
+                app: app.settings.id,
+                simulated: proven.simulated,
+                user: presented.user,
+                attestation: presented.attestation,
+                refreshAt: receiptPlan.next(after: nil, key: presented.keyId.bytes, at: call.now)
+            )
+        else { throw Problem("internal.error", evidence: "the key cannot be registered") }
+        switch try await store.insert(registration, spending: spendable, at: call.now) {
+        case .inserted(let key):
+            if key.simulated { trusted.vouchers.keep(true, for: key.id) }
+            observer.count("attestations.accepted")
+            await signals.count(app.settings.id, kind: "attested", at: call.now)
+            await signals.countOnce(app.settings.id, kind: "attestedAddress", address: call.address, at: call.now)
+            return RegisteredKey(key: key, isNew: true)
+        case .existing(let key): return RegisteredKey(key: try await trusted.trusted(key).get(), isNew: false)
+        case .refused(let refusal): throw ProofRefusal(Code(rawValue: refusal.rawValue)).needingNewKey
+        }
+    }
+
+    /// The key that this very object of this user has registered before.
+    private func repeated(
+        _ key: StoredKey?,
+        _ app: ServedApp,
+        _ user: String?,
+        _ digest: [UInt8]
+    ) async throws -> StoredKey? {
+        guard let key, key.app.hasSameBytes(as: app.settings.id),
+            key.attestationDigest == digest, key.user.map({ UTF8Key($0) }) == user.map({ UTF8Key($0) })
+        else { return nil }
+        return try await trusted.trusted(key).get()
+    }
+}

@@ -1,0 +1,90 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Findings
+import Foundation
+import TrustStores
+
+/// Judges what apps present and commits it: every interface of the service gives its proofs here, however they came.
+struct ProofIntake: Sendable {
+    let store: any TrustStore
+    let challenges: ChallengeBook
+    let trusted: TrustedKeys
+    let risk: RiskWatch
+    let receiptPlan: ReceiptPlan
+    let signals: SignalBook
+    let observer: RequestObserver
+
+    /// Judges one assertion: challenge, then key, then signature. Everything that can fail is done here, before the commit.
+    ///
+    /// - Throws: ``ProofRefusal`` and `MalformedInput` for what is refused, ``Problem`` and `StoreFault` for what cannot be judged.
+    func judge(_ presented: PresentedAssertion, _ app: ServedApp, _ call: Call) async throws -> JudgedAssertion {
+        let object = try AssertionObject(decoding: presented.assertion)
+        let signed = try SignedInput.assertion(challenge: presented.challenge, clientData: presented.clientData)
+        var binding = ChallengeBinding(purpose: .assert, app: app.settings.id, keyId: presented.keyId)
+        // What nobody issued, or what has expired, is refused before the store is asked.
+        let first = challenges.current.read(signed.challenge, for: binding, at: call.now)
+        if first != .refused(.binding) { _ = try first.spendable.get() }
+        guard let stored = try await store.key(presented.keyId), stored.app.hasSameBytes(as: app.settings.id) else {
+            _ = try first.spendable.get()
+            throw ProofRefusal("key.unknown")
+        }
+        let key = try await trusted.trusted(stored).get()
+        // A challenge that was made for a user serves the keys of that user alone.
+        let spendable: SpendableChallenge
+        if let user = key.user {
+            binding.user = user
+            spendable = try challenges.current.read(signed.challenge, for: binding, at: call.now).spendable.get()
+        } else {
+            spendable = try first.spendable.get()
+        }
+        if key.revokedAt != nil { throw ProofRefusal("key.revoked") }
+        let strict = app.settings.counterMode == .strict
+        let assertion = try app.verifiers.assert(
+            object,
+            by: key,
+            hash: signed.hash,
+            above: strict ? key.counter : 0
+        ).get()
+        let advance = CounterAdvance(
+            keyId: key.id,
+            counter: assertion.counter,
+            mode: strict ? .strict : .challenge,
+            challenge: spendable
+        )
+        return JudgedAssertion(key: key, advance: advance, tier: try await risk.tier(of: key, at: call.now))
+    }
+
+    /// Commits a judged assertion, counter and challenge in one transaction. Nothing that can fail comes after it.
+    func commit(_ judged: JudgedAssertion, _ call: Call) async throws {
+        switch try await store.advance(judged.advance, at: call.now) {
+        case .refused(let refusal): throw ProofRefusal(Code(rawValue: refusal.rawValue))
+        case .advanced(let previous):
+            observer.count("assertions.accepted")
+            if judged.advance.counter <= previous { observer.count("assertions.late") }
+        }
+    }
+}
+
+/// An assertion as it came, in shape but not yet believed.
+struct PresentedAssertion: Sendable {
+    let keyId: KeyIdentifier
+    let assertion: [UInt8]
+    let clientData: [UInt8]
+    let challenge: [UInt8]?
+
+    init(_ body: RequestBody) throws(Problem) {
+        keyId = try body.keyId()
+        assertion = try body.bytes("assertion")
+        clientData = try body.bytes("clientData")
+        challenge = try body.optionalBytes("challenge")
+    }
+}
+
+/// An assertion that was found good; nothing is committed yet.
+struct JudgedAssertion: Sendable {
+    let key: StoredKey
+    let advance: CounterAdvance
+    let tier: String
+}

@@ -1,0 +1,69 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Bounds
+import Findings
+import TrustStores
+
+/// Which stored keys count by the configuration of now: trust that was taken out of it ends with the next request.
+///
+/// The one place that decides this. Every use of a key asks here: assertions, tokens, gateways, promotions, receipts, operators.
+struct TrustedKeys: Sendable {
+    let apps: AppDirectory
+    let store: any TrustStore
+    let observer: RequestObserver
+    /// Which keys of simulated devices the configured simulated roots vouch for, so that each key is looked at once. A store keeps whether
+    /// a simulated root attested a key, not which; the key's receipt says it.
+    let vouchers = BoundedCache<KeyIdentifier, Bool>(capacity: 65_536)
+
+    init(apps: AppDirectory, store: any TrustStore, observer: RequestObserver) {
+        self.apps = apps
+        self.store = store
+        self.observer = observer
+    }
+
+    /// Judges a stored key.
+    func trust(in key: StoredKey) async throws -> KeyTrust {
+        try await trust(in: KeyOrigin(key), key.id) { try await store.receipts(of: key.id, limit: 1).first?.receipt }
+    }
+
+    /// Judges the key of a receipt that is due.
+    func trust(in lease: ReceiptLease) async throws -> KeyTrust {
+        try await trust(in: KeyOrigin(lease), lease.keyId) { lease.receipt }
+    }
+
+    private func trust(
+        in origin: KeyOrigin,
+        _ id: KeyIdentifier,
+        receipt: () async throws -> ReceiptRecord?
+    ) async throws -> KeyTrust {
+        guard let app = apps[origin.app] else { return .app }
+        let trust = app.verifiers.trust(in: origin)
+        guard trust == .trusted, origin.simulated else { return trust }
+        if let known = vouchers[id] { return known ? .trusted : .simulator }
+        var vouched = false
+        if let receipt = try await receipt() {
+            vouched = await app.verifiers.simulatorSigned(receipt, for: origin)
+        }
+        vouchers.keep(vouched, for: id)
+        return vouched ? .trusted : .simulator
+    }
+
+    /// The key, if an app may use it now.
+    ///
+    /// - Returns: `key.unknown` if its root or environment is not configured any more, `assert.app-id.mismatch` if its identity is not.
+    /// - Throws: `StoreFault`.
+    func trusted(_ key: StoredKey) async throws -> Judged<StoredKey> {
+        let trust = try await trust(in: key)
+        if trust == .trusted { return .success(key) }
+        countDistrust(trust)
+        if trust == .identity { return .failure(.otherIdentity) }
+        return .failure(
+            ProofRefusal("key.unknown", evidence: "the key's \(trust.rawValue) is not configured any more")
+        )
+    }
+
+    /// Counts one use of a key that the configuration does not trust any more.
+    func countDistrust(_ trust: KeyTrust) { observer.count("keys.untrusted.used", [("reason", trust.rawValue)]) }
+}

@@ -1,0 +1,34 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Logging
+import TrustStores
+
+/// Tells operators of keys in the store that the configuration does not trust any more.
+struct UntrustedKeys: Sendable {
+    let store: any TrustStore
+    let apps: AppDirectory
+    let observer: RequestObserver
+    let log: Logger
+
+    /// Counts the keys that the configuration does not trust any more, and warns of them by kind.
+    func warn() async {
+        guard let counts = try? await store.keyCounts() else { return }
+        var total = 0
+        for kind in counts where kind.keys > 0 {
+            let names = apps[kind.app]?.settings.environments.map(\.rawValue) ?? []
+            let simulatorMissing = kind.simulated && !(apps[kind.app]?.verifiers.trustsSimulator ?? false)
+            guard !names.contains(kind.environment) || simulatorMissing else { continue }
+            total += kind.keys
+            log.warning(
+                "The store has keys that the configuration does not trust; they are refused.",
+                metadata: [
+                    "app": "\(kind.app.terminalSafe(limit: 64))", "environment": "\(kind.environment)",
+                    "simulated": "\(kind.simulated)", "keys": "\(kind.keys)",
+                ]
+            )
+        }
+        observer.set("keys.untrusted", Double(total))
+    }
+}

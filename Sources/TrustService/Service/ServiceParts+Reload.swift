@@ -1,0 +1,46 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Bounds
+import Findings
+import Logging
+
+extension ServiceParts {
+    /// Reads the files of tokens, keys and roots again. A fault keeps what counted before and says so in the log.
+    ///
+    /// - Parameter read: Reads the configuration with its files, as at the start.
+    /// - Returns: whether the files count now.
+    @discardableResult
+    func reload(_ read: () -> ConfigurationReader.Outcome) async -> Bool {
+        let result: Bool
+        do {
+            switch read() {
+            case .issues(let issues):
+                for issue in issues.prefix(20) {
+                    log.error("A file was not read again.", metadata: ["reason": "\(issue.description)"])
+                }
+                result = false
+            case .configuration(let other):
+                let parts = try await LiveParts(
+                    configuration.takingFiles(of: other),
+                    store: store,
+                    transport: transport,
+                    random: sources.random
+                )
+                live.current = parts
+                trusted.vouchers.forgetAll()
+                result = true
+            }
+        } catch {
+            log.error("A file was not read again.", metadata: ["reason": "\(Problem(error).evidence)"])
+            result = false
+        }
+        observer.count("files.reread", [("outcome", result ? "taken" : "kept")])
+        if result {
+            log.notice("The files of tokens, keys and roots were read again.")
+        } else {
+            log.error("The files of tokens, keys and roots count as they were before.")
+        }
+        return result
+    }
+}

@@ -1,0 +1,67 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppleServices
+import Findings
+import Logging
+import TrustStores
+
+/// What a running service shares, built once: one store, one set of verifiers, one limiter of each kind.
+///
+/// Nothing but the lists of handlers and of background work sees all of it: each of them takes the parts that it needs.
+package struct ServiceParts: Sendable {
+    let configuration: Configuration
+    let store: any TrustStore
+    let sources: SystemSources
+    let observer: RequestObserver
+    let log: Logger
+    let transport: (any AppleTransport)?
+    let live: LiveBook
+    let apps: AppDirectory
+    let challenges: ChallengeBook
+    let signals: SignalBook
+    let trusted: TrustedKeys
+    let risk: RiskWatch
+    let modes: ModeAnswers
+    let receiptPlan: ReceiptPlan
+    let proofs: ProofIntake
+
+    init(
+        _ configuration: Configuration,
+        store: any TrustStore,
+        transport: (any AppleTransport)?,
+        sources: SystemSources,
+        observer: RequestObserver,
+        log: Logger
+    ) async throws {
+        self.configuration = configuration
+        self.store = store
+        self.sources = sources
+        self.observer = observer
+        self.log = log
+        self.transport = transport
+        challenges = try await ChallengeBook(store: store, sources: sources)
+        live = LiveBook(
+            try await LiveParts(configuration, store: store, transport: transport, random: sources.random)
+        )
+        apps = AppDirectory(
+            live: live,
+            limits: configuration.limits.requestsPerSecondPerApp.map { RequestLimits(perSecond: Double($0)) },
+            uptime: sources.uptime
+        )
+        signals = SignalBook(store: store, log: log)
+        trusted = TrustedKeys(apps: apps, store: store, observer: observer)
+        risk = RiskWatch(store: store, apps: apps, sources: sources, observer: observer, log: log)
+        modes = ModeAnswers(store: store, signals: signals, observer: observer, uptime: sources.uptime)
+        receiptPlan = ReceiptPlan(settings: configuration.receipts)
+        proofs = ProofIntake(
+            store: store,
+            challenges: challenges,
+            trusted: trusted,
+            risk: risk,
+            receiptPlan: receiptPlan,
+            signals: signals,
+            observer: observer
+        )
+    }
+}

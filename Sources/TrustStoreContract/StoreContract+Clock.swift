@@ -1,0 +1,57 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Foundation
+import TrustStores
+
+extension StoreContract {
+    static let clocks: [Case] = [
+        Case("one node's fast clock stops nobody and removes nothing; it is said so") { try await fastClock($0) },
+        Case("a store with a clock of its own says how far a node is off") { try await offset($0) },
+    ]
+
+    static func fastClock(_ backend: Backend) async throws {
+        let fixture = try await backend.make()
+        let (right, wrong) = (fixture.store, try await fixture.another())
+        let spent = Sample.challenge()
+        try expect(try await right.spend(spent, at: Sample.now), is: .spent)
+        try await right.record(StoreEvent(at: Sample.now, app: "a", kind: "k"))
+        fixture.clock.advance(.seconds(60))
+        let ahead = 30.0 * 86_400
+        // Also where the wrong one is the first that ever sweeps, and again and again.
+        for _ in 0..<5 {
+            fixture.clock.advance(.seconds(60))
+            let report = try await wrong.sweep(at: fixture.clock.now + ahead, keeping: Retention())
+            try expect(report.total, is: 0)
+            switch report.clockFault {
+            case .offset(let difference)?, .jump(let difference)?: try expect(difference > .seconds(29 * 86_400))
+            default: throw ContractViolation("nobody is told: \(String(describing: report.clockFault))")
+            }
+            let fresh = Sample.challenge(until: fixture.clock.now + 300)
+            try expect(try await right.spend(fresh, at: fixture.clock.now), is: .spent)
+        }
+        try expect(try await right.spend(spent, at: Sample.now), is: .alreadyUsed)
+        try expect(try await right.sweep(at: fixture.clock.now, keeping: Retention()).clockFault, is: nil)
+        try expect(try await wrong.sweep(at: fixture.clock.now + ahead, keeping: Retention()).clockFault != nil)
+        try expect(try await wrong.inspect(at: fixture.clock.now + ahead).clockFault != nil)
+        try expect(try await right.inspect(at: fixture.clock.now).clockFault, is: nil)
+    }
+
+    static func offset(_ backend: Backend) async throws {
+        let fixture = try await backend.make()
+        let reading = try await fixture.store.check()
+        guard fixture.hasServerClock else {
+            try expect(reading.time == nil && reading.offset(of: Sample.now) == nil)
+            return
+        }
+        try expect(reading.offset(of: Sample.now + 61), is: .seconds(61))
+        try expect(reading.offset(of: Sample.now - 61), is: .seconds(-61))
+        for off in [-61.0, 61] {
+            let report = try await fixture.store.sweep(at: Sample.now + off, keeping: Retention())
+            try expect(report.clockFault, is: .offset(.seconds(Int(off))))
+        }
+        try expect(try await fixture.store.sweep(at: Sample.now + 60, keeping: Retention()).clockFault, is: nil)
+        try expect(try await fixture.store.check().sweptUntil, is: Sample.now - 3600)
+    }
+}

@@ -1,0 +1,70 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import Synchronization
+public import TrustStores
+
+/// One store under contract and its neighbours.
+public struct StoreFixture: Sendable {
+    /// The store, empty.
+    public let store: any TrustStore
+    /// The clock of all nodes, and of the database if it has one. The contract lets its time pass.
+    public let clock: FixtureClock
+    /// Whether the store asks a clock of its own (``StoreReading/time``), as a database server's; it must then be ``clock``.
+    public let hasServerClock: Bool
+    /// Opens a second node on the same data.
+    public let another: @Sendable () async throws -> any TrustStore
+    /// The store as the next process finds it; nil if nothing is kept.
+    package let reopened: (@Sendable () async throws -> any TrustStore)?
+
+    /// Makes one from its parts, which the properties describe.
+    public init(
+        store: any TrustStore,
+        clock: FixtureClock,
+        hasServerClock: Bool = false,
+        another: @escaping @Sendable () async throws -> any TrustStore
+    ) {
+        self.init(store: store, clock: clock, hasServerClock: hasServerClock, another: another, reopened: nil)
+    }
+
+    package init(
+        store: any TrustStore,
+        clock: FixtureClock,
+        hasServerClock: Bool = false,
+        another: @escaping @Sendable () async throws -> any TrustStore,
+        reopened: (@Sendable () async throws -> any TrustStore)?
+    ) {
+        self.store = store
+        self.clock = clock
+        self.hasServerClock = hasServerClock
+        self.another = another
+        self.reopened = reopened
+    }
+}
+
+/// Time as the contract makes it: it passes when the contract says so.
+public final class FixtureClock: Sendable {
+    private let passed = Mutex(Duration.zero)
+
+    /// A clock of its own for each fixture.
+    public init() {}
+
+    /// What right clocks say now: 2026-11-18T11:06:40Z at the start.
+    public var now: Date { Sample.now.addingTimeInterval(Double(passed.withLock { $0.components.seconds })) }
+
+    /// Time since some start that never jumps.
+    public var uptime: Duration { .seconds(1000) + passed.withLock { $0 } }
+
+    /// The clock for a store of this package.
+    ///
+    /// - Parameter hasServer: whether it stands in for the database's own clock as well.
+    public func storeClock(hasServer: Bool = false) -> StoreClock {
+        let uptime: @Sendable () -> Duration = { self.uptime }
+        guard hasServer else { return StoreClock(uptime: uptime) }
+        return StoreClock(uptime: uptime, server: { self.now })
+    }
+
+    /// Lets time pass.
+    package func advance(_ duration: Duration) { passed.withLock { $0 += duration } }
+}

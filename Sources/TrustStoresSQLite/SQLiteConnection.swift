@@ -1,0 +1,87 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import TrustStores
+
+/// One connection to the file, and its statements, each prepared once. Used by one thread at a time: whoever took it.
+final class SQLiteConnection: @unchecked Sendable {
+    private(set) var pointer: OpaquePointer?
+    private var statements: [String: OpaquePointer] = [:]
+
+    /// How long it waits for a neighbour process (a backup, a shell) that holds the file, in milliseconds.
+    private static let patience: Int32 = 5000
+    /// The most bytes of a value and of a row: what is longer is an error before it is read. The longest of ours has a tenth of a megabyte.
+    static let rowLimit: Int32 = 16 << 20
+
+    /// - Parameter writes: whether the file is made if there is none, and may be changed.
+    init(path: String, writes: Bool) throws {
+        let way = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
+        let code = sqlite3_open_v2(path, &pointer, way | SQLITE_OPEN_NOMUTEX, nil)
+        guard code == SQLITE_OK else {
+            let failure = SQLiteFailure(code, of: pointer)
+            close()
+            throw failure
+        }
+        sqlite3_extended_result_codes(pointer, 1)
+        sqlite3_busy_timeout(pointer, SQLiteConnection.patience)
+        sqlite3_limit(pointer, SQLITE_LIMIT_LENGTH, SQLiteConnection.rowLimit)
+    }
+
+    /// Whether a transaction is open; SQLite ends one by itself if the disk is full or fails.
+    var isInTransaction: Bool { sqlite3_get_autocommit(pointer) == 0 }
+
+    func prepared(_ text: String) throws -> OpaquePointer {
+        if let statement = statements[text] { return statement }
+        var statement: OpaquePointer?
+        let code = sqlite3_prepare_v3(pointer, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard code == SQLITE_OK, let statement else { throw SQLiteFailure(code, of: pointer) }
+        statements[text] = statement
+        return statement
+    }
+
+    /// Runs any number of statements without arguments, whose rows nobody wants.
+    func run(script: String) throws {
+        let code = sqlite3_exec(pointer, script, nil, nil, nil)
+        guard code == SQLITE_OK else { throw SQLiteFailure(code, of: pointer) }
+    }
+
+    /// The first value of the first row; nil if there is no row.
+    func value(_ text: String) throws -> SQLValue? {
+        try SQLiteSession(self).run([SQLStatement(SQLText(text))]).first?.rows.first?.values.first
+    }
+
+    /// All of the body or nothing of it, in a transaction that holds the file from its start.
+    func transaction(_ body: () throws -> Void) throws {
+        try run(script: "BEGIN IMMEDIATE")
+        do {
+            try body()
+            try run(script: "COMMIT")
+        } catch {
+            if isInTransaction { try? run(script: "ROLLBACK") }
+            throw error
+        }
+    }
+
+    func close() {
+        for statement in statements.values { sqlite3_finalize(statement) }
+        statements = [:]
+        sqlite3_close_v2(pointer)
+        pointer = nil
+    }
+}
+
+/// What SQLite says about a result code that it just gave.
+struct SQLiteFailure: Error {
+    /// The extended result code.
+    let code: Int32
+    let message: String
+
+    init(_ code: Int32, of connection: OpaquePointer?) {
+        self.code = code
+        message = sqlite3_errmsg(connection).map { String(cString: $0) } ?? "nothing"
+    }
+
+    /// Whether the file is broken, or no database at all.
+    var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }
+}

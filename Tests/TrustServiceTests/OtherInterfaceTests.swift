@@ -1,0 +1,111 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import Testing
+import TrustStores
+
+@testable import TrustService
+
+/// An interface with paths, bodies and errors of its own needs handlers alone: verifier, store, limits and modes are the service's.
+@Suite struct OtherInterfaceTests {
+    /// `snake_case` members, a verb behind the app, and errors in an object of their own.
+    struct Exchange: Handler {
+        let apps: AppDirectory
+        let modes: ModeAnswers
+        let proofs: ProofIntake
+
+        var routes: [Route] {
+            [
+                Route("exchange", "POST", "/other/apps/{app}:exchange", .app, errors: Exchange.error, exchange),
+                Route("check", "POST", "/other/apps/{app}:check", .app, errors: Exchange.error, check),
+            ]
+        }
+
+        static let error: Route.Errors = { problem, _ in
+            var answer = Answer.json(["error": ["reason": .string(problem.code.rawValue)]], status: problem.status)
+            answer.code = problem.code
+            return answer
+        }
+
+        @Sendable private func exchange(_ call: Call) async throws -> Answer {
+            let app = try apps.app(call)
+            let body = try RequestBody(call.body)
+            let presented = PresentedAttestation(
+                keyId: try body.keyId(),
+                attestation: try body.bytes("attestation_statement"),
+                challenge: try body.bytes("challenge")
+            )
+            return try await modes.judged(app, call, keyId: presented.keyId) {
+                let registered = try await proofs.register(presented, app, call)
+                return .json(["new_key": .bool(registered.isNew)])
+            }
+        }
+
+        @Sendable private func check(_ call: Call) async throws -> Answer {
+            _ = try apps.app(call)
+            return .empty(204)
+        }
+    }
+
+    private static func interfaces(_ parts: ServiceParts) -> [any Handler] {
+        [Exchange(apps: parts.apps, modes: parts.modes, proofs: parts.proofs)]
+    }
+
+    @Test func aKeyOfOneInterfaceServesTheOther() async throws {
+        try await RunningService.with(interfaces: OtherInterfaceTests.interfaces) {
+            (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            let (keyId, attestation) = try await phone.attestation()
+            let members = try #require(attestation.members).map { member in
+                JSONValue.Member(member.name == "attestation" ? "attestation_statement" : member.name, member.value)
+            }
+            let first = try await service.post("/other/apps/shop:exchange", .object(members))
+            #expect(first.verdict == "200")
+            #expect(first["new_key"] == true)
+            // The same object again, here and there: one store knows it.
+            #expect(try await service.post("/other/apps/shop:exchange", .object(members))["new_key"] == false)
+            #expect(try await service.post("/v1/apps/shop/attestations", attestation).verdict == "200")
+            #expect(try await phone.assert(try await phone.assertion(keyId)).verdict == "200")
+        }
+    }
+
+    private static func reason(_ reply: Reply) -> String? {
+        reply["error"]?.members?.first { $0.name == "reason" }?.value.text
+    }
+
+    @Test func itsErrorsHaveItsForm() async throws {
+        try await RunningService.with(interfaces: OtherInterfaceTests.interfaces) {
+            (service: RunningService) async throws -> Void in
+            let unknown = try await service.post("/other/apps/nobody:exchange", [:])
+            #expect(unknown.status == 404)
+            #expect(OtherInterfaceTests.reason(unknown) == "app.unknown")
+            let challenge = try await Phone(service).challenge("attest")
+            let refused = try await service.post(
+                "/other/apps/shop:exchange",
+                [
+                    "keyId": .string(Base64.encode([UInt8](repeating: 1, count: 32))),
+                    "attestation_statement": "AAAA", "challenge": .string(Base64.encode(challenge)),
+                ]
+            )
+            #expect(refused.status == 400)
+            #expect(OtherInterfaceTests.reason(refused)?.hasPrefix("malformed.") == true)
+            // Another verb is another route; what no route knows has the service's own form.
+            #expect(try await service.post("/other/apps/shop:check", [:]).status == 204)
+            #expect(try await service.post("/other/apps/shop:else", [:]).verdict == "404 path.unknown")
+            #expect(try await service.post("/other/apps/:check", [:]).verdict == "404 path.unknown")
+        }
+    }
+
+    @Test func itsAppsHaveTheServicesLimits() async throws {
+        let settings = RunningService.configuration { $0.limits.requestsPerSecondPerApp = 1 }
+        try await RunningService.with(settings, interfaces: OtherInterfaceTests.interfaces) {
+            (service: RunningService) async throws -> Void in
+            var statuses: Set<Int> = []
+            for _ in 0..<6 { statuses.insert(try await service.post("/other/apps/shop:check", [:]).status) }
+            #expect(statuses == [204, 429])
+            #expect(try await service.post("/v1/apps/shop/challenges", ["purpose": "attest"]).status == 429)
+        }
+    }
+}
