@@ -20,7 +20,7 @@ struct Sealward: AsyncParsableCommand {
     )
 
     static func main() async {
-        if let unknown = UnknownSubcommand(CommandLine.arguments.dropFirst(), in: Sealward.self) {
+        if let unknown = UnknownSubcommand.find(in: Array(CommandLine.arguments.dropFirst()), below: Sealward.self) {
             CommandIO.say(unknown.message)
             Foundation.exit(ExitCode.validationFailure.rawValue)
         }

@@ -127,6 +127,6 @@ extension DeviceLogReport.Finding {
     /// What to do, where the cause is certain.
     fileprivate var fix: String? {
         guard codes.count == 1, let code = codes.first else { return nil }
-        return Remediation(for: code)?.server
+        return Remediation(for: Cause(code, ""))?.server
     }
 }

@@ -44,8 +44,8 @@ public struct CheckText: Sendable {
         if decisive.result != .pass { lines += fixes(report, decisive) }
         if let secure = report.secure { lines.append(detail("https", CheckText.words(secure))) }
         for warning in report.warnings { lines.append(detail("note", warning.message)) }
-        for note in report.notes where !report.warnings.contains(note) && (verbose || note.code == "ats.note.expires-soon") {
-            lines.append(detail("note", note.message))
+        for note in report.notes where !report.warnings.contains(note) {
+            if verbose || note.code == "ats.note.expires-soon" { lines.append(detail("note", note.message)) }
         }
         if verbose {
             for result in report.results { lines += row(result) }

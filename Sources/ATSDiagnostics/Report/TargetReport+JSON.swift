@@ -39,7 +39,7 @@ extension SystemVerdict {
     fileprivate var json: JSONValue {
         .object([
             .init("sdk", profile.sdk.json), .init("result", .string((decisive?.result ?? .undetermined).rawValue)),
-            .init("error", decisive?.error?.json ?? .null),
+            .init("error", decisive?.errorJSON ?? .null),
             .init("because", .array((decisive?.because ?? []).map(\.json))),
             .init("tests", .array(results.map(\.json))),
             .init("smallestException", smallestException.dictionary?.propertyListValue.json ?? .null),

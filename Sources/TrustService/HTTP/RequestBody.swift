@@ -81,12 +81,19 @@ package struct RequestBody: Sendable {
 
     /// `user`: a name that every store can take.
     func user() throws(Problem) -> String? {
-        guard let user = try optionalString("user", limit: 256) else { return nil }
-        guard !user.utf8.isEmpty, StoreText.isUser(user) else {
+        guard let user = try optionalString("user", limit: RequestBody.userLimit) else { return nil }
+        guard RequestBody.isUser(user) else {
             throw Problem("request.malformed", evidence: "user is empty or has a zero byte")
         }
         return user
     }
+
+    /// Whether a text of a body, query or path can be the name of a user: 1 to 256 characters without a zero byte.
+    static func isUser(_ text: String) -> Bool {
+        !text.utf8.isEmpty && StoreText.isUser(text) && text.unicodeScalars.count <= userLimit
+    }
+
+    private static let userLimit = 256
 
     /// `keyId`: base64 of 32 bytes.
     func keyId() throws(Problem) -> KeyIdentifier {

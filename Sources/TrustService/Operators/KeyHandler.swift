@@ -45,7 +45,7 @@ struct KeyHandler: Handler {
         guard filter.environment.map({ Configuration.Environment(rawValue: $0) != nil }) ?? true else {
             throw Problem("request.malformed", evidence: "environment must be production or development")
         }
-        guard filter.user.map(StoreText.isUser) ?? true,
+        guard filter.user.map(RequestBody.isUser) ?? true,
             filter.app.map({ StoreText.isStorable($0, limit: StoreText.nameLimit) }) ?? true
         else { throw Problem("request.malformed", evidence: "a name is too long or has a zero byte") }
         let cursor = query["after"].flatMap(KeyCursor.init)
@@ -83,7 +83,7 @@ struct KeyHandler: Handler {
     /// `DELETE /v1/users/{user}[?app=]`: all keys of a user.
     @Sendable private func deleteUser(_ call: Call) async throws -> Answer {
         let app = try StrictQuery(call.query, known: ["app"])["app"]
-        guard let user = call.parameters["user"], StoreText.isUser(user),
+        guard let user = call.parameters["user"], RequestBody.isUser(user),
             app.map({ StoreText.isStorable($0, limit: StoreText.nameLimit) }) ?? true
         else { throw Problem("request.malformed", evidence: "a name is too long or has a zero byte") }
         guard call.caller.permits(.admin, app: app) else {

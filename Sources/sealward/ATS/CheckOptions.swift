@@ -6,6 +6,7 @@ import AppTransportSecurity
 import ArgumentParser
 import Findings
 import Foundation
+import TLSProbe
 
 /// What `ats check` and `ats minimize` share: which targets, which system, how to reach them and whom to trust.
 struct CheckOptions: ParsableArguments {

@@ -45,7 +45,7 @@ struct CompareCommand: AsyncParsableCommand {
             } catch {
                 throw error.fault(in: transcript)
             }
-            let profile = network.system.profile(on: network.system.os)
+            let profile = try network.system.profile()
             let report = try await network.session(profile).check(target)
             let comparison = TranscriptComparison(recorded, report)
             let text =

@@ -57,9 +57,10 @@ final class FreshFolder {
                 ? CommandFault("\(trimmed.terminalSafe): is not a folder; name one that is empty or not there yet.")
                 : FreshFolder.fault(trimmed, errno, "choose another folder")
         }
-        var facts = stat()
-        guard fstat(descriptor, &facts) == 0 else { throw FreshFolder.fault(trimmed, errno, "choose another folder") }
-        guard facts.st_uid == geteuid() else {
+        guard let isOwn = InputFile.isOwn(descriptor) else {
+            throw FreshFolder.fault(trimmed, errno, "choose another folder")
+        }
+        guard isOwn else {
             throw CommandFault("\(trimmed.terminalSafe): belongs to another user; choose a folder of your own.")
         }
         try requireEmpty()

@@ -14,27 +14,26 @@ struct UnknownSubcommand {
     let known: [String]
 
     /// Nil unless the first words lead to a command with subcommands, and the next one names none of them.
-    init?(_ words: some Sequence<String>, in root: any ParsableCommand.Type) {
-        var command = root
+    static func find(in words: [String], below root: any ParsableCommand.Type) -> UnknownSubcommand? {
+        var group: any ParsableCommand.Type = root
         var path = root.configuration.commandName ?? ""
         for word in words {
-            let subcommands = command.configuration.subcommands
+            let subcommands: [any ParsableCommand.Type] = group.configuration.subcommands
             // Only groups of commands take no words of their own.
             if subcommands.isEmpty || word.hasPrefix("-") || word == "help" { return nil }
-            let names = subcommands.compactMap(\.configuration.commandName)
+            let names: [String] = subcommands.compactMap { $0.configuration.commandName }
             guard let next = subcommands.first(where: { $0.configuration.commandName == word }) else {
-                self.word = word
-                self.path = path
-                known = names
-                let near = names.map { (name: $0, distance: UnknownSubcommand.distance($0, word)) }
-                    .min { $0.distance < $1.distance }
-                suggestion = near.flatMap { $0.distance <= 2 ? $0.name : nil }
-                return
+                return UnknownSubcommand(word: word, path: path, suggestion: nearest(to: word, names), known: names)
             }
-            command = next
+            group = next
             path += " " + word
         }
         return nil
+    }
+
+    private static func nearest(to word: String, _ names: [String]) -> String? {
+        let near = names.map { (name: $0, distance: distance($0, word)) }.min { $0.distance < $1.distance }
+        return near.flatMap { $0.distance <= 2 ? $0.name : nil }
     }
 
     /// The sentence for standard error.
