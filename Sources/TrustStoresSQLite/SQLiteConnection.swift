@@ -23,6 +23,12 @@ final class SQLiteConnection: @unchecked Sendable {
             close()
             throw failure
         }
+        // SQLite opens a file that may only be read without a word, even if it was asked to write.
+        guard !writes || sqlite3_db_readonly(pointer, "main") == 0 else {
+            let failure = SQLiteFailure(SQLITE_READONLY, "the file may be read and not written")
+            close()
+            throw failure
+        }
         sqlite3_extended_result_codes(pointer, 1)
         sqlite3_busy_timeout(pointer, SQLiteConnection.patience)
         sqlite3_limit(pointer, SQLITE_LIMIT_LENGTH, SQLiteConnection.rowLimit)
@@ -76,6 +82,11 @@ struct SQLiteFailure: Error {
     /// The extended result code.
     let code: Int32
     let message: String
+
+    init(_ code: Int32, _ message: String) {
+        self.code = code
+        self.message = message
+    }
 
     init(_ code: Int32, of connection: OpaquePointer?) {
         self.code = code

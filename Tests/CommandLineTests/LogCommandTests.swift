@@ -131,7 +131,8 @@ import Testing
         ]
     )
     func everySentenceHasItsCause(_ line: String, _ cause: String) throws {
-        let run = try log(line.replacingOccurrences(of: "H", with: "Api.Example.com") + "\n")
+        let named = line.replacingOccurrences(of: #"\bH\b"#, with: "Api.Example.com", options: .regularExpression)
+        let run = try log(named + "\n")
         let expected = cause.hasPrefix("-") ? cause : " " + cause
         #expect(found(run) == ["api.example.com": [expected]], "\(run.output)")
         let scheme = cause.contains("cleartext") ? "http" : "https"

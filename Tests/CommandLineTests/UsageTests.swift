@@ -20,7 +20,7 @@ import Testing
         arguments: [
             (["ats", "chek", "x"], "'sealward ats' has no subcommand 'chek'. Did you mean 'check'?"),
             (["atz"], "'sealward' has no subcommand 'atz'. Did you mean 'ats'?"),
-            (["keys", "remove"], "Its subcommands are list, revoke, delete."),
+            (["keys", "forget"], "Its subcommands are list, revoke, delete."),
             (["simulate", "fleat"], "Did you mean 'fleet'?"),
             (["receipt", "verifi", "--help"], "Did you mean 'verify'?"),
             (["ats", "che\u{301}ck\u{7}"], "has no subcommand"),
@@ -88,5 +88,26 @@ import Testing
             #expect(document?["schema"] as? String == "sealward.ats-check-target/1")
             #expect(line.hasPrefix("{\"schema\":"), "\(line.prefix(60))")
         }
+    }
+
+    @Test func fleetsWaitOnlyAsLongAsTheyAreTold() throws {
+        let port = try FreePort.take()
+        let place = "http://127.0.0.1:\(port)"
+        let run = try ProgramRun([
+            "simulate", "fleet", "--service", place, "--apple", place, "--app", "shop",
+            "--app-id", "SIMTEAM001.com.example.shop", "--wait", "0",
+        ])
+        #expect(run.status == 2)
+        #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
+    }
+
+    @Test(arguments: ["", "1 2", "99999999999999999999999", "seed"])
+    func aSeedFileWithoutASeedIsNamed(_ text: String) throws {
+        let path = folder.path("seed")
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        let run = try ProgramRun(["simulate", "apple", "--seed-file", path])
+        #expect(run.status == 2)
+        #expect(run.errors.contains(path), "\(run.errors)")
+        #expect(try ProgramRun(["simulate", "apple", "--seed", "1", "--seed-file", "x"]).status == 64)
     }
 }

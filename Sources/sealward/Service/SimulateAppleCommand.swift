@@ -168,3 +168,8 @@ struct SimulatedTeam: ExpressibleByArgument {
         return .init(id: id, keyId: keyId, key: key.publicKey)
     }
 }
+
+extension SimulatorAddress {
+    /// As it stands in a URL.
+    var authority: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}
