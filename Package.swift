@@ -59,17 +59,32 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
     products: [
         .executable(name: "sealward", targets: ["sealward"]),
-        .library(name: "AppTransportSecurity", targets: ["AppTransportSecurity", "TLSFacts", "Findings"]),
+        .library(
+            name: "AppTransportSecurity",
+            targets: ["AppTransportSecurity", "PropertyLists", "StrictJSON", "TLSFacts", "Findings"]
+        ),
         .library(
             name: "ATSClient",
-            targets: ["ATSClient", "AppTransportSecurity", "TLSProbe", "TLSFacts", "Findings"]
+            targets: [
+                "ATSClient", "AppTransportSecurity", "PropertyLists", "StrictJSON", "TLSProbe", "TLSFacts",
+                "Findings",
+            ]
         ),
         .library(name: "TLSProbe", targets: ["TLSProbe", "TLSFacts", "Findings"]),
         .library(
             name: "ATSDiagnostics",
-            targets: ["ATSDiagnostics", "AppTransportSecurity", "TLSProbe", "TLSFacts", "Findings"]
+            targets: [
+                "ATSDiagnostics", "AppTransportSecurity", "PropertyLists", "StrictJSON", "TLSProbe",
+                "TLSFacts",
+                "Findings",
+            ]
         ),
-        .library(name: "ATSLint", targets: ["ATSLint", "AppBundles", "AppTransportSecurity", "Findings"]),
+        .library(
+            name: "ATSLint",
+            targets: [
+                "ATSLint", "AppBundles", "AppTransportSecurity", "PropertyLists", "Reporting", "StrictJSON", "Findings",
+            ]
+        ),
         .library(name: "AppAttest", targets: ["AppAttest", "Findings"]),
         .library(name: "AppAttestClient", targets: ["AppAttestClient"]),
         .library(name: "DeviceCheckBits", targets: ["DeviceCheckBits", "AppleServices"]),
@@ -99,25 +114,36 @@ let package = Package(
     targets: [
         // Layer 0
         library("TLSFacts"),
+        library("TLSWire", ["TLSFacts"]),
         library("Findings"),
         library("StrictCBOR"),
         library("Bounds"),
+        library("StrictASN1", ["Findings"]),
+        library("StrictJSON", ["Findings"]),
+        library("PropertyLists", ["StrictJSON", "Findings"]),
 
         // Layer 1
-        library("AppTransportSecurity", ["TLSFacts", "Findings"]),
-        library("ATSLint", ["AppTransportSecurity", "TLSFacts", "Findings"]),
-        library("AppAttest", ["StrictCBOR", "Findings", "Bounds", .x509, .asn1, .crypto]),
-        library("DeviceCheckBits", ["Findings"]),
+        library("Reporting", ["StrictJSON", "Findings"]),
+        library("AppTransportSecurity", ["PropertyLists", "StrictJSON", "TLSFacts", "Findings"]),
+        library(
+            "ATSLint",
+            ["AppTransportSecurity", "PropertyLists", "Reporting", "StrictJSON", "TLSFacts", "Findings"]
+        ),
+        library("AppAttest", ["Bounds", "StrictCBOR", "StrictASN1", "Findings", .x509, .asn1, .crypto]),
+        library("DeviceCheckBits", ["StrictJSON", "Findings"]),
         library("TrustPolicy", ["Findings"]),
 
         // Layer 2
         // In an app: nothing but the SDK. On Linux swift-crypto is in the place of CryptoKit.
         library("AppAttestClient", [.cryptoWithoutCryptoKit]),
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
-        library("AppBundles", ["AppTransportSecurity", "Findings", "CZlib"]),
+        library("AppBundles", ["AppTransportSecurity", "PropertyLists", "StrictASN1", "Findings", "CZlib"]),
         library(
             "TLSProbe",
-            ["TLSFacts", "Findings", "Bounds", .nioCore, .nioPosix, .crypto, .cryptoExtras, .asn1]
+            [
+                "TLSFacts", "TLSWire", "StrictASN1", "Findings", "Bounds", .nioCore, .nioPosix, .crypto,
+                .cryptoExtras,
+            ]
         ),
         library(
             "ConnectionAdmission",
@@ -126,8 +152,10 @@ let package = Package(
         library(
             "ATSClient",
             [
-                "AppTransportSecurity", "ConnectionAdmission", "TLSFacts", "TLSProbe", "Findings", "Bounds", .nioCore,
-                .nioPosix, .nioSSL, .nioTLS, .nioHPACK, .nioHTTP1, .nioHTTP2, .httpTypes, .lifecycle,
+                "AppTransportSecurity", "ConnectionAdmission", "TLSFacts", "TLSWire", "TLSProbe", "Findings", "Bounds",
+                .nioCore,
+                .nioPosix, .nioSSL,
+                .nioTLS, .nioHPACK, .nioHTTP1, .nioHTTP2, .httpTypes, .lifecycle,
             ]
         ),
         library("TrustStores", ["AppAttest", "Findings", .crypto]),
@@ -150,7 +178,8 @@ let package = Package(
         library(
             "AppleServices",
             [
-                "ATSClient", "AppTransportSecurity", "TLSProbe", "Findings", "DeviceCheckBits", .jwt, .httpTypes,
+                "ATSClient", "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", "DeviceCheckBits", .jwt,
+                .httpTypes,
                 .nioCore,
             ]
         ),
@@ -159,15 +188,16 @@ let package = Package(
         library(
             "ATSDiagnostics",
             [
-                "AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings", "Bounds", .httpTypes, .nioCore,
-                .nioPosix,
+                "AppTransportSecurity", "PropertyLists", "StrictJSON", "TLSFacts", "TLSProbe", "ATSClient", "Findings",
+                "Bounds",
+                .httpTypes, .nioCore, .nioPosix,
             ]
         ),
         library(
             "TrustService",
             [
                 "TrustPolicy", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores", "AppleServices",
-                "Findings", "TLSFacts", "Bounds",
+                "Findings", "Bounds", "StrictJSON", "TLSFacts",
                 .hummingbird, .jwt, .lifecycle, .logging, .metrics, .crypto, .nioCore, .nioHTTP1,
                 .httpTypes,
             ],
@@ -182,12 +212,14 @@ let package = Package(
             resources: [.embedInCode("openapi.yaml")]
         ),
 
-        library("SimulatedFleet", ["AppleServices", "DeviceSimulator", "Findings", "Bounds", .crypto]),
+        library("SimulatedFleet", ["Bounds", "AppleServices", "DeviceSimulator", "StrictJSON", "Findings", .crypto]),
         library(
             "Demonstration",
             [
-                "ATSDiagnostics", "AppTransportSecurity", "TLSProbe", "Findings", "AppleServices", "AppleSimulator",
-                "SimulatedFleet", "TrustService", "TrustStores", "TrustStoresSQLite", .crypto, .cryptoExtras, .asn1,
+                "ATSDiagnostics", "AppTransportSecurity", "PropertyLists", "StrictJSON", "TLSProbe", "Findings",
+                "AppleServices",
+                "AppleSimulator", "SimulatedFleet", "TrustService", "TrustStores", "TrustStoresSQLite", .crypto,
+                .cryptoExtras, .asn1,
                 .x509, .nioCore, .nioPosix, .nioHTTP1, .nioSSL, .logging, .lifecycle,
             ]
         ),
@@ -196,9 +228,10 @@ let package = Package(
         .executableTarget(
             name: "sealward",
             dependencies: [
-                "TLSFacts", "Findings", "AppTransportSecurity", "ATSLint", "AppAttest", "DeviceCheckBits",
-                "TrustPolicy",
-                "AppBundles", "TLSProbe", "ATSClient", "TrustStores", "TrustStoresSQLite", "AppleServices",
+                "TLSFacts", "Findings", "StrictJSON", "Reporting", "PropertyLists", "AppTransportSecurity", "ATSLint",
+                "AppAttest",
+                "DeviceCheckBits", "TrustPolicy", "AppBundles", "TLSProbe", "ATSClient", "TrustStores",
+                "TrustStoresSQLite", "AppleServices",
                 .target(name: "TrustStoresPostgres", condition: .when(traits: ["Postgres"])),
                 "ATSDiagnostics", "TrustService", "DeviceSimulator", "AppleSimulator", "SimulatedFleet",
                 "Demonstration",
@@ -210,23 +243,29 @@ let package = Package(
         // Tests
         .target(name: "TestSupport", dependencies: [.crypto], path: "Tests/Support", swiftSettings: settings),
         tests(of: "TLSFacts"),
+        tests(of: "TLSWire", ["TLSFacts"]),
         tests(of: "Findings"),
         tests(of: "StrictCBOR"),
         tests(of: "Bounds"),
-        tests(of: "AppTransportSecurity", ["TLSFacts", "Findings"]),
-        tests(of: "ATSLint", ["AppBundles", "AppTransportSecurity", "Findings"]),
+        tests(of: "StrictASN1"),
+        tests(of: "StrictJSON", ["Findings"]),
+        tests(of: "PropertyLists", ["Findings"]),
+        tests(of: "Reporting", ["StrictJSON", "Findings"]),
+        tests(of: "AppTransportSecurity", ["PropertyLists", "TLSFacts", "Findings"]),
+        tests(of: "ATSLint", ["AppBundles", "AppTransportSecurity", "PropertyLists", "StrictJSON", "Findings"]),
         tests(of: "AppAttest", ["Bounds", "DeviceSimulator", "Findings", "StrictCBOR", .crypto, .x509, .asn1]),
         tests(of: "AppAttestClient", ["DeviceSimulator", "sealward", .crypto]),
         tests(of: "DeviceCheckBits"),
         tests(of: "TrustPolicy", ["Findings"]),
-        tests(of: "AppBundles", ["AppTransportSecurity"]),
-        tests(of: "TLSProbe", ["TLSFacts", "Findings", .crypto, .nioConcurrency, .nioCore, .nioPosix]),
+        tests(of: "AppBundles", ["AppTransportSecurity", "PropertyLists", "Findings"]),
+        tests(of: "TLSProbe", ["TLSFacts", "TLSWire", "Findings", .crypto, .nioConcurrency, .nioCore, .nioPosix]),
         tests(of: "ConnectionAdmission", ["TLSFacts", .nioCore, .nioEmbedded, .nioPosix, .nioConcurrency]),
         tests(
             of: "ATSClient",
             [
-                "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", .httpTypes, .nioCore, .nioEmbedded,
-                .nioPosix,
+                "AppTransportSecurity", "PropertyLists", "TLSFacts", "TLSWire", "TLSProbe", "Findings", .httpTypes,
+                .nioCore,
+                .nioEmbedded, .nioPosix,
                 .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL, .crypto, .nioConcurrency, .lifecycle, .logging,
             ]
         ),
@@ -235,12 +274,16 @@ let package = Package(
             ["AppAttest", "DeviceSimulator", "TrustStoreContract", "TrustStoresSQLite", "TrustStoresPostgres"]
         ),
         tests(of: "AppleServices", ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", .jwt, .crypto, .logging]),
-        tests(of: "ATSDiagnostics", ["AppTransportSecurity", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]),
+        tests(
+            of: "ATSDiagnostics",
+            ["AppTransportSecurity", "PropertyLists", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]
+        ),
         tests(
             of: "TrustService",
             [
                 "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest", "AppleServices",
-                "Findings", "StrictCBOR", "TLSFacts", "TrustStores", "TrustStoresSQLite", "TrustStoresPostgres", .jwt,
+                "Findings", "StrictCBOR", "StrictJSON", "TLSFacts", "TrustStores", "TrustStoresSQLite",
+                "TrustStoresPostgres", .jwt,
                 .crypto, .lifecycle, .logging, .metrics, .nioConcurrency, .nioCore, .nioHTTP1,
             ]
         ),
@@ -255,7 +298,9 @@ let package = Package(
         .testTarget(
             name: "WalkthroughTests",
             dependencies: [
-                "AppTransportSecurity", "TLSFacts", "Findings", "ATSClient", "TLSProbe", "ATSDiagnostics", "ATSLint",
+                "AppTransportSecurity", "PropertyLists", "StrictJSON", "Reporting", "TLSFacts", "Findings", "ATSClient",
+                "TLSProbe",
+                "ATSDiagnostics", "ATSLint",
                 "AppBundles", "AppAttest", "DeviceCheckBits", "AppleServices", "DeviceSimulator", "AppleSimulator",
                 "TrustService", "TrustPolicy", "TrustStores", "TrustStoreContract", "TrustStoresSQLite",
                 "TrustStoresPostgres", .crypto, .httpTypes, .lifecycle, .logging, .nioPosix, .unixSignals,

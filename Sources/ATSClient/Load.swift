@@ -69,17 +69,8 @@ struct Load {
 
     /// Bytes that may not stand in a request line as they are, percent-encoded.
     private static func encoded(_ target: String) -> String {
-        guard target.utf8.contains(where: { $0 <= 0x20 || $0 >= 0x7F }) else { return target }
-        var text = ""
-        for byte in target.utf8 {
-            if byte <= 0x20 || byte >= 0x7F {
-                let digits = String(byte, radix: 16, uppercase: true)
-                text += "%" + (digits.utf8.count < 2 ? "0" : "") + digits
-            } else {
-                text.unicodeScalars.append(Unicode.Scalar(byte))
-            }
-        }
-        return text
+        func mayStand(_ byte: UInt8) -> Bool { byte > 0x20 && byte < 0x7F }
+        return target.utf8.allSatisfy(mayStand) ? target : target.utf8.percentEncoded(unless: mayStand)
     }
 
     // MARK: Redirects

@@ -237,7 +237,7 @@ package struct TargetDiagnosis: Sendable {
             guard certificate.notAfter >= instant, days < expiryDays else { return nil }
             return Cause(
                 "ats.note.expires-soon",
-                "\(certificate.subject) expires on \(Timestamp.day(certificate.notAfter)), in \(days) days.",
+                "\(certificate.subject) expires on \(CivilDate.text(of: certificate.notAfter)), in \(days) days.",
                 kind: .note
             )
         }

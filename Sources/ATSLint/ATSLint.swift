@@ -3,6 +3,7 @@
 
 public import AppTransportSecurity
 public import Findings
+public import PropertyLists
 
 /// One Info.plist that is linted, with what is known about the app around it.
 public struct LintSubject: Sendable {

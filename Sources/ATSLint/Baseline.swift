@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Findings
+public import StrictJSON
 
 /// Findings that are known and tolerated, so that only new ones fail a run. It is a ratchet: it can lose entries, never gain any.
 public struct Baseline: Sendable, Equatable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Findings
+import StrictJSON
 
 /// What `sealward ats check --format json` measured about servers, as facts for a justification.
 public struct CheckEvidence: Sendable {

@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Findings
+import PropertyLists
 
 /// Something that a rule found, before it becomes a finding.
 struct Hit: Sendable {

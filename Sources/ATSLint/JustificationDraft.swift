@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Findings
+import PropertyLists
 
 /// A draft of the justification that App Review asks for: facts from the list and from measurements, and a marked blank for the
 /// business reason, which no program can know.

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-package import Findings
+import Findings
+package import Reporting
+package import StrictJSON
 
 extension LintResult {
     /// The member of `files` in the JSON report.

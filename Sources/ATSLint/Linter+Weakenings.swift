@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Findings
+import PropertyLists
 
 extension Linter {
     /// What got weaker from one list to another: one finding for each host, or for all hosts without an entry together.

@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Findings
+import PropertyLists
 
 /// Runs the rules over Info.plists.
 public enum Linter {

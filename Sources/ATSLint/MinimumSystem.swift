@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppTransportSecurity
+public import PropertyLists
 
 /// The oldest system that an app runs on.
 public struct MinimumSystem: Sendable, Equatable {

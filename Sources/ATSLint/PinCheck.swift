@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Findings
+import PropertyLists
 
 /// What can be wrong with pins (rule ATS026).
 enum PinCheck {
@@ -143,12 +144,7 @@ enum PinCheck {
         let bytes = Array(text.utf8)
         guard !bytes.isEmpty, bytes.count.isMultiple(of: 4) else { return nil }
         let padding = bytes.suffix(2).reduce(0) { $1 == 0x3D ? $0 + 1 : 0 }
-        let isAlphabet = bytes.dropLast(padding).allSatisfy { byte in
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2B, 0x2F: true
-            default: false
-            }
-        }
+        let isAlphabet = bytes.dropLast(padding).allSatisfy { $0.isASCIIAlphanumeric || $0 == 0x2B || $0 == 0x2F }
         return isAlphabet ? bytes.count / 4 * 3 - padding : nil
     }
 }

@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Findings
+import PropertyLists
 
 /// What the rules read: the ATS dictionary of one Info.plist, taken apart as Apple's parser takes it apart.
 struct PlistFacts: Sendable {

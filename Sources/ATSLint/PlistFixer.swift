@@ -1,8 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppTransportSecurity
+import AppTransportSecurity
 public import Findings
+public import PropertyLists
 
 /// Fixes what can be fixed safely: an edit makes its finding go away, adds none, and loosens nothing. All other bytes stay as they were.
 public struct PlistFixer {

@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Findings
+import PropertyLists
 import TLSFacts
 
 /// Compares two ATS dictionaries by what they do, not by how they are written, and reports what got weaker.
@@ -158,7 +159,7 @@ struct ProbeHost: Sendable {
         for dictionary in [old, new] {
             for (key, entry) in dictionary.exceptions {
                 if let range = AddressRange(key) {
-                    insert(text(of: range.base))
+                    insert(range.base.description)
                 } else {
                     insert(key)
                     if entry.includesSubdomains { insert("subdomain.\(key)") }
@@ -175,13 +176,5 @@ struct ProbeHost: Sendable {
             if probe.plain != nil { hosts.append(probe) }
         }
         return hosts
-    }
-
-    private static func text(of address: IPAddress) -> String {
-        if address.isIPv4 { return address.bytes.map(String.init).joined(separator: ".") }
-        let groups = stride(from: 0, to: address.bytes.count - 1, by: 2).map {
-            String(UInt16(address.bytes[$0]) << 8 | UInt16(address.bytes[$0 + 1]), radix: 16)
-        }
-        return groups.joined(separator: ":")
     }
 }

@@ -1,7 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+import Findings
+package import StrictJSON
 
 /// The rules as a page for people.
 package enum RuleBook {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+import StrictJSON
 
 /// A JSON file that names its own form in `schema`, written by this program and handed back to it.
 struct SchemaDocument {

@@ -54,14 +54,14 @@ public struct KeyIdentifier: Hashable, Sendable, CustomStringConvertible {
 
     /// Makes an identifier from the base64 text that `generateKey` gave to the app; nil where that is not 32 bytes in base64.
     public init?(base64: String) {
-        guard let data = Data(base64Encoded: base64) else { return nil }
-        self.init(bytes: data)
+        guard let bytes = Base64.decode(base64) else { return nil }
+        self.init(bytes: bytes)
     }
 
     init(hash: SHA256Digest) { bytes = Array(hash) }
 
     /// The identifier in base64, as the device gives it to the app.
-    public var base64: String { Data(bytes).base64EncodedString() }
+    public var base64: String { Base64.encode(bytes) }
 
     public var description: String { base64 }
 }

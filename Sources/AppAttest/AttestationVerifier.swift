@@ -4,6 +4,7 @@
 import Crypto
 import Findings
 public import FoundationEssentials
+import StrictASN1
 
 /// A device key that an attestation proved to be the real app's. Only ``AttestationVerifier`` can make one.
 public struct AttestedKey: Sendable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import StrictASN1
 
 /// The facts of one certificate (RFC 5280, section 4.1), read here so that nothing that Apple may issue is refused for
 /// the wrong reason, and so that one signature check is most of an attestation's cost.
@@ -31,10 +32,10 @@ struct CertificateRecord {
         let signed = try outer.require()
         signedPart = signed.encodedBytes
         var fields = try ASN1Members(signed, "a certificate's signed part")
-        guard let version = try fields.optional(Tag.context(0)),
+        guard let version = try fields.optional(.context(0)),
             version.encodedBytes.elementsEqual([0xA0, 0x03, 0x02, 0x01, 0x02])
         else { throw ASN1Fault("a certificate has not version 3") }
-        serialNumber = try fields.content(Tag.integer)
+        serialNumber = try fields.content(.integer)
         let innerAlgorithm = try fields.require().encodedBytes
         issuer = try fields.require().encodedBytes
         var validity = try ASN1Members(try fields.require(), "a certificate's validity")
@@ -52,40 +53,40 @@ struct CertificateRecord {
             throw ASN1Fault("a certificate names two different signature algorithms")
         }
         var algorithmFields = try ASN1Members(algorithm, "a signature algorithm")
-        signatureAlgorithm = try algorithmFields.content(Tag.objectIdentifier)
-        signature = try CertificateRecord.bits(try outer.content(Tag.bitString))
+        signatureAlgorithm = try algorithmFields.content(.objectIdentifier)
+        signature = try CertificateRecord.bits(try outer.content(.bitString))
         try outer.end()
     }
 
     private static func key(_ node: ASN1Element) throws(ASN1Fault) -> (ArraySlice<UInt8>?, ArraySlice<UInt8>) {
         var info = try ASN1Members(node, "a certificate's key")
         var algorithm = try ASN1Members(try info.require(), "a key algorithm")
-        let isEC = try algorithm.content(Tag.objectIdentifier).elementsEqual(OID.ecPublicKey)
-        let curve = isEC ? try algorithm.next()?.content(of: Tag.objectIdentifier) : nil
-        let bits = try bits(try info.content(Tag.bitString))
+        let isEC = try algorithm.content(.objectIdentifier).elementsEqual(OID.ecPublicKey)
+        let curve = isEC ? try algorithm.next()?.content(of: .objectIdentifier) : nil
+        let bits = try bits(try info.content(.bitString))
         try info.end()
         return (curve, bits)
     }
 
     private static func extensions(_ fields: inout ASN1Members) throws(ASN1Fault) -> [Extension] {
-        guard let tagged = try fields.optional(Tag.context(3)) else { return [] }
-        var wrapper = try ASN1Members(tagged, "a certificate's extensions", tag: Tag.context(3))
+        guard let tagged = try fields.optional(.context(3)) else { return [] }
+        var wrapper = try ASN1Members(tagged, "a certificate's extensions", tag: .context(3))
         var list = try ASN1Members(try wrapper.require(), "a certificate's extensions")
         try wrapper.end()
         var extensions: [Extension] = []
         while let node = try list.next() {
             guard extensions.count < 64 else { throw ASN1Fault("a certificate has more than 64 extensions") }
             var parts = try ASN1Members(node, "a certificate's extension")
-            let id = try parts.content(Tag.objectIdentifier)
+            let id = try parts.content(.objectIdentifier)
             var isCritical = false
-            if let flag = try parts.optional(Tag.boolean) {
+            if let flag = try parts.optional(.boolean) {
                 // DER: false is the default and is left out, true is 0xFF.
                 guard flag.content.elementsEqual([0xFF]) else {
                     throw ASN1Fault("a certificate's extension has a critical flag that is not DER")
                 }
                 isCritical = true
             }
-            let value = try parts.content(Tag.octetString)
+            let value = try parts.content(.octetString)
             try parts.end()
             guard !extensions.contains(where: { $0.id == id }) else {
                 throw ASN1Fault("a certificate has one extension twice")

@@ -3,6 +3,7 @@
 
 package import Findings
 package import FoundationEssentials
+import StrictASN1
 
 /// A certificate for reading: nothing in it is verified.
 package struct CertificateSummary: Sendable {
@@ -33,7 +34,7 @@ package struct CertificateSummary: Sendable {
         }
         subject = CertificateSummary.name(record.subject)
         issuer = CertificateSummary.name(record.issuer)
-        serialNumber = record.serialNumber.hexadecimal
+        serialNumber = record.serialNumber.hexadecimal()
         notBefore = record.notBefore
         notAfter = record.notAfter
         switch record.keyCurve {
@@ -53,12 +54,12 @@ package struct CertificateSummary: Sendable {
         do throws(ASN1Fault) {
             var sets = try ASN1Members(try ASN1Element(der, .der), "a name")
             while let set = try sets.next() {
-                var pairs = try ASN1Members(set, "a name", tag: Tag.set)
+                var pairs = try ASN1Members(set, "a name", tag: .set)
                 while let pair = try pairs.next() {
                     var members = try ASN1Members(pair, "a name")
-                    let id = try members.content(Tag.objectIdentifier)
+                    let id = try members.content(.objectIdentifier)
                     let value = try members.require().content
-                    let text = String(validating: value, as: UTF8.self) ?? value.hexadecimal
+                    let text = String(validating: value, as: UTF8.self) ?? value.hexadecimal()
                     parts.append((shortNames[Array(id)] ?? dotted(id)) + "=" + text)
                 }
             }
@@ -74,33 +75,6 @@ package struct CertificateSummary: Sendable {
     ]
 
     private static func dotted(_ content: ArraySlice<UInt8>) -> String {
-        var arcs: [UInt64] = []
-        var arc: UInt64 = 0
-        for byte in content {
-            guard arc < 1 << 56 else { return content.hexadecimal }
-            arc = arc << 7 | UInt64(byte & 0x7F)
-            if byte & 0x80 == 0 {
-                if arcs.isEmpty {
-                    let first = min(arc / 40, 2)
-                    arcs = [first, arc - first * 40]
-                } else {
-                    arcs.append(arc)
-                }
-                arc = 0
-            }
-        }
-        return arcs.map(String.init).joined(separator: ".")
-    }
-}
-
-extension Sequence<UInt8> {
-    /// Lower-case hexadecimal, two digits a byte.
-    package var hexadecimal: String {
-        var text = ""
-        for byte in self {
-            text += byte < 16 ? "0" : ""
-            text += String(byte, radix: 16)
-        }
-        return text
+        (try? ASN1Element.dotted(content)) ?? content.hexadecimal()
     }
 }

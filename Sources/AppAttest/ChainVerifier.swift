@@ -3,7 +3,9 @@
 
 import Bounds
 import Crypto
+import Findings
 import FoundationEssentials
+import StrictASN1
 import SwiftASN1
 @_spi(FixedExpiryValidationTime) import X509
 
@@ -95,7 +97,7 @@ struct ChainVerifier: Sendable {
 
     /// Both ends belong to the validity (RFC 5280, section 4.1.2.5).
     private func checkValidity(_ first: Date, _ last: Date, of name: String, at instant: Date) throws(ChainFault) {
-        if instant > last { throw .expired("\(name) was valid until \(last.formatted(.iso8601))") }
-        if instant < first { throw .notYetValid("\(name) is valid from \(first.formatted(.iso8601)) on") }
+        if instant > last { throw .expired("\(name) was valid until \(RFC3339.text(last))") }
+        if instant < first { throw .notYetValid("\(name) is valid from \(RFC3339.text(first)) on") }
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
+import StrictASN1
 
 /// What the leaf certificate of an attestation says about the device. Information, not proof of health.
 public struct LeafFacts: Hashable, Sendable {
@@ -54,14 +55,16 @@ public struct LeafFacts: Hashable, Sendable {
             return nil
         }
         while let member = try? members.next() {
-            if member.tag == Tag.context(3) { return octets(in: member).map(Array.init) }
+            if member.tag == .context(3) { return octets(in: member).map(Array.init) }
         }
         return nil
     }
 
     /// The octets in `[n] { OCTET STRING }`, where nothing else is in it.
     private static func octets(in member: ASN1Element) -> ArraySlice<UInt8>? {
-        guard member.tag & 0xE0 == 0xA0, let inside = try? ASN1Element(member.content, .der) else { return nil }
-        return inside.content(of: Tag.octetString)
+        guard member.tag.isContextSpecific, member.tag.isConstructed,
+            let inside = try? ASN1Element(member.content, .der)
+        else { return nil }
+        return inside.content(of: .octetString)
     }
 }

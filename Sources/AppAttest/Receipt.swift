@@ -3,6 +3,7 @@
 
 public import Findings
 public import FoundationEssentials
+import StrictASN1
 
 /// An App Attest receipt as it was sent, read but not judged.
 ///
@@ -48,14 +49,14 @@ public struct Receipt: Sendable {
 
     /// `SET OF SEQUENCE { type INTEGER, version INTEGER, value OCTET STRING }`, in any order.
     private static func fields(_ payload: [UInt8]) throws(ASN1Fault) -> [Field] {
-        var list = try ASN1Members(try ASN1Element(payload[...], .ber), "the list of fields", tag: Tag.set)
+        var list = try ASN1Members(try ASN1Element(payload[...], .ber), "the list of fields", tag: .set)
         var fields: [Field] = []
         while let node = try list.next() {
             guard fields.count < 64 else { throw ASN1Fault("there are more than 64 fields") }
             var parts = try ASN1Members(node, "a field")
-            let number = try small(try parts.content(Tag.integer))
-            let version = try small(try parts.content(Tag.integer))
-            fields.append(Field(number: number, version: version, value: Array(try parts.content(Tag.octetString))))
+            let number = try small(try parts.content(.integer))
+            let version = try small(try parts.content(.integer))
+            fields.append(Field(number: number, version: version, value: Array(try parts.content(.octetString))))
             try parts.end()
         }
         return fields
@@ -101,41 +102,7 @@ public struct Receipt: Sendable {
 
     /// `2020-11-21T22:13:02.796Z`: UTC with no, or one to nine, digits of a second's fraction.
     static func time(_ value: [UInt8]) -> Date? {
-        let pattern = Array("0000-00-00T00:00:00".utf8)
-        guard value.count >= pattern.count + 1, value.count <= pattern.count + 11, value.last == UInt8(ascii: "Z")
-        else {
-            return nil
-        }
-        for (byte, expected) in zip(value, pattern) {
-            let fits = expected == UInt8(ascii: "0") ? 0x30...0x39 ~= byte : byte == expected
-            guard fits else { return nil }
-        }
-        func number(_ range: Range<Int>) -> Int { value[range].reduce(0) { $0 * 10 + Int($1) - 0x30 } }
-        let (month, day) = (number(5..<7), number(8..<10))
-        let (hour, minute, second) = (number(11..<13), number(14..<16), number(17..<19))
-        guard 1...12 ~= month, 1...31 ~= day, hour < 24, minute < 60, second < 60 else { return nil }
-        var fraction = 0.0
-        let rest = value[pattern.count..<(value.count - 1)]
-        if !rest.isEmpty {
-            let digits = rest.dropFirst()
-            guard rest.first == UInt8(ascii: "."), !digits.isEmpty, digits.allSatisfy({ 0x30...0x39 ~= $0 }) else {
-                return nil
-            }
-            // Whole numbers first, so that a millisecond is exactly the nearest representable one.
-            var scale = 1.0
-            for digit in digits {
-                fraction = fraction * 10 + Double(digit - 0x30)
-                scale *= 10
-            }
-            fraction /= scale
-        }
-        let whole = Date(
-            civilYear: number(0..<4),
-            month: month,
-            day: day,
-            second: hour * 3600 + minute * 60 + second
-        )
-        return whole.addingTimeInterval(fraction)
+        value.count <= 30 && value.last == UInt8(ascii: "Z") ? RFC3339.date(value) : nil
     }
 }
 

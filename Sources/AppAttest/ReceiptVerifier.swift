@@ -151,7 +151,7 @@ public struct ReceiptVerifier: Sendable {
             )
         }
         if let expiration = facts.expirationTime, instant > expiration {
-            throw Refusal(.receiptExpired, step: 5, "the receipt expired at \(expiration.formatted(.iso8601))")
+            throw Refusal(.receiptExpired, step: 5, "the receipt expired at \(RFC3339.text(expiration))")
         }
 
         // Step 6: the key.

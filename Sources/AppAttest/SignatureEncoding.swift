@@ -3,6 +3,7 @@
 
 import Crypto
 import FoundationEssentials
+import StrictASN1
 
 extension P256.Signing.ECDSASignature {
     /// Reads `ECDSA-Sig-Value` (RFC 3279, section 2.2.3) in DER, with the reader that reads certificates and receipts.
@@ -14,13 +15,7 @@ extension P256.Signing.ECDSASignature {
         var raw: [UInt8] = []
         raw.reserveCapacity(64)
         for _ in 0..<2 {
-            var number = try members.content(Tag.integer)
-            // Not negative, and in the shortest form: a leading zero only where the next bit would be a sign.
-            guard let first = number.first, first < 0x80 else { throw ASN1Fault("a signature has a negative number") }
-            if first == 0 {
-                number = number.dropFirst()
-                if let second = number.first, second < 0x80 { throw ASN1Fault("a number is not in its shortest form") }
-            }
+            let number = try members.require().unsignedInteger()
             guard number.count <= 32 else { throw ASN1Fault("a number is longer than the curve") }
             raw.append(contentsOf: repeatElement(0, count: 32 - number.count))
             raw.append(contentsOf: number)

@@ -3,6 +3,7 @@
 
 import Crypto
 import FoundationEssentials
+import StrictASN1
 
 /// A CMS SignedData (RFC 5652, section 5) with content inside and exactly one signer, in BER as Apple sends it, or in DER.
 struct SignedMessage {
@@ -26,27 +27,27 @@ struct SignedMessage {
 
     init(decoding bytes: ArraySlice<UInt8>) throws(ASN1Fault) {
         var info = try ASN1Members(try ASN1Element(bytes, .ber), "the content info")
-        guard try info.content(Tag.objectIdentifier).elementsEqual(OID.pkcs7SignedData) else {
+        guard try info.content(.objectIdentifier).elementsEqual(OID.pkcs7SignedData) else {
             throw ASN1Fault("it is not CMS signed data")
         }
-        var wrapper = try ASN1Members(try info.require(), "the content info", tag: Tag.context(0))
+        var wrapper = try ASN1Members(try info.require(), "the content info", tag: .context(0))
         try info.end()
         var signed = try ASN1Members(try wrapper.require(), "the signed data")
         try wrapper.end()
-        guard try signed.content(Tag.integer).elementsEqual([1]) else { throw ASN1Fault("its version is not 1") }
+        guard try signed.content(.integer).elementsEqual([1]) else { throw ASN1Fault("its version is not 1") }
         digestAlgorithms = try signed.require().encodedBytes
         content = try SignedMessage.content(try signed.require())
 
         var certificates: [ArraySlice<UInt8>] = []
-        if let bag = try signed.optional(Tag.context(0)) {
-            var list = try ASN1Members(bag, "the certificates", tag: Tag.context(0))
+        if let bag = try signed.optional(.context(0)) {
+            var list = try ASN1Members(bag, "the certificates", tag: .context(0))
             while let certificate = try list.next() {
                 guard certificates.count < 16 else { throw ASN1Fault("it holds more than 16 certificates") }
                 certificates.append(certificate.encodedBytes)
             }
         }
         self.certificates = certificates
-        var signers = try ASN1Members(try signed.require(), "the signers", tag: Tag.set)
+        var signers = try ASN1Members(try signed.require(), "the signers", tag: .set)
         signer = try SignedMessage.signer(try signers.require())
         try signers.end()
         try signed.end()
@@ -55,18 +56,18 @@ struct SignedMessage {
     /// The octets of the content, which may come in chunks, one level deep as everybody writes them.
     private static func content(_ node: ASN1Element) throws(ASN1Fault) -> [UInt8] {
         var encapsulated = try ASN1Members(node, "the content")
-        guard try encapsulated.content(Tag.objectIdentifier).elementsEqual(OID.pkcs7Data) else {
+        guard try encapsulated.content(.objectIdentifier).elementsEqual(OID.pkcs7Data) else {
             throw ASN1Fault("the content is not plain data")
         }
-        var wrapper = try ASN1Members(try encapsulated.require(), "the content", tag: Tag.context(0))
+        var wrapper = try ASN1Members(try encapsulated.require(), "the content", tag: .context(0))
         let octets = try wrapper.require()
         try wrapper.end()
         try encapsulated.end()
-        if let whole = octets.content(of: Tag.octetString) { return Array(whole) }
-        var chunks = try ASN1Members(octets, "the content", tag: Tag.chunkedOctetString)
+        if let whole = octets.content(of: .octetString) { return Array(whole) }
+        var chunks = try ASN1Members(octets, "the content", tag: .chunkedOctetString)
         var content: [UInt8] = []
         while let chunk = try chunks.next() {
-            guard let part = chunk.content(of: Tag.octetString) else {
+            guard let part = chunk.content(of: .octetString) else {
                 throw ASN1Fault("a chunk of the content is not octets")
             }
             content += part
@@ -76,17 +77,17 @@ struct SignedMessage {
 
     private static func signer(_ node: ASN1Element) throws(ASN1Fault) -> Signer {
         var fields = try ASN1Members(node, "the signer")
-        guard try fields.content(Tag.integer).elementsEqual([1]) else {
+        guard try fields.content(.integer).elementsEqual([1]) else {
             throw ASN1Fault("the signer's version is not 1")
         }
         var name = try ASN1Members(try fields.require(), "the signer's certificate name")
         let issuer = try name.require().encodedBytes
-        let serialNumber = try name.content(Tag.integer)
+        let serialNumber = try name.content(.integer)
         try name.end()
         let digestAlgorithm = try fields.require().encodedBytes
-        let attributes = try fields.optional(Tag.context(0))
+        let attributes = try fields.optional(.context(0))
         let signatureAlgorithm = try fields.require().encodedBytes
-        let signature = try fields.content(Tag.octetString)
+        let signature = try fields.content(.octetString)
         try fields.end()
         return Signer(
             issuer: issuer,
@@ -130,22 +131,22 @@ struct SignedMessage {
     /// RFC 5652, section 5.3: signed attributes hold the content type and the digest of the content, each once.
     private static func attributes(_ bytes: [UInt8], attest digest: SHA256Digest) -> Bool {
         do {
-            var attributes = try ASN1Members(try ASN1Element(bytes[...], .der), "the signed attributes", tag: Tag.set)
+            var attributes = try ASN1Members(try ASN1Element(bytes[...], .der), "the signed attributes", tag: .set)
             var (types, digests) = (0, 0)
             while let attribute = try attributes.next() {
                 var fields = try ASN1Members(attribute, "an attribute")
-                let id = try fields.content(Tag.objectIdentifier)
-                var values = try ASN1Members(try fields.require(), "an attribute's values", tag: Tag.set)
+                let id = try fields.content(.objectIdentifier)
+                var values = try ASN1Members(try fields.require(), "an attribute's values", tag: .set)
                 try fields.end()
                 let value = try values.require()
                 try values.end()
                 if id.elementsEqual(OID.pkcs9ContentType) {
-                    guard value.content(of: Tag.objectIdentifier)?.elementsEqual(OID.pkcs7Data) == true else {
+                    guard value.content(of: .objectIdentifier)?.elementsEqual(OID.pkcs7Data) == true else {
                         return false
                     }
                     types += 1
                 } else if id.elementsEqual(OID.pkcs9MessageDigest) {
-                    guard value.content(of: Tag.octetString)?.elementsEqual(digest) == true else { return false }
+                    guard value.content(of: .octetString)?.elementsEqual(digest) == true else { return false }
                     digests += 1
                 }
             }

@@ -3,6 +3,7 @@
 
 public import Findings
 import FoundationEssentials
+import StrictASN1
 import SwiftASN1
 import X509
 

@@ -1,17 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
 import Findings
+import PropertyLists
 
-/// The limits of what is read. Each is far above what a real app has, and low enough to bound time and memory.
+/// The limits of what is read, beside those of property lists. Each is far above what a real app has, and low enough to bound time and memory.
 package enum ReadingLimits {
-    /// The most bytes of a property list. The largest Info.plist seen in the wild is under 200 kB.
-    package static let plistBytes = 8 << 20
-    /// The deepest nesting of a property list. Apple's own parser stops at 512.
-    package static let plistDepth = 128
-    /// The most values in a property list, shared ones counted at each place where they appear.
-    package static let plistValues = 500_000
     /// The most bytes of an archive.
     package static let archiveBytes = 4 << 30
     /// The most entries of an archive.
@@ -36,8 +30,6 @@ package enum ReadingLimits {
     package static let streamBytes = 256 << 20
     /// The most values of a property list of entitlements, or of a profile with every device that Apple lets a team have.
     package static let claimValues = 20_000
-    /// The most duplicate keys of one list that are remembered, one more than a report lists.
-    package static let oddities = 10_001
     /// The most files that a search looks at.
     package static let searchedFiles = 2_000_000
     /// The deepest folder that a search enters.
@@ -45,11 +37,6 @@ package enum ReadingLimits {
 }
 
 extension MalformedInput {
-    /// A property list that cannot be read.
-    static func plist(_ place: String, _ reason: String) -> MalformedInput {
-        MalformedInput(code: "malformed.plist", place: place, reason: reason)
-    }
-
     /// A file that is not opened, or cannot be read.
     static func file(_ fault: InputFault) -> MalformedInput { .plist("", fault.reason) }
 

@@ -1,8 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
 import Findings
+import PropertyLists
+import StrictASN1
 
 /// Reads the entitlements that a Mach-O executable carries in its code signature. The signature itself is not verified:
 /// these are claims of the file.
@@ -86,69 +87,55 @@ enum EncodedEntitlements {
 
     static func read(_ bytes: [UInt8]) -> PlistNode? {
         var values = CodeSignature.entitlementValues
-        guard let outer = element(bytes[...]), outer.tag == 0x70, let version = element(outer.contents),
-            version.tag == 0x02, let list = element(version.rest)
-        else { return nil }
-        let root = node(list.tag, list.contents, level: 0, &values)
-        return root?.members == nil ? nil : root
+        do throws(ASN1Fault) {
+            var outer = try ASN1Members(try ASN1Element(bytes[...], .der), "entitlements", tag: application16)
+            _ = try outer.content(.integer)
+            let root = try node(try outer.require(), level: 0, &values)
+            return root.members == nil ? nil : root
+        } catch {
+            return nil
+        }
     }
 
-    private static func node(_ tag: UInt8, _ contents: ArraySlice<UInt8>, level: Int, _ values: inout Int) -> PlistNode?
-    {
+    private static let application16 = ASN1Tag(0x70)
+
+    private static func node(
+        _ element: ASN1Element,
+        level: Int,
+        _ values: inout Int
+    ) throws(ASN1Fault) -> PlistNode {
         values -= 1
-        guard level < depth, values >= 0 else { return nil }
-        switch tag {
-        case 0x01: return PlistNode(.boolean(contents.first != 0 && !contents.isEmpty))
-        case 0x02:
-            guard (1...8).contains(contents.count) else { return nil }
-            let isNegative = (contents.first ?? 0) & 0x80 != 0
-            return PlistNode(.integer(contents.reduce(isNegative ? -1 : 0) { $0 << 8 | Int($1) }))
-        case 0x0C: return text(contents, isKey: false).map { PlistNode(.string($0)) }
-        case 0x30:
+        guard level < depth, values >= 0 else { throw ASN1Fault("entitlements are too deep or too many") }
+        switch element.tag {
+        case .boolean: return PlistNode(.boolean(element.content.first != 0 && !element.content.isEmpty))
+        case .integer:
+            guard (1...8).contains(element.content.count) else { throw ASN1Fault("a number is too large") }
+            let isNegative = (element.content.first ?? 0) & 0x80 != 0
+            return PlistNode(.integer(element.content.reduce(isNegative ? -1 : 0) { $0 << 8 | Int($1) }))
+        case .utf8String: return PlistNode(.string(try text(element.content, isKey: false)))
+        case .sequence:
             var elements: [PlistNode] = []
-            var rest = contents
-            while !rest.isEmpty {
-                guard let next = element(rest), let value = node(next.tag, next.contents, level: level + 1, &values)
-                else { return nil }
-                elements.append(value)
-                rest = next.rest
-            }
+            var members = try ASN1Members(element, "an array")
+            while let next = try members.next() { elements.append(try node(next, level: level + 1, &values)) }
             return PlistNode(.array(elements))
-        case 0xB0:
-            var members: [PlistMember] = []
-            var rest = contents
-            while !rest.isEmpty {
-                guard let pair = element(rest), pair.tag == 0x30, let key = element(pair.contents), key.tag == 0x0C,
-                    let value = element(key.rest), value.rest.isEmpty,
-                    let name = text(key.contents, isKey: true),
-                    let read = node(value.tag, value.contents, level: level + 1, &values)
-                else { return nil }
-                members.append(PlistMember(name, read))
-                rest = pair.rest
+        case .context(16):
+            var found: [PlistMember] = []
+            var members = try ASN1Members(element, "a dictionary", tag: .context(16))
+            while let next = try members.next() {
+                var pair = try ASN1Members(next, "a member")
+                let key = try text(try pair.content(.utf8String), isKey: true)
+                let value = try node(try pair.require(), level: level + 1, &values)
+                try pair.end()
+                found.append(PlistMember(key, value))
             }
-            return PlistNode(.dictionary(members))
-        default: return nil
+            return PlistNode(.dictionary(found))
+        default: throw ASN1Fault("entitlements have a value of an unknown kind")
         }
     }
 
-    private static func text(_ bytes: ArraySlice<UInt8>, isKey: Bool) -> String? {
+    private static func text(_ bytes: ArraySlice<UInt8>, isKey: Bool) throws(ASN1Fault) -> String {
         let text = String(decoding: bytes, as: UTF8.self)
-        return PlistText.fault(text, isKey: isKey) == nil ? text : nil
-    }
-
-    private static func element(_ bytes: ArraySlice<UInt8>) -> (
-        tag: UInt8, contents: ArraySlice<UInt8>, rest: ArraySlice<UInt8>
-    )? {
-        guard let tag = bytes.first, let first = bytes.dropFirst().first else { return nil }
-        var body = bytes.dropFirst(2)
-        var length = Int(first)
-        if first >= 0x80 {
-            let size = Int(first & 0x7F)
-            guard (1...4).contains(size), body.count >= size else { return nil }
-            length = body.prefix(size).reduce(0) { $0 << 8 | Int($1) }
-            body = body.dropFirst(size)
-        }
-        guard length <= body.count else { return nil }
-        return (tag, body.prefix(length), body.dropFirst(length))
+        if let fault = PlistText.fault(text, isKey: isKey) { throw ASN1Fault(fault) }
+        return text
     }
 }

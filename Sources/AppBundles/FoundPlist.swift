@@ -3,6 +3,7 @@
 
 package import AppTransportSecurity
 package import Findings
+package import PropertyLists
 
 /// An Info.plist that a search found.
 package struct FoundPlist: Sendable {

@@ -4,6 +4,7 @@
 package import AppTransportSecurity
 package import Findings
 import Foundation
+package import PropertyLists
 
 /// Finds the Info.plists behind a path: a list, an app, an archive, a project, or a folder of any of these.
 package struct InfoPlistSearch {
@@ -103,7 +104,7 @@ package struct InfoPlistSearch {
             if ZipArchive.isArchive(head) {
                 file = input.isStream ? try input.spooled(after: head, limit: ReadingLimits.streamBytes) : input
             } else {
-                head += try input.contents(limit: ReadingLimits.plistBytes)
+                head += try input.contents(limit: PlistLimits.bytes)
             }
         } catch {
             throw .file(error)
@@ -157,7 +158,7 @@ package struct InfoPlistSearch {
         }
         if path.hasSuffix(".ipa") { throw .plist("", "is no zip archive, as an .ipa is; was it cut off or renamed?") }
         let bytes: [UInt8]
-        do { bytes = try input.contents(limit: ReadingLimits.plistBytes) } catch { throw .file(error) }
+        do { bytes = try input.contents(limit: PlistLimits.bytes) } catch { throw .file(error) }
         if path.hasSuffix(".pbxproj"), let document = XcodeProject.generated(bytes) {
             try keep(FoundPlist(path: path, document: document, origin: .generated))
             return
@@ -237,7 +238,7 @@ package struct InfoPlistSearch {
 
     private mutating func list(_ path: String, isCandidate: Bool) {
         do throws(MalformedInput) {
-            guard let bytes = try contents(path, limit: ReadingLimits.plistBytes) else { return }
+            guard let bytes = try contents(path, limit: PlistLimits.bytes) else { return }
             let document = try PlistReader.read(bytes)
             let isInfoPlist =
                 isCandidate || document.root["NSAppTransportSecurity"] != nil
@@ -325,7 +326,7 @@ package struct InfoPlistSearch {
             } else if name.hasSuffix(".csproj") || name.hasSuffix(".fsproj") {
                 project(path, in: folder)
             } else if name == "project.pbxproj" {
-                guard let bytes = try contents(path, limit: ReadingLimits.plistBytes),
+                guard let bytes = try contents(path, limit: PlistLimits.bytes),
                     let document = XcodeProject.generated(bytes)
                 else { return }
                 try keep(FoundPlist(path: path, document: document, origin: .generated))
@@ -359,7 +360,7 @@ package struct InfoPlistSearch {
                 if frameworks >= 0, let list = framework(entry, place, in: archive, name: name) { lists.append(list) }
                 continue
             }
-            let bytes = try archive.contents(entry, limit: ReadingLimits.plistBytes)
+            let bytes = try archive.contents(entry, limit: PlistLimits.bytes)
             guard budget.unfold(bytes.count) else { throw Self.tooMuch(name) }
             let path = name + "/" + entry.name
             let document: PlistDocument

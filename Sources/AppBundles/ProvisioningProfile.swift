@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
 import Findings
+import PropertyLists
 
 /// The App Attest entitlement of an app, as its code signature claims it or, where that cannot be read, as its embedded
 /// profile grants it.

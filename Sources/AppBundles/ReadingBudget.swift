@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
 import Findings
+import PropertyLists
 
 /// What one run may still keep and unfold, over all paths, folders and archives that it reads: each limit of a single file would
 /// otherwise hold a thousand times over.

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
+import PropertyLists
 
 /// What an Xcode project file says about its Info.plists.
 enum XcodeProject {

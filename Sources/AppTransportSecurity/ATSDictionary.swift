@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+public import PropertyLists
 
 /// An app's NSAppTransportSecurity dictionary, typed: what Apple's evaluator reads from it, and nothing else.
 ///

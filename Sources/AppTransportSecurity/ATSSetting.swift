@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import PropertyLists
+
 /// One key of a dictionary that changes decisions, as a search takes it away and puts it back.
 package struct ATSSetting: Sendable, Hashable {
     /// Below NSAppTransportSecurity: a global key; or NSExceptionDomains, a host, and a key of its entry (none for an empty entry).

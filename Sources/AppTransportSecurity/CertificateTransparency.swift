@@ -3,6 +3,7 @@
 
 public import Findings
 import Foundation
+import PropertyLists
 public import TLSFacts
 
 /// The known logs, as the JSON that browsers publish (`log_list.json`, version 3) lists them.

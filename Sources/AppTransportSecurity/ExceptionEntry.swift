@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+public import PropertyLists
 package import TLSFacts
 
 /// One entry of NSExceptionDomains. An empty entry puts its host back under the defaults, whatever the global keys say.

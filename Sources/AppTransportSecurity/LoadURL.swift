@@ -51,30 +51,25 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
             kept = "\(full[..<separator])://\(authority)\(rest[end...])"
         }
 
-        var portText: Substring?
-        let name: Substring
-        if authority.utf8.first == 0x5B {
-            guard let close = authority.utf8.firstIndex(of: 0x5D) else {
-                throw malformed("the address has no closing bracket")
+        let place: HostPort
+        do throws(HostPort.Fault) {
+            place = try HostPort(authority: authority)
+        } catch {
+            switch error {
+            case .noClosingBracket: throw malformed("the address has no closing bracket")
+            case .textBehindBracket: throw malformed("a colon and a port must follow the bracket")
             }
-            name = authority[authority.utf8.index(after: authority.startIndex)..<close]
-            let behind = authority[authority.utf8.index(after: close)...]
-            guard behind.isEmpty || behind.utf8.first == 0x3A else {
-                throw malformed("a colon and a port must follow the bracket")
-            }
-            if !behind.isEmpty { portText = behind[behind.utf8.index(after: behind.startIndex)...] }
+        }
+        let name = place.host
+        if place.isBracketed {
             guard IPAddress(name) != nil, name.utf8.contains(0x3A) else {
                 throw malformed("'\(name.terminalSafe(limit: 80))' is not an IPv6 address")
             }
-        } else {
-            let colon = authority.utf8.firstIndex(of: 0x3A)
-            name = authority[..<(colon ?? authority.endIndex)]
-            if let colon { portText = authority[authority.utf8.index(after: colon)...] }
         }
-        if let portText, !portText.isEmpty {
-            guard portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(portText),
-                (1...65535).contains(number)
-            else { throw malformed("'\(portText.terminalSafe(limit: 20))' is not a port from 1 to 65535") }
+        if let digits = place.portText, !digits.isEmpty {
+            guard let number = HostPort.port(digits) else {
+                throw malformed("'\(digits.terminalSafe(limit: 20))' is not a port from 1 to 65535")
+            }
             port = number
         } else {
             port = nil
@@ -136,7 +131,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     /// The scheme in lower case; nil for any that ATS does not decide about.
     private static func scheme(_ text: Substring) -> String? {
         guard text.utf8.count <= 5 else { return nil }
-        let bytes = text.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+        let bytes = text.utf8.asciiLowercased
         return defaultPorts.keys.first { $0.utf8.elementsEqual(bytes) }
     }
 

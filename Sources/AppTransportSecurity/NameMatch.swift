@@ -73,13 +73,13 @@ package enum NameMatch {
         let labels = common.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
         guard labels.count > 1, labels.allSatisfy({ !$0.isEmpty && !$0.contains(0x20) }) else { return false }
         return labels.contains { label in
-            label.contains { $0 >= 0x80 } || label.prefix(4).map { $0 | 0x20 } == Array("xn--".utf8)
+            label.contains { $0 >= 0x80 } || label.prefix(4).equalsIgnoringASCIICase("xn--")
         }
     }
 
     /// ASCII letters in lower case, without the dot at the end.
     private static func normalized(_ name: String) -> [UInt8] {
-        var bytes = name.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+        var bytes = name.utf8.asciiLowercased
         if bytes.last == 0x2E { bytes.removeLast() }
         return bytes
     }

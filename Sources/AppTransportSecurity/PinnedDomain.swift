@@ -3,6 +3,7 @@
 
 import Findings
 import Foundation
+public import PropertyLists
 
 /// One entry of NSPinnedDomains. Source: Security 61901, SecPolicy.c (`parseNSPinnedDomains`).
 public struct PinnedDomain: Sendable, Equatable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Findings
+import PropertyLists
 
 /// Something in a dictionary that has no effect, or another one than it seems.
 package struct Remark: Sendable, Equatable {

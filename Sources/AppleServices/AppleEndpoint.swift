@@ -1,6 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
+import TLSFacts
+
 /// Where one of Apple's services lives: a scheme, a host, and a path that the calls are put below.
 public struct AppleEndpoint: Sendable, Equatable, CustomStringConvertible {
     /// The address without a slash at its end.
@@ -36,31 +39,17 @@ public struct AppleEndpoint: Sendable, Equatable, CustomStringConvertible {
     public static let deviceCheckDevelopment = AppleEndpoint(trusted: "https://api.development.devicecheck.apple.com")
 
     private static func isAllowed(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "-._~/:[]".utf8.contains(byte)
-        }
+        byte.isASCIIAlphanumeric || "-._~/:[]".utf8.contains(byte)
     }
 
-    /// The host of `host`, `host:port` or `[v6]:port`; nil where the port is none.
+    /// The host in lower case, an IPv6 address in brackets; nil where the port is none.
     private static func host(of authority: Substring) -> String? {
-        var host = authority
-        var port: Substring?
-        if authority.hasPrefix("[") {
-            guard let end = authority.firstIndex(of: "]") else { return nil }
-            host = authority[...end]
-            let tail = authority[authority.index(after: end)...]
-            guard tail.isEmpty || tail.hasPrefix(":") else { return nil }
-            port = tail.isEmpty ? nil : tail.dropFirst()
-        } else if let colon = authority.firstIndex(of: ":") {
-            host = authority[..<colon]
-            port = authority[authority.index(after: colon)...]
-            guard !host.contains("["), !host.contains("]") else { return nil }
-        }
-        if let port { guard let number = UInt16(port), number > 0 else { return nil } }
-        return host.isEmpty ? nil : host.lowercased()
+        guard let place = try? HostPort(authority: authority), !place.host.isEmpty,
+            place.portText.map({ HostPort.port($0) != nil }) ?? true,
+            !place.host.utf8.contains(where: { $0 == 0x5B || $0 == 0x5D })
+        else { return nil }
+        let host = place.host.lowercased()
+        return place.isBracketed ? "[\(host)]" : host
     }
 
     private static func isLoopback(_ host: String) -> Bool {

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 public import FoundationEssentials
 
 /// What came of asking Apple for a newer receipt.
@@ -64,7 +65,7 @@ public struct ReceiptRefreshClient: Sendable {
         _ receipt: some Collection<UInt8>,
         at instant: Date
     ) async throws(AppleAuthorizationFault) -> ReceiptRefreshOutcome {
-        let body = Array(Data(receipt).base64EncodedString().utf8)
+        let body = Array(Base64.encode(receipt).utf8)
         let token = try await authorization.token(at: instant)
         let outcome = await ask(body, token)
         guard outcome == .unauthorized else { return outcome }
@@ -115,8 +116,7 @@ public struct ReceiptRefreshClient: Sendable {
 
     /// Standard base64 with padding; line ends are borne, since mail-style encoders put them in.
     private static func decode(_ body: [UInt8]) -> [UInt8]? {
-        let text = body.filter { $0 != 0x0A && $0 != 0x0D }
-        return Data(base64Encoded: Data(text)).map(Array.init)
+        Base64.decode(body.lazy.filter { $0 != 0x0A && $0 != 0x0D })
     }
 
     private static func isAboutEnvironment(_ body: [UInt8]) -> Bool {

@@ -5,6 +5,7 @@ import ATSDiagnostics
 import AppTransportSecurity
 import Findings
 package import Foundation
+import PropertyLists
 import TLSProbe
 
 /// The first half of the demonstration: an app checks its servers.

@@ -9,6 +9,7 @@ import Foundation
 import Logging
 import ServiceLifecycle
 import SimulatedFleet
+import StrictJSON
 import TrustService
 import TrustStores
 import TrustStoresSQLite
@@ -231,9 +232,7 @@ package struct DemoService {
     private static func claims(of token: String) -> String? {
         let parts = token.split(separator: ".")
         guard parts.count == 3 else { return nil }
-        let standard = parts[1].replacing("-", with: "+").replacing("_", with: "/")
-        return Data(base64Encoded: standard + String(repeating: "=", count: (4 - standard.count % 4) % 4))
-            .map { String(decoding: $0, as: UTF8.self) }
+        return Base64.decodeURL(String(parts[1])).map { String(decoding: $0, as: UTF8.self) }
     }
 
     private static func first<Element: Sendable>(of stream: AsyncStream<Element>) async -> Element? {

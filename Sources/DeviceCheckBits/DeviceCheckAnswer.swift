@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+import StrictJSON
 
 /// Reads Apple's answers to DeviceCheck requests.
 public enum DeviceCheckAnswer {

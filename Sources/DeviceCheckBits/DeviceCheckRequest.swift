@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 public import FoundationEssentials
 
 /// One request to DeviceCheck: where it goes and what it says.
@@ -92,13 +93,6 @@ public struct DeviceCheckRequest: Sendable, Equatable {
             return false
         }
         guard content.count % 4 != 1, padding.isEmpty || bytes.count % 4 == 0 else { return false }
-        return content.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"):
-                true
-            default: false
-            }
-        }
+        return content.allSatisfy { $0.isASCIIAlphanumeric || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "/") }
     }
 }

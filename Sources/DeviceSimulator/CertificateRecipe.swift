@@ -166,24 +166,7 @@ struct CivilTime {
         let milliseconds = Int((within * 1000).rounded())
         let seconds = milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000
         millisecond = milliseconds - seconds * 1000
-        let days = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
-        let second = seconds - days * 86_400
-        // Years that begin in March, in cycles of 400.
-        let shifted = days + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shiftedMonth = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
-        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        digits = [(year, 4), (month, 2), (day, 2), (second / 3600, 2), (second / 60 % 60, 2), (second % 60, 2)]
-            .map { number, width in
-                let text = String(number)
-                return String(repeating: "0", count: max(0, width - text.count)) + text
-            }
-            .joined()
+        digits = Date(timeIntervalSince1970: Double(seconds)).formatted(.iso8601).filter(\.isNumber)
     }
 
     /// ISO 8601 with the milliseconds that receipts have: zeros at the end are dropped.

@@ -43,6 +43,11 @@ package struct CivilDate: Sendable, Equatable {
         return era * 146_097 + dayOfEra - CivilDate.daysTo1970
     }
 
+    /// A moment of the day in UTC.
+    package func instant(hour: Int, minute: Int, second: Int) -> Date {
+        Date(timeIntervalSince1970: Double(daysSince1970 * 86_400 + hour * 3600 + minute * 60 + second))
+    }
+
     /// From 0000-03-01.
     private static let daysTo1970 = 719_468
 
@@ -57,7 +62,7 @@ package struct CivilDate: Sendable, Equatable {
     package static func text(of instant: Date) -> String { CivilDate(containing: instant).text }
 
     /// `YYYY-MM-DD` of an instant in UTC, of the years 1 to 9999.
-    static func text(_ seconds: Int) -> String {
+    package static func text(_ seconds: Int) -> String {
         let clamped = min(max(seconds, -62_135_596_800), 253_402_300_799)
         return CivilDate(daysSince1970: (clamped - (clamped % 86_400 + 86_400) % 86_400) / 86_400).text
     }

@@ -71,3 +71,8 @@ public struct Finding: Sendable, Equatable {
         self.citation = citation
     }
 }
+
+extension [String] {
+    /// A key path as text: the components joined by dots, array elements as `[0]`.
+    public var keyPathText: String { joined(separator: ".") }
+}

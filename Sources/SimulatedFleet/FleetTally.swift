@@ -1,7 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+import Findings
+package import StrictJSON
 
 /// What happened to the fleet, counted while it happens.
 package actor FleetTally {

@@ -60,7 +60,7 @@ public struct AddressOverride: Sendable, Hashable {
             omittingEmptySubsequences: false
         )
         guard fields.count == 2, !host.isEmpty, host.count <= 254,
-            let port = fields.first.flatMap({ Int(String(decoding: $0, as: UTF8.self)) }), (1...65535).contains(port)
+            let port = fields.first.flatMap({ HostPort.port(Substring(decoding: $0, as: UTF8.self)) })
         else { return nil }
         let addresses = fields[1].split(separator: UInt8(ascii: ",")).map { address in
             withoutBrackets(String(decoding: address, as: UTF8.self))

@@ -4,6 +4,7 @@
 import ATSClient
 import AppTransportSecurity
 import Findings
+import PropertyLists
 import TLSFacts
 import TLSProbe
 import TestSupport

@@ -8,6 +8,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+import PropertyLists
 import TLSProbe
 import TestSupport
 import Testing

@@ -9,6 +9,7 @@ import NIOCore
 import NIOPosix
 import TLSFacts
 import TLSProbe
+import TLSWire
 import TestSupport
 import Testing
 
@@ -102,7 +103,7 @@ import Testing
                     times += bytes.count
                 } while times < limit && !flight.isOver
             }
-            #expect(sent <= ServerFlight.flightLimit + 20_000, "\(row.name)")
+            #expect(sent <= WireLimits.flight + 20_000, "\(row.name)")
         }
     }
 

@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Findings
 import Foundation
+import PropertyLists
 import TLSFacts
 import TestSupport
 import Testing
@@ -147,7 +148,7 @@ import Testing
 
     @Test func thePropertyListReadsBackAsTheDictionary() async throws {
         let result = try await Self.judges([("old.example", Self.old), ("rsa.example", Self.secret)]).minimal()
-        let value = try PropertyListValue(propertyList: Array(result.propertyList().utf8))
+        let value = try PlistReader.read(Array(result.propertyList().utf8)).root.propertyListValue
         #expect(ATSDictionary(value.members?["NSAppTransportSecurity"]) == result.dictionary)
     }
 }

@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Foundation
+import PropertyLists
 import TLSFacts
 import TestSupport
 import Testing

@@ -5,6 +5,7 @@ import AppTransportSecurity
 import Foundation
 import NIOCore
 import NIOPosix
+import PropertyLists
 import TLSFacts
 import TLSProbe
 import TestSupport

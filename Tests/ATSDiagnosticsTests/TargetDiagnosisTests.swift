@@ -5,6 +5,7 @@ import ATSClient
 import AppTransportSecurity
 import Findings
 import Foundation
+import PropertyLists
 import TLSFacts
 import Testing
 

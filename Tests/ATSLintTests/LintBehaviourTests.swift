@@ -5,6 +5,8 @@ import AppBundles
 import AppTransportSecurity
 import Findings
 import Foundation
+import PropertyLists
+import StrictJSON
 import Testing
 
 @testable import ATSLint

@@ -6,6 +6,7 @@ import AppBundles
 import AppTransportSecurity
 import Findings
 import Foundation
+import PropertyLists
 public import Testing
 
 /// Ways to lint what a test has at hand.

@@ -6,6 +6,7 @@ import AppBundles
 import AppTransportSecurity
 import Findings
 import Foundation
+import PropertyLists
 import Testing
 
 /// Dictionaries that real projects have, and those that scanners commonly misread.

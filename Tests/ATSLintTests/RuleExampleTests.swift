@@ -5,6 +5,7 @@ import AppBundles
 import AppTransportSecurity
 import Findings
 import Foundation
+import PropertyLists
 import Testing
 
 @testable import ATSLint

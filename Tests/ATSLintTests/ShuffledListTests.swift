@@ -6,6 +6,7 @@ import AppBundles
 import AppTransportSecurity
 import Findings
 import Foundation
+import PropertyLists
 import TestSupport
 import Testing
 

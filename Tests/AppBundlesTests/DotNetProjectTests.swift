@@ -208,10 +208,15 @@ struct DotNetProjectTests {
     }
 
     @Test(arguments: [
-        ("<Project>\n<PropertyGroup></Project>", "line 2"), ("<Project>\n<a b=c/></Project>", "line 2"),
-        ("<!DOCTYPE Project [<!ENTITY a \"b\">]><Project/>", "line 1"), ("{}", "line 1"), ("", "line 1"),
-        ("<Project>&a;</Project>", "line 1"), ("<Project/><Project/>", "line 1"),
-        (String(repeating: "<a>", count: 100), "line 1"), ("<Project>&#xFFFFFFFFF;</Project>", "line 1"),
+        ("<Project>\n<PropertyGroup></Project>", "line 2, column 16"),
+        ("<Project>\n<a b=c/></Project>", "line 2, column 6"),
+        ("<!DOCTYPE Project [<!ENTITY a \"b\">]><Project/>", "line 1, column 1"), ("{}", "line 1, column 1"),
+        ("", "line 1, column 1"), ("<Project>&a;</Project>", "line 1, column 10"),
+        ("<Project/><Project/>", "line 1, column 11"), ("<Project/><!-- é --> x", "line 1, column 22"),
+        (String(repeating: "<a>", count: 100), "line 1, column 193"), ("<a\n><b>", "line 2, column 5"),
+        ("<Project>&#xFFFFFFFFF;</Project>", "line 1, column 10"), ("<Project a=\"<\"/>", "line 1, column 13"),
+        ("<Project a=\"b></Project>", "line 1, column 13"), ("< a/>", "line 1, column 1"),
+        ("<a /b=\"c\">", "line 1, column 4"),
     ])
     func brokenProjectsAreReported(_ text: String, _ place: String) throws {
         let folder = try TemporaryDirectory()

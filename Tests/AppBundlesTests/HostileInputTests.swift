@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Findings
 import Foundation
+import PropertyLists
 import TestSupport
 import Testing
 

@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Findings
 import Foundation
+import PropertyLists
 import TestSupport
 import Testing
 
@@ -87,7 +88,7 @@ import Testing
         let ordinary = try CPUTime.measure { _ = try PlistReader.read(distinct) }
         let hostile = try CPUTime.measure { _ = try PlistReader.read(equal) }
         #expect(hostile < 5 * ordinary + 0.05)
-        #expect(try PlistReader.read(equal).oddities.count == ReadingLimits.oddities)
+        #expect(try PlistReader.read(equal).oddities.count == PlistLimits.oddities)
     }
 
     /// A project file whose lines are marks costs no more than one of letters.

@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Foundation
+import PropertyLists
 import TestSupport
 import Testing
 

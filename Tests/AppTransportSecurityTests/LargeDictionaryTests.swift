@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+import PropertyLists
 import TLSFacts
 import TestSupport
 import Testing

@@ -3,6 +3,7 @@
 
 import Findings
 import Foundation
+import PropertyLists
 import TLSFacts
 import Testing
 

@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Findings
+import PropertyLists
 import Testing
 
 /// The entry that almost matched, and why it does not.

@@ -227,7 +227,9 @@ import Testing
         try project("<broken>")
         let broken = try sealward(["lint", "."])
         #expect(broken.status == 2)
-        #expect(broken.output.contains("App.csproj: could not be read: line 3: </PropertyGroup> closes nothing"))
+        #expect(
+            broken.output.contains("App.csproj: could not be read: line 3, column 1: </PropertyGroup> closes nothing")
+        )
     }
 
     /// Somebody put the dictionary into a framework of the app: in the folder and in the archive, that alone is said about frameworks.

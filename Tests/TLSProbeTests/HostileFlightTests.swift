@@ -4,6 +4,7 @@
 import Crypto
 import Foundation
 import TLSFacts
+import TLSWire
 import TestSupport
 import Testing
 

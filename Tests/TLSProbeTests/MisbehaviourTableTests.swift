@@ -3,6 +3,7 @@
 
 import Foundation
 import TLSFacts
+import TLSWire
 import TestSupport
 import Testing
 

@@ -7,6 +7,7 @@ import Foundation
 import Logging
 import NIOConcurrencyHelpers
 import StrictCBOR
+import StrictJSON
 import Testing
 import TrustStores
 

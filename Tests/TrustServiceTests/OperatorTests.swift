@@ -7,6 +7,7 @@ import Findings
 import Foundation
 import Logging
 import NIOConcurrencyHelpers
+import StrictJSON
 import Testing
 import TrustStores
 

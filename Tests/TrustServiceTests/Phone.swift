@@ -6,6 +6,7 @@ import DeviceSimulator
 import Findings
 import Foundation
 import NIOConcurrencyHelpers
+import StrictJSON
 
 @testable import TrustService
 

@@ -9,6 +9,7 @@ import Foundation
 import Logging
 import NIOConcurrencyHelpers
 import ServiceLifecycle
+import StrictJSON
 import TrustStores
 
 @testable import TrustService

@@ -6,6 +6,7 @@ import Findings
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
+import StrictJSON
 import Testing
 import TrustStores
 

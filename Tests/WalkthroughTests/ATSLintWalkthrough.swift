@@ -4,6 +4,7 @@
 import ATSLint
 import AppBundles
 import Findings
+import PropertyLists
 import Testing
 
 @Test func `ATSLint: an Info.plist read like Apple reads it`() throws {

@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Findings
 import Foundation
+import PropertyLists
 import TLSFacts
 import Testing
 

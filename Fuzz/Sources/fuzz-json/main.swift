@@ -5,6 +5,8 @@ import ATSLint
 import AppTransportSecurity
 import Findings
 import FuzzDriver
+import PropertyLists
+import StrictJSON
 
 /// JSON that people hand to the program: a dictionary of App Transport Security, a baseline, a report of a check. Nothing may crash.
 FuzzDriver.run(corpus: "json") { input in

@@ -4,6 +4,7 @@
 import ATSLint
 import AppBundles
 import Foundation
+import PropertyLists
 
 /// Feeds damaged property lists to both readers and lints what is still readable. A crash of the process is the finding; the input
 /// that is being tried stands in the file that `--last` names.

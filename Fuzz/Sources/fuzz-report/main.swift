@@ -3,6 +3,8 @@
 
 import Findings
 import FuzzDriver
+import Reporting
+import StrictJSON
 
 /// Every format of a report about a file whose path, keys and texts are the input. Nothing may crash, no format that has lines may get
 /// one more, and JSON stays JSON.

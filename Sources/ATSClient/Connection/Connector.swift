@@ -10,6 +10,7 @@ import NIOPosix
 import NIOSSL
 import TLSFacts
 import TLSProbe
+import TLSWire
 
 /// Opens connections: name, TCP, TLS with the judge inside the handshake, and HTTP/1.1 or HTTP/2 on top.
 struct Connector: Sendable {

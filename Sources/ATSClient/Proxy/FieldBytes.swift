@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 import NIOHTTP1
 
 extension HTTPHeaders {
@@ -10,7 +11,7 @@ extension HTTPHeaders {
             value.utf8.split(separator: UInt8(ascii: ",")).compactMap { element -> String? in
                 let bytes = element.trimmingBlanks
                 guard !bytes.isEmpty, bytes.allSatisfy({ $0 < 0x80 }) else { return nil }
-                return String(decoding: bytes.map(\.asciiLowercased), as: UTF8.self)
+                return String(decoding: bytes.asciiLowercased, as: UTF8.self)
             }
         }
     }
@@ -20,13 +21,11 @@ extension String {
     /// Whether the text begins with an ASCII prefix, given in lower case.
     func hasPrefixIgnoringCase(_ prefix: String) -> Bool {
         utf8.count >= prefix.utf8.count
-            && zip(utf8, prefix.utf8).allSatisfy { $0.asciiLowercased == $1 }
+            && utf8.prefix(prefix.utf8.count).equalsIgnoringASCIICase(prefix)
     }
 }
 
 extension UInt8 {
-    var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
-
     fileprivate var isBlank: Bool { self == 0x20 || self == 0x09 }
 }
 

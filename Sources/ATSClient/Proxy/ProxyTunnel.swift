@@ -7,6 +7,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import TLSFacts
+import TLSWire
 
 /// Opens the server's side of a tunnel, after policy and probe agreed.
 enum ProxyTunnel {
@@ -155,7 +156,7 @@ struct TunnelWatch: Sendable {
         if flight.notTLS != nil {
             return [Cause("ats.net.not-tls", "The server answers with something that is not TLS.")]
         }
-        if let reason = flight.violation { return [Cause("ats.tls.handshake-failed", reason)] }
+        if let reason = flight.violation { return [Cause("ats.tls.handshake-failed", reason + ".")] }
         guard
             let handshake = flight.observation(certificates: [], possession: .unproven("The tunnel is not decrypted."))
         else {

@@ -3,6 +3,7 @@
 
 import Findings
 import NIOCore
+import TLSWire
 
 /// Both ends of a tunnel, on one event loop: bytes go across as fast as the slower side takes them.
 ///

@@ -4,6 +4,7 @@
 public import AppTransportSecurity
 public import Findings
 public import Foundation
+package import StrictJSON
 public import TLSFacts
 public import TLSProbe
 

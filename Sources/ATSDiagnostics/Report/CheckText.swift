@@ -3,6 +3,7 @@
 
 public import AppTransportSecurity
 import Findings
+import PropertyLists
 import TLSFacts
 
 /// The form for people: one line a target, then the cause and the fix.

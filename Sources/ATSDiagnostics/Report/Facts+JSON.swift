@@ -4,6 +4,8 @@
 package import AppTransportSecurity
 package import Findings
 package import Foundation
+package import PropertyLists
+package import StrictJSON
 package import TLSFacts
 
 extension URLLoadError {
@@ -54,7 +56,7 @@ extension PropertyListValue {
         case .integer(let number): .integer(number)
         case .real(let number): .number(number)
         case .boolean(let flag): .bool(flag)
-        case .date(let date): .string(Timestamp.text(date))
+        case .date(let date): .string(RFC3339.text(date))
         case .data(let bytes): .string(Data(bytes).base64EncodedString())
         case .array(let elements): .array(elements.map(\.json))
         case .dictionary(let members):
@@ -103,7 +105,7 @@ extension AnchorFacts {
     func json(at instant: Date) -> JSONValue {
         .object([
             .init("subject", .string(certificate.subject)), .init("kind", .string(kind.rawValue)),
-            .init("store", .string(store)), .init("notAfter", .string(Timestamp.text(certificate.notAfter))),
+            .init("store", .string(store)), .init("notAfter", .string(RFC3339.text(certificate.notAfter))),
             .init("daysLeft", .integer(certificate.daysLeft(at: instant))),
         ])
     }
@@ -132,8 +134,8 @@ extension CertificateFacts {
     func json(at instant: Date) -> JSONValue {
         .object([
             .init("subject", .string(subject)), .init("issuer", .string(issuer)),
-            .init("serialNumber", .string(serialNumber)), .init("notBefore", .string(Timestamp.text(notBefore))),
-            .init("notAfter", .string(Timestamp.text(notAfter))),
+            .init("serialNumber", .string(serialNumber)), .init("notBefore", .string(RFC3339.text(notBefore))),
+            .init("notAfter", .string(RFC3339.text(notAfter))),
             .init("daysLeft", .integer(daysLeft(at: instant))), .init("key", .string(publicKey.words)),
             .init("signatureHash", .string(signature.hash.rawValue)),
             .init("subjectAlternativeNames", names),
@@ -147,7 +149,7 @@ extension CertificateFacts {
         let addresses = alternativeNames.addresses.map { bytes in
             bytes.count == 4
                 ? bytes.map(String.init).joined(separator: ".")
-                : bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+                : bytes.hexadecimal()
         }
         return .array((alternativeNames.dnsNames + addresses).map(JSONValue.string))
     }

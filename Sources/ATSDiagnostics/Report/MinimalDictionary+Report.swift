@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-public import Findings
+import Findings
 import Foundation
+import PropertyLists
+public import StrictJSON
 
 extension MinimalDictionary {
     /// The document `sealward.ats-minimize/1`.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
+import PropertyLists
 
 /// The text of `nscurl --ats-diagnostics`, as the stored outputs of the real tool have it.
 ///

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
-import Foundation
+import Findings
+import PropertyLists
 
 extension PropertyListValue {
     /// The text that NSDictionary's `-description` gives: four spaces a level, sorted keys, the old property-list quoting.
@@ -18,10 +18,9 @@ extension PropertyListValue {
         case .integer(let number): return String(number)
         case .real(let number): return PropertyListValue.quoted(String(number))
         case .boolean(let flag): return flag ? "true" : "false"
-        case .date(let date): return PropertyListValue.quoted(ISO8601DateFormatter().string(from: date))
+        case .date(let date): return PropertyListValue.quoted(RFC3339.text(date))
         case .data(let bytes):
-            return "{length = \(bytes.count), bytes = 0x"
-                + bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "}"
+            return "{length = \(bytes.count), bytes = 0x\(bytes.hexadecimal())}"
         case .array(let elements):
             // Deeper nesting than any dictionary has is cut, so that a hostile file cannot exhaust the stack.
             guard level < 32 else { return "(...)" }

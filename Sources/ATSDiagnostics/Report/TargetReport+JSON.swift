@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-public import Findings
+import Findings
+import PropertyLists
+public import StrictJSON
 
 extension TargetReport {
     /// One target of `sealward.ats-check/1`.

@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Findings
+import PropertyLists
 
 extension RuleCatalog {
     static let ats002 = Rule(

@@ -36,7 +36,7 @@ package struct DotNetProject: Sendable {
     package func stack(forListAt path: String) -> DotNetStack {
         let folders = path.utf8.split(separator: 0x2F)
         for (place, next) in zip(folders, folders.dropFirst()) where place.elementsEqual("Platforms".utf8) {
-            let name = String(decoding: ProjectExpression.lower(Array(next)), as: UTF8.self)
+            let name = String(decoding: next.asciiLowercased, as: UTF8.self)
             if let found = byPlatform[name] { return found }
         }
         return stack
@@ -102,7 +102,7 @@ package struct DotNetProject: Sendable {
             return DotNetStack(handler: handler, source: property.source, notFollowed: project.notFollowed)
         }
         guard let feature = project.value("UseNativeHttpHandler") else { return nil }
-        let isNative = ProjectExpression.lower(feature.value).elementsEqual("true".utf8)
+        let isNative = feature.value.equalsIgnoringASCIICase("true")
         return DotNetStack(
             handler: isNative ? .nsurlsession : .managed,
             source: feature.source,
@@ -111,7 +111,7 @@ package struct DotNetProject: Sendable {
     }
 
     private static func handler(named name: [UInt8]) -> DotNetStack.Handler? {
-        let name = ProjectExpression.lower(name)
+        let name = name.asciiLowercased
         func has(_ text: String) -> Bool { ProjectExpression.contains(name, Array(text.utf8)) }
         if has("nsurlsession") { return .nsurlsession }
         if has("cfnetwork") { return .cfnetwork }
@@ -151,7 +151,7 @@ package struct DotNetProject: Sendable {
                 if !frameworks.isEmpty { return frameworks }
             }
             let identifier = project.value("TargetFrameworkIdentifier").flatMap { property in
-                ProjectExpression.contains(ProjectExpression.lower(property.value), Array("xamarin".utf8))
+                ProjectExpression.contains(property.value.asciiLowercased, Array("xamarin".utf8))
                     ? property.source : nil
             }
             guard let source = identifier ?? mention else { return [] }

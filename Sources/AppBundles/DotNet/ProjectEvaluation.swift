@@ -81,7 +81,7 @@ struct ProjectEvaluation {
     }
 
     private static func key(_ name: [UInt8]) -> UTF8Key {
-        UTF8Key(String(decoding: ProjectExpression.lower(name), as: UTF8.self))
+        UTF8Key(String(decoding: name.asciiLowercased, as: UTF8.self))
     }
 
     private static func folder(of path: String) -> String {

@@ -75,14 +75,14 @@ struct ProjectExpression {
             let end = Self.closing(text, after: bracket + 1), end == text.count - 1,
             let arguments = arguments(Array(text[(bracket + 1)..<end]), depth: depth)
         else { return nil }
-        let name = Self.lower(Array(text[(dot + 1)..<bracket]))
+        let name = text[(dot + 1)..<bracket].asciiLowercased
         func answer(_ isTrue: Bool) -> [UInt8] { Array((isTrue ? "True" : "False").utf8) }
         switch (String(decoding: name, as: UTF8.self), arguments.count) {
         case ("contains", 1): return answer(Self.contains(value, arguments[0]))
         case ("startswith", 1): return answer(value.starts(with: arguments[0]))
         case ("endswith", 1): return answer(value.reversed().starts(with: arguments[0].reversed()))
         case ("equals", 1): return answer(value == arguments[0])
-        case ("tolower", 0), ("tolowerinvariant", 0): return Self.lower(value)
+        case ("tolower", 0), ("tolowerinvariant", 0): return value.asciiLowercased
         case ("trim", 0): return Self.trimmed(value)
         default: return nil
         }
@@ -91,16 +91,16 @@ struct ProjectExpression {
     /// `[MSBuild]::Name(arguments)`.
     private func staticCall(_ text: [UInt8], depth: Int) -> [UInt8]? {
         let prefix = Array("[msbuild]::".utf8)
-        guard Self.lower(Array(text.prefix(prefix.count))) == prefix, let bracket = text.firstIndex(of: 0x28),
+        guard text.prefix(prefix.count).asciiLowercased == prefix, let bracket = text.firstIndex(of: 0x28),
             let end = Self.closing(text, after: bracket + 1), end == text.count - 1, bracket >= prefix.count,
             let arguments = arguments(Array(text[(bracket + 1)..<end]), depth: depth)
         else { return nil }
-        let name = Self.lower(Array(text[prefix.count..<bracket]))
+        let name = text[prefix.count..<bracket].asciiLowercased
         switch (String(decoding: name, as: UTF8.self), arguments.count) {
         case ("gettargetplatformidentifier", 1): return TargetFramework(arguments[0]).platform
         case ("isosplatform", 1):
             // Apps for Apple's systems are built on macOS.
-            let isMac = ["osx", "macos"].contains { Self.lower(arguments[0]).elementsEqual($0.utf8) }
+            let isMac = ["osx", "macos"].contains { arguments[0].equalsIgnoringASCIICase($0) }
             return Array((isMac ? "True" : "False").utf8)
         case ("getpathoffileabove", 1), ("getpathoffileabove", 2):
             let here = arguments.count == 2 ? arguments[1] : property(Array("MSBuildThisFileDirectory".utf8))
@@ -222,7 +222,7 @@ struct ProjectExpression {
 
     private func word(_ tokens: [Token], _ position: Int, _ word: String) -> Bool {
         guard position < tokens.count, case .text(let text) = tokens[position] else { return false }
-        return Self.lower(text).elementsEqual(word.utf8)
+        return text.equalsIgnoringASCIICase(word)
     }
 
     private func either(_ tokens: [Token], _ position: inout Int, _ depth: Int) -> Value? {
@@ -260,8 +260,8 @@ struct ProjectExpression {
         guard let right = term(tokens, &position, depth) else { return nil }
         guard let first = left.text, let second = right.text else { return Value() }
         switch sign {
-        case .equal: return Value(isTrue: Self.lower(first) == Self.lower(second))
-        case .unequal: return Value(isTrue: Self.lower(first) != Self.lower(second))
+        case .equal: return Value(isTrue: first.asciiLowercased == second.asciiLowercased)
+        case .unequal: return Value(isTrue: first.asciiLowercased != second.asciiLowercased)
         default:
             guard let first = Double(String(decoding: first, as: UTF8.self)),
                 let second = Double(String(decoding: second, as: UTF8.self))
@@ -291,7 +291,7 @@ struct ProjectExpression {
         case .text(let text):
             if position < tokens.count, tokens[position] == .open { return call(text, tokens, &position) }
             guard let value = expanded(text) else { return Value() }
-            let lower = Self.lower(value)
+            let lower = value.asciiLowercased
             let isTrue = ["true", "on", "yes"].contains { lower.elementsEqual($0.utf8) }
             let isFalse = ["false", "off", "no"].contains { lower.elementsEqual($0.utf8) }
             return Value(text: value, isTrue: isTrue ? true : isFalse ? false : nil)
@@ -306,7 +306,7 @@ struct ProjectExpression {
         else { return nil }
         position += 3
         guard let value = expanded(argument) else { return Value() }
-        let name = Self.lower(name)
+        let name = name.asciiLowercased
         if name.elementsEqual("exists".utf8) { return Value(isTrue: exists(value)) }
         if name.elementsEqual("hastrailingslash".utf8) {
             return Value(isTrue: value.last == 0x2F || value.last == 0x5C)
@@ -315,8 +315,6 @@ struct ProjectExpression {
     }
 
     // MARK: - Bytes
-
-    static func lower(_ text: [UInt8]) -> [UInt8] { text.map { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 } }
 
     static func trimmed(_ text: [UInt8]) -> [UInt8] {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
@@ -328,12 +326,7 @@ struct ProjectExpression {
         return text.firstRange(of: part) != nil
     }
 
-    private static func isNameByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F, 0x2D: true
-        default: false
-        }
-    }
+    private static func isNameByte(_ byte: UInt8) -> Bool { byte.isASCIIAlphanumeric || byte == 0x5F || byte == 0x2D }
 }
 
 /// The name of a target framework, for example `net9.0-ios17.0`.
@@ -341,7 +334,7 @@ struct TargetFramework {
     /// In lower case.
     let name: [UInt8]
 
-    init(_ name: [UInt8]) { self.name = ProjectExpression.lower(ProjectExpression.trimmed(name)) }
+    init(_ name: [UInt8]) { self.name = ProjectExpression.trimmed(name).asciiLowercased }
 
     /// The platform of the name, without its version: `ios` of `net9.0-ios17.0`; empty where there is none.
     var platform: [UInt8] {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+import PropertyLists
 
 /// The elements of a project file of MSBuild: the XML that such files are written in, without document types and entities of its own.
 struct ProjectMarkup {
@@ -29,86 +30,79 @@ struct ProjectMarkup {
         static let value = 65_536
     }
 
-    private let bytes: [UInt8]
-    private var position = 0
-    private var line = 1
+    private var tokens: XMLTokenizer
     private var elements = 0
-
-    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+    /// The line of ``counted``; both grow together, so that all lines are counted in one pass.
+    private var line = 1
+    private var counted = 0
 
     /// Reads a file.
     ///
     /// - Returns: the element that holds all others.
-    /// - Throws: `MalformedInput` with the line where the file is no well-formed XML in UTF-8, or beyond the limits.
+    /// - Throws: `MalformedInput` with the place where the file is no well-formed XML in UTF-8, or beyond the limits.
     static func read(_ bytes: [UInt8]) throws(MalformedInput) -> Element {
-        var reader = ProjectMarkup(bytes)
-        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { reader.position = 3 }
         if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
             throw .plist("", "is a project in UTF-16; save it as UTF-8")
         }
-        return try reader.document()
-    }
-
-    private func fault(_ reason: String) -> MalformedInput { .plist("line \(line)", reason) }
-
-    private var byte: UInt8? { position < bytes.count ? bytes[position] : nil }
-
-    private mutating func step() {
-        if byte == 0x0A { line += 1 }
-        position += 1
-    }
-
-    private func looking(at text: String) -> Bool { bytes[position...].starts(with: text.utf8) }
-
-    /// Goes behind the next `text`.
-    private mutating func skip(behind text: String, _ what: String) throws(MalformedInput) {
-        while position < bytes.count {
-            if looking(at: text) {
-                position += text.utf8.count
-                return
-            }
-            step()
+        let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+        return try bytes.withUnsafeBufferPointer { buffer throws(MalformedInput) -> Element in
+            var reader = ProjectMarkup(tokens: XMLTokenizer(buffer, from: start))
+            return try reader.document()
         }
-        throw fault("\(what) is not closed")
+    }
+
+    private init(tokens: XMLTokenizer) { self.tokens = tokens }
+
+    private mutating func line(of offset: Int) -> Int {
+        while counted < offset {
+            if tokens.bytes[counted] == 0x0A { line += 1 }
+            counted += 1
+        }
+        return line
+    }
+
+    private func shown(_ name: some Collection<UInt8>) -> String {
+        String(decoding: name.prefix(64), as: UTF8.self).terminalSafe
     }
 
     private mutating func document() throws(MalformedInput) -> Element {
         // Open elements, the outermost first: a loop and no recursion, so depth costs no stack.
         var open: [Element] = []
-        while position < bytes.count {
-            guard byte == 0x3C else {
+        while let byte = tokens.byte {
+            let start = tokens.position
+            guard byte == UInt8(ascii: "<") else {
                 try text(into: &open)
                 continue
             }
-            if looking(at: "<!--") {
-                try skip(behind: "-->", "a comment")
-            } else if looking(at: "<?") {
-                try skip(behind: "?>", "a processing instruction")
-            } else if looking(at: "<![CDATA[") {
-                position += 9
-                let start = position
-                try skip(behind: "]]>", "a CDATA section")
-                guard !open.isEmpty else { throw fault("text stands outside of the project") }
-                open[open.count - 1].text += bytes[start..<(position - 3)]
-            } else if looking(at: "<!") {
-                throw fault("a document type is not read in projects")
-            } else if looking(at: "</") {
-                position += 2
-                let name = try self.name()
-                skipSpace()
-                guard byte == 0x3E else { throw fault("a closing tag is not closed") }
-                step()
+            if let section = try tokens.section() {
+                guard !open.isEmpty else { throw tokens.fault("text stands outside of the project", at: start) }
+                open[open.count - 1].text += tokens.bytes[section]
+                continue
+            }
+            guard !tokens.looking(at: "<!DOCTYPE") else {
+                throw tokens.fault("a document type is not read in projects")
+            }
+            if try tokens.skipMarkup() { continue }
+            let tag = tokens.tag()
+            guard (1...1_024).contains(tag.name.count) else {
+                throw tokens.fault("a name is missing or too long", at: start)
+            }
+            let name = Array(tokens.bytes[tag.name])
+            if tag.isClosing {
+                tokens.skipSpace()
+                guard tokens.byte == UInt8(ascii: ">") else { throw tokens.fault("a closing tag is not closed") }
+                tokens.position += 1
                 guard let element = open.popLast(), element.name == name else {
-                    throw fault(
-                        "</\(String(decoding: name.prefix(64), as: UTF8.self).terminalSafe)> closes nothing that is open"
-                    )
+                    throw tokens.fault("</\(shown(name))> closes nothing that is open", at: start)
                 }
                 guard !open.isEmpty else { return try end(element) }
                 open[open.count - 1].children.append(element)
             } else {
-                let (element, isEmpty) = try tag()
+                let (element, isEmpty) = try readElement(name, at: start)
                 if !isEmpty {
-                    guard open.count < Limit.depth else { throw fault("the elements are nested too deeply") }
+                    guard open.count < Limit.depth else {
+                        throw tokens.fault("the elements are nested too deeply", at: start)
+                    }
                     open.append(element)
                 } else if open.isEmpty {
                     return try end(element)
@@ -117,126 +111,54 @@ struct ProjectMarkup {
                 }
             }
         }
-        guard let last = open.last else { throw fault("holds no element") }
-        throw .plist(
-            "line \(last.line)",
-            "<\(String(decoding: last.name.prefix(64), as: UTF8.self).terminalSafe)> is not closed"
-        )
+        guard let last = open.last else { throw tokens.fault("holds no element") }
+        throw tokens.fault("<\(shown(last.name))> of line \(last.line) is not closed")
     }
 
     /// Only comments and space may follow the project.
     private mutating func end(_ root: Element) throws(MalformedInput) -> Element {
-        while position < bytes.count {
-            skipSpace()
-            if looking(at: "<!--") {
-                try skip(behind: "-->", "a comment")
-            } else if position < bytes.count {
-                throw fault("something follows the end of the project")
-            }
+        tokens.skipSpace()
+        while tokens.looking(at: "<!--") {
+            _ = try tokens.skipMarkup()
+            tokens.skipSpace()
         }
+        guard tokens.byte == nil else { throw tokens.fault("something follows the end of the project") }
         return root
     }
 
     private mutating func text(into open: inout [Element]) throws(MalformedInput) {
+        let start = tokens.position
         var found: [UInt8] = []
-        while let next = byte, next != 0x3C {
-            if next == 0x26 {
-                found += try entity()
+        while let next = tokens.byte, next != UInt8(ascii: "<") {
+            if next == UInt8(ascii: "&") {
+                found += String(try tokens.reference()).utf8
             } else {
                 found.append(next)
-                step()
+                tokens.position += 1
             }
         }
         if let last = open.indices.last {
-            guard open[last].text.count + found.count <= 4 << 20 else { throw fault("an element has too much text") }
+            guard open[last].text.count + found.count <= 4 << 20 else {
+                throw tokens.fault("an element has too much text", at: start)
+            }
             open[last].text += found
         } else if found.contains(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }) {
-            throw fault("is no XML: text stands outside of the project")
+            throw tokens.fault("is no XML: text stands outside of the project", at: start)
         }
     }
 
-    private mutating func entity() throws(MalformedInput) -> [UInt8] {
-        let known: [(String, UInt8)] = [
-            ("&lt;", 0x3C), ("&gt;", 0x3E), ("&amp;", 0x26), ("&quot;", 0x22), ("&apos;", 0x27),
-        ]
-        for (text, value) in known where looking(at: text) {
-            position += text.utf8.count
-            return [value]
-        }
-        guard looking(at: "&#") else { throw fault("an entity is unknown") }
-        position += 2
-        let isHex = byte == 0x78
-        if isHex { step() }
-        var value: UInt32 = 0
-        var digits = 0
-        while let next = byte, next != 0x3B {
-            guard let digit = Character(UnicodeScalar(next)).hexDigitValue, isHex || digit < 10, digits < 8 else {
-                throw fault("a character reference is malformed")
-            }
-            value = value &* (isHex ? 16 : 10) &+ UInt32(digit)
-            digits += 1
-            step()
-        }
-        guard byte == 0x3B, digits > 0, let scalar = UnicodeScalar(value) else {
-            throw fault("a character reference is malformed")
-        }
-        step()
-        return Array(String(Character(scalar)).utf8)
-    }
-
-    private mutating func skipSpace() {
-        while let next = byte, next == 0x20 || next == 0x09 || next == 0x0A || next == 0x0D { step() }
-    }
-
-    private mutating func name() throws(MalformedInput) -> [UInt8] {
-        let start = position
-        while let next = byte, ![0x20, 0x09, 0x0A, 0x0D, 0x2F, 0x3C, 0x3D, 0x3E, 0x22, 0x27].contains(next) { step() }
-        guard (1...1_024).contains(position - start) else { throw fault("a name is missing or too long") }
-        return Array(bytes[start..<position])
-    }
-
-    private mutating func tag() throws(MalformedInput) -> (Element, isEmpty: Bool) {
-        let first = line
-        step()
-        let name = try self.name()
+    private mutating func readElement(_ name: [UInt8], at start: Int) throws(MalformedInput) -> (Element, isEmpty: Bool)
+    {
         elements += 1
-        guard elements <= Limit.elements else { throw fault("has too many elements") }
+        guard elements <= Limit.elements else { throw tokens.fault("has too many elements", at: start) }
         var attributes: [(name: [UInt8], value: [UInt8])] = []
-        while true {
-            skipSpace()
-            guard let next = byte else { throw fault("a tag is not closed") }
-            if next == 0x3E || next == 0x2F {
-                step()
-                if next == 0x2F {
-                    guard byte == 0x3E else { throw fault("a tag is not closed") }
-                    step()
-                }
-                return (Element(name: name, attributes: attributes, line: first), next == 0x2F)
+        while let attribute = try tokens.attribute(limit: Limit.value) {
+            guard attributes.count < Limit.attributes, attribute.name.count <= 1_024 else {
+                throw tokens.fault("an element has too many attributes", at: start)
             }
-            guard attributes.count < Limit.attributes else { throw fault("an element has too many attributes") }
-            attributes.append((try self.name(), try value()))
+            attributes.append((Array(tokens.bytes[attribute.name]), attribute.value))
         }
-    }
-
-    private mutating func value() throws(MalformedInput) -> [UInt8] {
-        skipSpace()
-        guard byte == 0x3D else { throw fault("an attribute has no value") }
-        step()
-        skipSpace()
-        guard let quote = byte, quote == 0x22 || quote == 0x27 else { throw fault("a value is not quoted") }
-        step()
-        var value: [UInt8] = []
-        while let next = byte, next != quote {
-            guard next != 0x3C, value.count < Limit.value else { throw fault("a value is not closed") }
-            if next == 0x26 {
-                value += try entity()
-            } else {
-                value.append(next)
-                step()
-            }
-        }
-        guard byte == quote else { throw fault("a value is not closed") }
-        step()
-        return value
+        guard let isEmpty = tokens.skipToTagEnd() else { throw tokens.fault("a tag is not closed", at: start) }
+        return (Element(name: name, attributes: attributes, line: line(of: start)), isEmpty)
     }
 }

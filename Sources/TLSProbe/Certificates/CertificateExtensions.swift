@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-import SwiftASN1
+import StrictASN1
 import TLSFacts
 
 /// The extensions of a certificate that matter to a TLS client (RFC 5280 section 4.2, RFC 6962 section 3.3).
@@ -21,7 +21,7 @@ struct CertificateExtensions {
     var unknownCritical: [String] = []
     var malformed: [String] = []
 
-    mutating func read(_ node: ASN1Node) throws(MalformedInput) {
+    mutating func read(_ node: ASN1Element) throws(MalformedInput) {
         var seen: Set<String> = []
         var list = try DERReader(node, "extensions")
         while let node = list.next() {
@@ -80,13 +80,13 @@ struct CertificateExtensions {
         return true
     }
 
-    private static func names(_ node: ASN1Node) throws(MalformedInput) -> AlternativeNames {
+    private static func names(_ node: ASN1Element) throws(MalformedInput) -> AlternativeNames {
         var names: [String] = []
         var addresses: [[UInt8]] = []
         var reader = try DERReader(node, "subjectAltName")
         while let name = reader.next() {
-            guard name.identifier.tagClass == .contextSpecific else { continue }
-            switch name.identifier.tagNumber {
+            guard name.tag.isContextSpecific else { continue }
+            switch name.number {
             case 2: names.append(String(decoding: try name.primitive("dNSName"), as: UTF8.self))
             case 7: addresses.append(Array(try name.primitive("iPAddress")))
             default: continue
@@ -95,15 +95,15 @@ struct CertificateExtensions {
         return AlternativeNames(dnsNames: names, addresses: addresses.filter { $0.count == 4 || $0.count == 16 })
     }
 
-    private static func usages(_ node: ASN1Node) throws(MalformedInput) -> [String] {
+    private static func usages(_ node: ASN1Element) throws(MalformedInput) -> [String] {
         var usages: [String] = []
         var reader = try DERReader(node, "extKeyUsage")
         while let usage = reader.next() { usages.append(try usage.objectIdentifier("extKeyUsage")) }
         return usages
     }
 
-    private static func bits(_ node: ASN1Node) throws(MalformedInput) -> Set<Int> {
-        guard node.identifier == .bitString else { throw .certificate("keyUsage is not a bit string") }
+    private static func bits(_ node: ASN1Element) throws(MalformedInput) -> Set<Int> {
+        guard node.tag == .bitString else { throw .certificate("keyUsage is not a bit string") }
         var bits: Set<Int> = []
         for (index, byte) in try node.primitive("keyUsage").dropFirst().prefix(2).enumerated() {
             for bit in 0..<8 where byte & (0x80 >> bit) != 0 { bits.insert(index * 8 + bit) }
@@ -111,7 +111,7 @@ struct CertificateExtensions {
         return bits
     }
 
-    private mutating func takeBasicConstraints(_ node: ASN1Node) throws(MalformedInput) {
+    private mutating func takeBasicConstraints(_ node: ASN1Element) throws(MalformedInput) {
         var reader = try DERReader(node, "basicConstraints")
         let authority = try reader.optional(.boolean).map { node throws(MalformedInput) in
             try node.primitive("cA").first != 0
@@ -123,7 +123,7 @@ struct CertificateExtensions {
         }
     }
 
-    private mutating func takeInformationAccess(_ node: ASN1Node) throws(MalformedInput) {
+    private mutating func takeInformationAccess(_ node: ASN1Element) throws(MalformedInput) {
         var list = try DERReader(node, "authorityInfoAccess")
         while let entry = list.next() {
             var reader = try DERReader(entry, "accessDescription")

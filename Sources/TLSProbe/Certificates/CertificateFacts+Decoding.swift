@@ -3,7 +3,7 @@
 
 public import Findings
 import Foundation
-import SwiftASN1
+import StrictASN1
 public import TLSFacts
 
 extension CertificateFacts {
@@ -25,8 +25,8 @@ extension CertificateFacts {
         let algorithm = try reader.required("signature", .sequence)
         let issuer = try DistinguishedName(try reader.required("issuer", .sequence), "issuer")
         var validity = try DERReader(try reader.required("validity", .sequence), "validity")
-        let notBefore = try CertificateTime.date(try validity.required("notBefore"), "notBefore")
-        let notAfter = try CertificateTime.date(try validity.required("notAfter"), "notAfter")
+        let notBefore = try (try validity.required("notBefore")).moment("notBefore")
+        let notAfter = try (try validity.required("notAfter")).moment("notAfter")
         let subject = try DistinguishedName(try reader.required("subject", .sequence), "subject")
         let key = try PublicKeyFacts(try reader.required("subjectPublicKeyInfo", .sequence))
         _ = reader.optional(context: 1)
@@ -49,7 +49,7 @@ extension CertificateFacts {
             issuer: issuer.text,
             subjectDER: subject.der,
             issuerDER: issuer.der,
-            serialNumber: Array(serial).hexadecimal,
+            serialNumber: Array(serial).hexadecimal(uppercase: true),
             notBefore: notBefore,
             notAfter: notAfter,
             publicKey: key,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Findings
-import SwiftASN1
+import StrictASN1
 
 /// One extension of a certificate as it stands (RFC 5280 section 4.2).
 package struct ExtensionEntry: Sendable {
@@ -12,7 +12,7 @@ package struct ExtensionEntry: Sendable {
     /// What the octet string contains.
     package let value: ArraySlice<UInt8>
 
-    init(_ node: ASN1Node) throws(MalformedInput) {
+    init(_ node: ASN1Element) throws(MalformedInput) {
         var reader = try DERReader(node, "extension")
         identifier = try reader.required("extnID").objectIdentifier("extnID")
         isCritical = reader.optional(.boolean).map { (try? $0.primitive("critical"))?.first != 0 } ?? false

@@ -2,135 +2,101 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Findings
-package import SwiftASN1
+package import FoundationEssentials
+package import StrictASN1
 
-/// Reads the members of one constructed DER value in order.
+/// Reads the members of one constructed value of a certificate in order, by names that the reason of an error gives.
 ///
 /// Everything that goes wrong is a `MalformedInput` with the code `malformed.certificate`; nothing traps.
 package struct DERReader {
-    private var rest: ASN1NodeCollection.Iterator
-    private var peeked: ASN1Node?
+    private var rest: ArraySlice<UInt8>
     private let what: String
 
-    /// - Parameter what: the name of the structure, for the reason of an error.
-    package init(_ node: ASN1Node, _ what: String) throws(MalformedInput) {
-        guard case .constructed(let members) = node.content else {
-            throw .certificate("\(what) is not a constructed value")
-        }
-        rest = members.makeIterator()
+    /// - Parameters:
+    ///   - node: a value that ``parse(_:_:)`` returned, or a part of one.
+    ///   - what: the name of the structure, for the reason of an error.
+    package init(_ node: ASN1Element, _ what: String) throws(MalformedInput) {
+        guard node.tag.isConstructed else { throw .certificate("\(what) is not a constructed value") }
+        rest = node.content
         self.what = what
     }
 
     /// Parses one complete DER value; bytes after it are an error.
-    package static func parse(_ bytes: ArraySlice<UInt8>, _ what: String) throws(MalformedInput) -> ASN1Node {
-        do {
-            return try DER.parse(bytes)
+    package static func parse(_ bytes: ArraySlice<UInt8>, _ what: String) throws(MalformedInput) -> ASN1Element {
+        do throws(ASN1Fault) {
+            return try ASN1Element(complete: bytes)
         } catch {
-            throw .certificate("\(what) is not DER: \(error)")
+            throw .certificate("\(what) is not DER: \(error.reason)")
         }
     }
 
-    package mutating func peek() -> ASN1Node? {
-        if peeked == nil { peeked = rest.next() }
-        return peeked
+    package mutating func next() -> ASN1Element? {
+        rest.isEmpty ? nil : try? ASN1Element(readingFrom: &rest, .der)
     }
 
-    package mutating func next() -> ASN1Node? {
-        let node = peek()
-        peeked = nil
-        return node
-    }
-
-    package mutating func required(_ member: String) throws(MalformedInput) -> ASN1Node {
+    package mutating func required(_ member: String) throws(MalformedInput) -> ASN1Element {
         guard let node = next() else { throw .certificate("\(what) has no \(member)") }
         return node
     }
 
-    package mutating func required(_ member: String, _ tag: ASN1Identifier) throws(MalformedInput) -> ASN1Node {
+    package mutating func required(_ member: String, _ tag: ASN1Tag) throws(MalformedInput) -> ASN1Element {
         let node = try required(member)
-        guard node.identifier == tag else { throw .certificate("\(member) of \(what) has another type") }
+        guard node.tag == tag else { throw .certificate("\(member) of \(what) has another type") }
         return node
     }
 
-    /// The next member if it has the context-specific tag `number`.
-    package mutating func optional(context number: UInt) -> ASN1Node? {
-        guard let node = peek(), node.identifier == ASN1Identifier(tagWithNumber: number, tagClass: .contextSpecific)
-        else { return nil }
-        return next()
+    /// The next member if it has the context-specific tag `number`, which is under 31, in either form.
+    package mutating func optional(context number: UInt8) -> ASN1Element? {
+        rest.first.map { $0 & 0xDF == 0x80 | number } == true ? next() : nil
     }
 
-    package mutating func optional(_ tag: ASN1Identifier) -> ASN1Node? {
-        guard let node = peek(), node.identifier == tag else { return nil }
-        return next()
+    package mutating func optional(_ tag: ASN1Tag) -> ASN1Element? {
+        rest.first == tag.octet ? next() : nil
     }
 }
 
-extension ASN1Node {
+extension ASN1Element {
     /// The content bytes of a primitive value.
     package func primitive(_ what: String) throws(MalformedInput) -> ArraySlice<UInt8> {
-        guard case .primitive(let bytes) = content else { throw .certificate("\(what) is not a primitive value") }
-        return bytes
+        guard !tag.isConstructed else { throw .certificate("\(what) is not a primitive value") }
+        return content
     }
 
     /// The one value inside an explicit tag.
-    package func explicit(_ what: String) throws(MalformedInput) -> ASN1Node {
+    package func explicit(_ what: String) throws(MalformedInput) -> ASN1Element {
         var reader = try DERReader(self, what)
         return try reader.required("value")
     }
 
     /// The dotted form of an object identifier.
     package func objectIdentifier(_ what: String) throws(MalformedInput) -> String {
-        guard identifier == .objectIdentifier else { throw .certificate("\(what) is not an object identifier") }
-        let content = try primitive(what)
-        guard content.count <= ASN1Node.maximumIdentifier else { throw .certificate("\(what) is too long") }
-        var text: [UInt8] = []
-        text.reserveCapacity(content.count * 3 + 2)
-        var value: UInt64 = 0
-        var open = false
-        for byte in content {
-            guard value <= UInt64.max >> 7 else { throw .certificate("\(what) has a huge arc") }
-            value = value << 7 | UInt64(byte & 0x7F)
-            open = byte & 0x80 != 0
-            if open { continue }
-            if text.isEmpty {
-                let root = min(value / 40, 2)
-                text.append(UInt8(ascii: "0") + UInt8(root))
-                value -= root * 40
-            }
-            text.append(UInt8(ascii: "."))
-            ASN1Node.append(value, to: &text)
-            value = 0
+        do throws(ASN1Fault) {
+            return try dottedIdentifier()
+        } catch {
+            throw .certificate("\(what) cannot be read: \(error.reason)")
         }
-        guard !text.isEmpty, !open else { throw .certificate("\(what) is cut short") }
-        return String(decoding: text, as: UTF8.self)
     }
 
-    /// Bytes of an object identifier: registered ones have under 20, and those made of a UUID under 30.
-    private static let maximumIdentifier = 128
-
-    /// Appends the decimal digits of a number.
-    private static func append(_ value: UInt64, to text: inout [UInt8]) {
-        let start = text.count
-        var rest = value
-        repeat {
-            text.append(UInt8(ascii: "0") + UInt8(rest % 10))
-            rest /= 10
-        } while rest > 0
-        text[start...].reverse()
+    /// The moment of a UTCTime or GeneralizedTime, also in the older forms.
+    package func moment(_ what: String) throws(MalformedInput) -> Date {
+        do throws(ASN1Fault) {
+            return try time(.any)
+        } catch {
+            throw .certificate("\(what) is not a time: \(String(decoding: content.prefix(32), as: UTF8.self))")
+        }
     }
 
     /// The bytes of a bit string that is a whole number of bytes.
     package func bitStringBytes(_ what: String) throws(MalformedInput) -> ArraySlice<UInt8> {
-        guard identifier == .bitString else { throw .certificate("\(what) is not a bit string") }
-        let bytes = try primitive(what)
-        guard bytes.first == 0 else { throw .certificate("\(what) is not a whole number of bytes") }
-        return bytes.dropFirst()
+        guard tag == .bitString else { throw .certificate("\(what) is not a bit string") }
+        guard content.first == 0 else { throw .certificate("\(what) is not a whole number of bytes") }
+        return content.dropFirst()
     }
 
     /// The magnitude of a non-negative integer without leading zeros.
     package func magnitude(_ what: String) throws(MalformedInput) -> ArraySlice<UInt8> {
-        guard identifier == .integer else { throw .certificate("\(what) is not an integer") }
-        return try primitive(what).drop { $0 == 0 }
+        guard tag == .integer else { throw .certificate("\(what) is not an integer") }
+        return content.drop { $0 == 0 }
     }
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-import SwiftASN1
+import StrictASN1
 
 /// A name as certificates write it, for showing and for comparing.
 struct DistinguishedName: Sendable {
@@ -17,7 +17,7 @@ struct DistinguishedName: Sendable {
     let relativeNames: [[Attribute]]
     let der: [UInt8]
 
-    init(_ node: ASN1Node, _ what: String) throws(MalformedInput) {
+    init(_ node: ASN1Element, _ what: String) throws(MalformedInput) {
         der = Array(node.encodedBytes)
         var relativeNames: [[Attribute]] = []
         var sequence = try DERReader(node, what)
@@ -53,7 +53,7 @@ struct DistinguishedName: Sendable {
                     result += "="
                     DistinguishedName.append(escaped: text, to: &result)
                 } else {
-                    result += "=#" + attribute.encoded.prefix(DistinguishedName.textLimit).hexadecimal
+                    result += "=#" + attribute.encoded.prefix(DistinguishedName.textLimit).hexadecimal(uppercase: true)
                 }
                 guard result.utf8.count <= DistinguishedName.textLimit else {
                     return DistinguishedName.cut(result) + "..."
@@ -102,9 +102,9 @@ struct DistinguishedName: Sendable {
     /// Upper bounds of RFC 5280 appendix A.1 are 64 to 128 characters for nearly all attributes; real names stay under 300 bytes.
     static let textLimit = 1024
 
-    private static func text(of node: ASN1Node) -> String? {
-        guard case .primitive(let bytes) = node.content else { return nil }
-        switch node.identifier {
+    private static func text(of node: ASN1Element) -> String? {
+        let bytes = node.content
+        switch node.tag {
         case .utf8String: return String(validating: bytes, as: UTF8.self)
         case .printableString, .ia5String, .numericString, .visibleString, .teletexString:
             return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
@@ -132,7 +132,7 @@ struct DistinguishedName: Sendable {
             case " " where isFirst || index == scalars.endIndex: result += "\\"
             case _ where scalar.value < 0x20 || scalar.value == 0x7F || (0x80..<0xA0).contains(scalar.value):
                 // Control characters could drive a terminal; they are always written as hexadecimal pairs.
-                result += Array(String(scalar).utf8).map { "\\" + [$0].hexadecimal }.joined()
+                result += Array(String(scalar).utf8).map { "\\" + [$0].hexadecimal(uppercase: true) }.joined()
                 continue
             default: break
             }
@@ -160,18 +160,6 @@ struct DistinguishedName: Sendable {
 }
 
 extension Collection<UInt8> {
-    /// Upper-case hexadecimal without separators.
-    package var hexadecimal: String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(count * 2)
-        for byte in self {
-            bytes.append(digits[Int(byte >> 4)])
-            bytes.append(digits[Int(byte & 15)])
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
     /// The whole units in them.
     fileprivate func bigEndian<Unit: FixedWidthInteger>(_ type: Unit.Type) -> [Unit] {
         let size = MemoryLayout<Unit>.size

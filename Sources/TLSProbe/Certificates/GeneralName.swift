@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-import SwiftASN1
+import StrictASN1
 
 /// A name of a subjectAltName extension, or the base of a name constraint (RFC 5280 sections 4.2.1.6 and 4.2.1.10).
 enum GeneralName: Sendable {
@@ -13,12 +13,12 @@ enum GeneralName: Sendable {
     case uri([UInt8])
     case address([UInt8])
     /// otherName, x400Address, ediPartyName and registeredID, by their tag: no rule here compares them.
-    case other(UInt)
+    case other(UInt32)
 
     /// The kinds that a constraint is about: a constraint on one says nothing of the others.
     enum Kind: Hashable, Sendable {
         case email, dns, directory, uri, address
-        case other(UInt)
+        case other(UInt32)
     }
 
     var kind: Kind {
@@ -32,9 +32,9 @@ enum GeneralName: Sendable {
         }
     }
 
-    init(_ node: ASN1Node) throws(MalformedInput) {
-        guard node.identifier.tagClass == .contextSpecific else { throw .certificate("a general name has no tag") }
-        switch node.identifier.tagNumber {
+    init(_ node: ASN1Element) throws(MalformedInput) {
+        guard node.tag.isContextSpecific else { throw .certificate("a general name has no tag") }
+        switch node.number {
         case 1: self = .email(Array(try node.primitive("rfc822Name")))
         case 2: self = .dns(Array(try node.primitive("dNSName")))
         case 4:
@@ -74,11 +74,6 @@ struct ConstrainedNames: Sendable {
 
 /// The form of names, compared as bytes.
 enum NameForm {
-    /// ASCII letters in lower case.
-    static func lowercased(_ name: some Sequence<UInt8>) -> [UInt8] {
-        name.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
-    }
-
     /// Whether it is a host name of letters, digits, hyphens and underscores (RFC 1034 section 3.5), none of its labels empty or
     /// longer than 63 bytes.
     static func isHostName(_ name: some Collection<UInt8>) -> Bool {
@@ -88,10 +83,5 @@ enum NameForm {
         }
     }
 
-    private static func isHostByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x5F: true
-        default: false
-        }
-    }
+    private static func isHostByte(_ byte: UInt8) -> Bool { byte.isASCIIAlphanumeric || byte == 0x2D || byte == 0x5F }
 }

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import Findings
 
 /// Reads PEM text (RFC 7468), as people keep it: several blocks, with words between them.
 public enum PEMBlocks {
@@ -23,9 +23,9 @@ public enum PEMBlocks {
                 body.removeAll(keepingCapacity: true)
             } else if line.starts(with: "-----END ".utf8) {
                 if let name = label, labels.contains(name),
-                    let data = Data(base64Encoded: Data(body), options: .ignoreUnknownCharacters), !data.isEmpty
+                    let der = Base64.decode(body.lazy.filter(isBase64)), !der.isEmpty
                 {
-                    blocks.append(Array(data))
+                    blocks.append(der)
                 }
                 label = nil
             } else if label != nil {
@@ -34,4 +34,6 @@ public enum PEMBlocks {
         }
         return blocks
     }
+    /// Other characters are passed over (RFC 7468 section 2).
+    private static func isBase64(_ byte: UInt8) -> Bool { byte.isASCIIAlphanumeric || "+/=".utf8.contains(byte) }
 }

@@ -3,12 +3,12 @@
 
 import Crypto
 import Findings
-import SwiftASN1
+import StrictASN1
 import TLSFacts
 
 extension PublicKeyFacts {
     /// Reads a SubjectPublicKeyInfo of any kind and any size.
-    init(_ node: ASN1Node) throws(MalformedInput) {
+    init(_ node: ASN1Element) throws(MalformedInput) {
         let der = Array(node.encodedBytes)
         var reader = try DERReader(node, "public key")
         var algorithm = try DERReader(try reader.required("algorithm", .sequence), "algorithm of the public key")
@@ -28,7 +28,7 @@ extension PublicKeyFacts {
     /// Reads only the key of a certificate, by stepping over what stands before it: the tree of a whole certificate takes longer than
     /// the check of a signature.
     init(ofCertificate der: [UInt8]) throws(MalformedInput) {
-        guard der.count <= SignedCertificate.maximumSize, let key = PublicKeyFacts.encodedKey(in: der) else {
+        guard der.count <= SignedCertificate.maximumSize, let key = try? PublicKeyFacts.encodedKey(in: der) else {
             throw .certificate("the certificate has no public key")
         }
         if let bits = PublicKeyFacts.plainRSABits(key) {
@@ -42,27 +42,20 @@ extension PublicKeyFacts {
     /// The size of an RSA key in the one form that nearly all of them have (RFC 3279 section 2.3.1): without parameters but NULL, the
     /// lengths as short as can be, the numbers positive. Nil for everything else.
     private static func plainRSABits(_ key: ArraySlice<UInt8>) -> Int? {
-        var outer = key
-        guard var members = element(&outer)?.content, members.starts(with: rsaWithoutParameters) else { return nil }
-        members = members.dropFirst(rsaWithoutParameters.count)
-        guard let bits = element(&members), bits.tag == 0x03, members.isEmpty, bits.content.first == 0
-        else { return nil }
-        var padded = bits.content.dropFirst()
-        guard let pair = element(&padded), pair.tag == 0x30, padded.isEmpty else { return nil }
-        var numbers = pair.content
-        guard let modulus = positive(&numbers), positive(&numbers) != nil, numbers.isEmpty, let first = modulus.first
-        else { return nil }
-        return modulus.count * 8 - first.leadingZeroBitCount
-    }
-
-    /// A positive INTEGER in its shortest form, without the zero that keeps it positive.
-    private static func positive(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
-        guard let number = element(&rest), number.tag == 0x02, let first = number.content.first else { return nil }
-        if first >= 0x80 { return nil }
-        guard first == 0 else { return number.content }
-        let magnitude = number.content.dropFirst()
-        guard let second = magnitude.first, second >= 0x80 else { return nil }
-        return magnitude
+        do throws(ASN1Fault) {
+            let members = try ASN1Element(key, .der).content
+            guard members.starts(with: rsaWithoutParameters) else { return nil }
+            let bits = try ASN1Element(members.dropFirst(rsaWithoutParameters.count), .der)
+            guard bits.tag == .bitString, bits.content.first == 0 else { return nil }
+            var numbers = try ASN1Members(try ASN1Element(bits.content.dropFirst(), .der), "an RSA key")
+            let modulus = try numbers.require().unsignedInteger()
+            let exponent = try numbers.require().unsignedInteger()
+            try numbers.end()
+            guard let first = modulus.first, !exponent.isEmpty else { return nil }
+            return modulus.count * 8 - first.leadingZeroBitCount
+        } catch {
+            return nil
+        }
     }
 
     /// The AlgorithmIdentifier of rsaEncryption.
@@ -71,38 +64,15 @@ extension PublicKeyFacts {
     ]
 
     /// The subjectPublicKeyInfo of RFC 5280 section 4.1, header included.
-    private static func encodedKey(in der: [UInt8]) -> ArraySlice<UInt8>? {
-        var outer = der[...]
-        guard let certificate = element(&outer), certificate.tag == 0x30, outer.isEmpty else { return nil }
-        var frame = certificate.content
-        guard let signed = element(&frame), signed.tag == 0x30 else { return nil }
-        var members = signed.content
+    private static func encodedKey(in der: [UInt8]) throws(ASN1Fault) -> ArraySlice<UInt8> {
+        var frame = try ASN1Members(try ASN1Element(der[...], .der), "a certificate")
+        var members = try ASN1Members(try frame.require(), "a certificate's signed part")
         // The version is left out where it is 1; serial number, signature, issuer, validity and subject follow.
-        if let first = members.first, first & 0xDF == 0x80 { _ = element(&members) }
-        for _ in 0..<5 where element(&members) == nil { return nil }
-        guard let key = element(&members), key.tag == 0x30 else { return nil }
-        return key.whole
-    }
-
-    /// Takes one element with a tag of one byte and a length of at most three off the front; nil where the bytes end too early.
-    private static func element(
-        _ rest: inout ArraySlice<UInt8>
-    ) -> (tag: UInt8, content: ArraySlice<UInt8>, whole: ArraySlice<UInt8>)? {
-        let start = rest
-        guard let tag = rest.popFirst(), tag & 0x1F != 0x1F, let first = rest.popFirst() else { return nil }
-        var length = Int(first)
-        if first >= 0x80 {
-            let size = Int(first & 0x7F)
-            guard (1...3).contains(size), rest.count >= size else { return nil }
-            length = rest.prefix(size).reduce(0) { $0 << 8 | Int($1) }
-            // DER has only the shortest form (X.690 section 10.1).
-            guard length >= 0x80, length >> (8 * (size - 1)) != 0 else { return nil }
-            rest = rest.dropFirst(size)
-        }
-        guard rest.count >= length else { return nil }
-        let content = rest.prefix(length)
-        rest = rest.dropFirst(length)
-        return (tag, content, start[start.startIndex..<content.endIndex])
+        _ = try members.optional(.context(0))
+        for _ in 0..<5 { _ = try members.require() }
+        let key = try members.require()
+        guard key.tag == .sequence else { throw ASN1Fault("a certificate has no key") }
+        return key.encodedBytes
     }
 
     private static func modulusBits(_ key: ArraySlice<UInt8>) throws(MalformedInput) -> Int {
@@ -112,7 +82,7 @@ extension PublicKeyFacts {
         return modulus.count * 8 - first.leadingZeroBitCount
     }
 
-    private static func curve(_ parameters: ASN1Node?, _ key: ArraySlice<UInt8>) -> Kind {
+    private static func curve(_ parameters: ASN1Element?, _ key: ArraySlice<UInt8>) -> Kind {
         // An uncompressed point is 4, x, y; a compressed one is 2 or 3, x (SEC 1 section 2.3.3).
         let coordinate = key.first == 4 ? (key.count - 1) / 2 : max(key.count - 1, 0)
         guard let parameters, let identifier = try? parameters.objectIdentifier("curve") else {

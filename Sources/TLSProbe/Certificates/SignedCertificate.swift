@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Findings
-import SwiftASN1
+import StrictASN1
 package import TLSFacts
 
 /// The outer frame of a certificate (RFC 5280 section 4.1): what was signed, how, and the signature.
@@ -19,12 +19,12 @@ package struct SignedCertificate: Sendable {
     }
 
     /// The frame, and the node of the signed part.
-    static func open(_ der: [UInt8]) throws(MalformedInput) -> (SignedCertificate, ASN1Node) {
+    static func open(_ der: [UInt8]) throws(MalformedInput) -> (SignedCertificate, ASN1Element) {
         guard der.count <= SignedCertificate.maximumSize else {
             throw .certificate("the certificate is larger than \(SignedCertificate.maximumSize) bytes")
         }
         let outer = try DERReader.parse(der[...], "certificate")
-        guard outer.identifier == .sequence else { throw .certificate("a certificate is a sequence, and this is none") }
+        guard outer.tag == .sequence else { throw .certificate("a certificate is a sequence, and this is none") }
         var frame = try DERReader(outer, "certificate")
         let signed = try frame.required("tbsCertificate", .sequence)
         let algorithm = try frame.required("signatureAlgorithm", .sequence)
@@ -66,7 +66,7 @@ package struct SignatureAlgorithm: Sendable, Equatable {
 
     package var facts: SignatureFacts { SignatureFacts(algorithm: objectIdentifier, hash: hash) }
 
-    init(_ node: ASN1Node) throws(MalformedInput) {
+    init(_ node: ASN1Element) throws(MalformedInput) {
         var reader = try DERReader(node, "signature algorithm")
         let identifier = try reader.required("algorithm").objectIdentifier("signature algorithm")
         objectIdentifier = identifier
@@ -83,7 +83,7 @@ package struct SignatureAlgorithm: Sendable, Equatable {
 
     /// RFC 4055 section 3.1; the defaults are SHA-1, MGF1 with SHA-1, and 20 bytes of salt.
     private static func pssParameters(
-        _ node: ASN1Node?
+        _ node: ASN1Element?
     ) throws(MalformedInput) -> (hash: SignatureFacts.Hash, salt: Int, same: Bool) {
         guard let node else { return (.sha1, 20, true) }
         var reader = try DERReader(node, "RSASSA-PSS parameters")

@@ -3,7 +3,7 @@
 
 public import Findings
 public import Foundation
-import SwiftASN1
+import StrictASN1
 
 /// A successful basic OCSP response (RFC 6960 section 4.2.1), as a server staples it. Nothing of it is believed yet.
 public struct StapledResponse: Sendable {
@@ -97,7 +97,7 @@ public struct StapledResponse: Sendable {
         self.singles = singles
     }
 
-    private static func certificates(_ tagged: ASN1Node?) throws(MalformedInput) -> [[UInt8]] {
+    private static func certificates(_ tagged: ASN1Element?) throws(MalformedInput) -> [[UInt8]] {
         guard let tagged else { return [] }
         var list = try DERReader(try tagged.explicit("certificates"), "certificates")
         var certificates: [[UInt8]] = []
@@ -110,10 +110,10 @@ public struct StapledResponse: Sendable {
         return certificates
     }
 
-    private static func responder(_ node: ASN1Node) throws(MalformedInput) -> Responder {
-        guard node.identifier.tagClass == .contextSpecific else { throw .certificate("the responder has no name") }
+    private static func responder(_ node: ASN1Element) throws(MalformedInput) -> Responder {
+        guard node.tag.isContextSpecific else { throw .certificate("the responder has no name") }
         let inner = try node.explicit("responder")
-        switch node.identifier.tagNumber {
+        switch node.number {
         case 1: return .name(Array(inner.encodedBytes))
         case 2: return .key(Array(try inner.primitive("responder")))
         default: throw .certificate("the responder is of an unknown kind")
@@ -132,25 +132,27 @@ public struct StapledResponse: Sendable {
 }
 
 extension StapledResponse.Single {
-    init(_ node: ASN1Node) throws(MalformedInput) {
+    init(_ node: ASN1Element) throws(MalformedInput) {
         var reader = try DERReader(node, "single response")
         var identity = try DERReader(try reader.required("certID", .sequence), "certID")
         var algorithm = try DERReader(try identity.required("hashAlgorithm", .sequence), "hashAlgorithm")
         hashAlgorithm = try algorithm.required("algorithm").objectIdentifier("hashAlgorithm")
         issuerNameHash = Array(try identity.required("issuerNameHash", .octetString).primitive("issuerNameHash"))
         issuerKeyHash = Array(try identity.required("issuerKeyHash", .octetString).primitive("issuerKeyHash"))
-        serialNumber = try identity.required("serialNumber", .integer).primitive("serialNumber").hexadecimal
+        serialNumber = try identity.required("serialNumber", .integer).primitive("serialNumber").hexadecimal(
+            uppercase: true
+        )
         status = try Status(try reader.required("certStatus"))
-        thisUpdate = try CertificateTime.date(try reader.required("thisUpdate", .generalizedTime), "thisUpdate")
+        thisUpdate = try (try reader.required("thisUpdate", .generalizedTime)).moment("thisUpdate")
         nextUpdate = try reader.optional(context: 0).map { node throws(MalformedInput) in
-            try CertificateTime.date(try node.explicit("nextUpdate"), "nextUpdate")
+            try (try node.explicit("nextUpdate")).moment("nextUpdate")
         }
         timestamps = try reader.optional(context: 1).flatMap { node throws(MalformedInput) in
             try Self.timestamps(try node.explicit("extensions"))
         }
     }
 
-    private static func timestamps(_ extensions: ASN1Node) throws(MalformedInput) -> [UInt8]? {
+    private static func timestamps(_ extensions: ASN1Element) throws(MalformedInput) -> [UInt8]? {
         var entries = try DERReader(extensions, "extensions")
         while let entry = entries.next() {
             var reader = try DERReader(entry, "extension")
@@ -166,13 +168,13 @@ extension StapledResponse.Single {
 }
 
 extension StapledResponse.Single.Status {
-    init(_ node: ASN1Node) throws(MalformedInput) {
-        guard node.identifier.tagClass == .contextSpecific else { throw .certificate("certStatus has another type") }
-        switch node.identifier.tagNumber {
+    init(_ node: ASN1Element) throws(MalformedInput) {
+        guard node.tag.isContextSpecific else { throw .certificate("certStatus has another type") }
+        switch node.number {
         case 0: self = .good
         case 1:
             var reader = try DERReader(node, "certStatus")
-            let time = try CertificateTime.date(try reader.required("revocationTime"), "revocationTime")
+            let time = try (try reader.required("revocationTime")).moment("revocationTime")
             let reason = try reader.optional(context: 0).map { node throws(MalformedInput) in
                 try (try node.explicit("reason")).primitive("reason").first.map(Int.init)
             }

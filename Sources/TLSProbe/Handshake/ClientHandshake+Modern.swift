@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TLSFacts
+import TLSWire
 
 /// The encrypted server flight of TLS 1.3 (RFC 8446 sections 4.3 and 4.4).
 extension ClientHandshake {
@@ -35,26 +36,10 @@ extension ClientHandshake {
     }
 
     private mutating func takeModernCertificates(_ body: ArraySlice<UInt8>) throws(Abort) {
-        let malformed = Abort("The server's Certificate is malformed")
-        var reader = WireReader(body)
-        guard reader.vector(1)?.isEmpty == true, let list = reader.vector(3), reader.isEmpty else { throw malformed }
-        var entries = WireReader(list)
-        var certificates: [[UInt8]] = []
-        while !entries.isEmpty {
-            guard let certificate = entries.vector(3), let block = entries.vector(2),
-                let extensions = WireReader.extensions(block)
-            else { throw malformed }
-            if certificates.isEmpty {
-                if let staple = extensions[ExtensionType.statusRequest] { takeStaple(staple) }
-                observation?.timestamps = extensions[ExtensionType.timestamps].map { Array($0) }
-            }
-            certificates.append(Array(certificate))
-            try require(
-                certificates.count <= ClientHandshake.maximumCertificates,
-                "The server sent more than \(ClientHandshake.maximumCertificates) certificates"
-            )
-        }
-        try takeChain(certificates)
+        let message = try parse { () throws(MalformedMessage) in try CertificateMessage(body, isTLS13: true) }
+        if let staple = message.extensions[ExtensionType.statusRequest] { takeStaple(staple) }
+        observation?.timestamps = message.extensions[ExtensionType.timestamps].map { Array($0) }
+        try takeChain(message.certificates)
     }
 
     private mutating func takeVerify(_ body: ArraySlice<UInt8>) throws(Abort) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TLSFacts
+import TLSWire
 
 extension ClientHandshake {
     /// Judges the server's choice against the offer, and turns to the flight of its version.
@@ -153,12 +154,11 @@ extension ClientHandshake {
         leafKey = try? PublicKeyFacts(ofCertificate: leaf)
     }
 
-    /// A CertificateStatus body (RFC 6066 section 8): the DER OCSP response.
+    /// The body of a CertificateStatus.
     mutating func takeStaple(_ body: ArraySlice<UInt8>) {
-        var reader = WireReader(body)
-        guard reader.read8() == 1, let response = reader.vector(3), reader.isEmpty, !response.isEmpty else { return }
-        observation?.stapledResponse = Array(response)
-        observation?.stapledTimestamps = StapledResponse.timestamps(in: Array(response))
+        guard let response = CertificateStatus.response(body) else { return }
+        observation?.stapledResponse = response
+        observation?.stapledTimestamps = StapledResponse.timestamps(in: response)
     }
 }
 

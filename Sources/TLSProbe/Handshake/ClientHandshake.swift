@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TLSFacts
+import TLSWire
 
 /// The client's side of one TLS handshake up to the end of the server's flight: a function from bytes to bytes and an outcome.
 ///
@@ -203,29 +204,17 @@ public struct ClientHandshake: Sendable {
         if !condition { throw Abort(reason()) }
     }
 
+    /// Reads a message; what is malformed ends the handshake.
+    func parse<Message>(_ read: () throws(MalformedMessage) -> Message) throws(Abort) -> Message {
+        do throws(MalformedMessage) { return try read() } catch { throw Abort(error.reason) }
+    }
+
     mutating func finish() {
         if let observation { outcome = .negotiated(observation) }
     }
 
-    /// The chain of a Certificate message has at most this many members; Apple's and OpenSSL's own limits are lower.
-    static let maximumCertificates = 64
     /// The most bytes of a cookie that is echoed. Servers put a hash of the first hello there, well under 1 KiB (RFC 8446 section 4.2.2).
     static let maximumCookie = 4096
-    /// All bytes of one server flight. The largest honest ones, with a long chain and a staple, stay under 40 KiB.
-    public static let maximumFlight = 256 * 1024
-}
-
-/// The numbers of handshake messages (IANA registry "TLS HandshakeType").
-enum MessageType {
-    static let helloRequest: UInt8 = 0
-    static let serverHello: UInt8 = 2
-    static let encryptedExtensions: UInt8 = 8
-    static let certificate: UInt8 = 11
-    static let serverKeyExchange: UInt8 = 12
-    static let certificateRequest: UInt8 = 13
-    static let serverHelloDone: UInt8 = 14
-    static let certificateVerify: UInt8 = 15
-    static let finished: UInt8 = 20
-    static let certificateStatus: UInt8 = 22
-    static let messageHash: UInt8 = 254
+    /// All bytes of one server flight.
+    public static let maximumFlight = WireLimits.flight
 }

@@ -2,23 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TLSFacts
-
-/// The numbers of the extensions that are sent or read here (IANA registry "TLS ExtensionType Values").
-enum ExtensionType {
-    static let serverName: UInt16 = 0
-    static let statusRequest: UInt16 = 5
-    static let supportedGroups: UInt16 = 10
-    static let pointFormats: UInt16 = 11
-    static let signatureAlgorithms: UInt16 = 13
-    static let applicationProtocols: UInt16 = 16
-    static let timestamps: UInt16 = 18
-    static let extendedMasterSecret: UInt16 = 23
-    static let supportedVersions: UInt16 = 43
-    static let cookie: UInt16 = 44
-    static let pskModes: UInt16 = 45
-    static let keyShare: UInt16 = 51
-    static let renegotiation: UInt16 = 0xFF01
-}
+import TLSWire
 
 /// Writes client hellos (RFC 5246 section 7.4.1.2, RFC 8446 section 4.1.2) with the extensions, in the order, of Apple's
 /// clients; without GREASE, padding and session tickets.

@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
+
 /// A minimal reading of an HTTP/1.1 answer as it comes in: status 200, a body by length, by chunks, or up to the end.
 ///
 /// Every byte is looked at once, however small the pieces are. Text of the other side is never a `String`.
@@ -85,7 +87,7 @@ struct HTTPAnswer {
         guard let status = lines.first, status.starts(with: "HTTP/1.".utf8) else { return nil }
         let code = status.drop { $0 != 0x20 }.drop { $0 == 0x20 }.prefix { $0 != 0x20 }
         let isSuccess = code.elementsEqual("200".utf8)
-        if let coding = value("transfer-encoding", lines), matches(coding, "chunked") {
+        if let coding = value("transfer-encoding", lines), coding.equalsIgnoringASCIICase("chunked") {
             return Head(isSuccess: isSuccess, framing: .chunked, end: end)
         }
         guard let text = value("content-length", lines) else {
@@ -98,16 +100,10 @@ struct HTTPAnswer {
     /// The value of the first field of that name, without the white space around it.
     private static func value(_ name: String, _ lines: [ArraySlice<UInt8>]) -> ArraySlice<UInt8>? {
         for line in lines.dropFirst() {
-            guard let colon = line.firstIndex(of: 0x3A), matches(line[..<colon], name) else { continue }
+            guard let colon = line.firstIndex(of: 0x3A), line[..<colon].equalsIgnoringASCIICase(name) else { continue }
             return trimmed(line[line.index(after: colon)...])
         }
         return nil
-    }
-
-    /// Whether the bytes are this lower-case word, in capitals or not.
-    private static func matches(_ bytes: ArraySlice<UInt8>, _ word: String) -> Bool {
-        bytes.count == word.utf8.count
-            && zip(bytes, word.utf8).allSatisfy { (0x41...0x5A).contains($0) ? $0 | 0x20 == $1 : $0 == $1 }
     }
 
     private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-import SwiftASN1
+import StrictASN1
 
 /// Fetches an intermediate certificate that a server left out, from the address in the certificate below it.
 public protocol IntermediateFetcher: Sendable {
@@ -35,7 +35,7 @@ public enum CertificateBundle {
             var members = try? DERReader(signed, "bundle")
         else { return [] }
         while let member = members.next() {
-            guard member.identifier == ASN1Identifier(tagWithNumber: 0, tagClass: .contextSpecific),
+            guard member.contextNumber == 0,
                 var list = try? DERReader(member, "certificates")
             else { continue }
             var found: [[UInt8]] = []

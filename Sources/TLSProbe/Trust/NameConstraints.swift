@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-import SwiftASN1
+import StrictASN1
 package import TLSFacts
 
 /// What an authority may issue certificates for (RFC 5280 section 4.2.1.10).
@@ -138,11 +138,11 @@ struct NameSubtrees: Sendable {
     /// Whether a wildcard could stand for a name in a subtree that it is not itself in (CVE-2025-61727).
     func mayContain(wildcard name: GeneralName) -> Bool {
         guard case .dns(let bytes) = name, bytes.starts(with: "*.".utf8) else { return false }
-        return places.contains(.wildcardCovering(NameForm.lowercased(bytes.dropFirst(2))))
+        return places.contains(.wildcardCovering(bytes.dropFirst(2).asciiLowercased))
     }
 
     /// Reads GeneralSubtrees.
-    mutating func read(_ node: ASN1Node) throws(MalformedInput) {
+    mutating func read(_ node: ASN1Element) throws(MalformedInput) {
         var list = try DERReader(node, "subtrees")
         while let subtree = list.next() {
             var reader = try DERReader(subtree, "subtree")
@@ -158,10 +158,10 @@ struct NameSubtrees: Sendable {
         if count == 0 { throw .certificate("a list of subtrees is empty") }
     }
 
-    private mutating func add(_ base: ASN1Node) throws(MalformedInput) {
+    private mutating func add(_ base: ASN1Element) throws(MalformedInput) {
         count += 1
         // The base of an address has a mask behind it, which no name has.
-        if base.identifier == ASN1Identifier(tagWithNumber: 7, tagClass: .contextSpecific) {
+        if base.contextNumber == 7 {
             kinds.insert(.address)
             let network = try NameSubtrees.network(try base.primitive("iPAddress"))
             prefixes.insert(network.prefix)
@@ -171,10 +171,10 @@ struct NameSubtrees: Sendable {
         let name = try GeneralName(base)
         kinds.insert(name.kind)
         switch name {
-        case .dns(let bytes): try add(host: NameForm.lowercased(bytes))
+        case .dns(let bytes): try add(host: bytes.asciiLowercased)
         case .email(let bytes): try add(mail: bytes)
         case .uri(let bytes):
-            let host = NameForm.lowercased(bytes)
+            let host = bytes.asciiLowercased
             let isDomain = host.first == 0x2E
             let bare = isDomain ? Array(host.dropFirst()) : host
             guard NameForm.isHostName(bare) else { throw .certificate("a subtree of URIs is no host name") }
@@ -204,7 +204,7 @@ struct NameSubtrees: Sendable {
             places.insert(.mailbox(mailbox.local + [0x40] + mailbox.host))
             return
         }
-        let host = NameForm.lowercased(mail)
+        let host = mail.asciiLowercased
         let isBelow = host.first == 0x2E
         let bare = isBelow ? Array(host.dropFirst()) : host
         guard NameForm.isHostName(bare) else { throw .certificate("a subtree of mail addresses is none") }
@@ -230,7 +230,7 @@ struct NameSubtrees: Sendable {
     private static func places(of name: GeneralName) -> [Place]? {
         switch name {
         case .dns(let bytes):
-            let host = NameForm.lowercased(bytes)
+            let host = bytes.asciiLowercased
             let bare = host.starts(with: "*.".utf8) ? host.dropFirst(2) : host[...]
             guard NameForm.isHostName(bare) else { return nil }
             return [.host(host)] + parents(of: host).flatMap { [.host($0), .belowHost($0)] } + [.host([])]
@@ -261,7 +261,7 @@ struct NameSubtrees: Sendable {
         guard (1...64).contains(local.count), local.first != 0x2E, local.last != 0x2E,
             local.allSatisfy({ (0x21...0x7E).contains($0) && !unquoted.contains($0) }), NameForm.isHostName(host)
         else { return nil }
-        return (Array(local), NameForm.lowercased(host))
+        return (Array(local), host.asciiLowercased)
     }
 
     /// The host of a URI with an authority, unless it is an address, for which no constraint is defined.
@@ -271,7 +271,7 @@ struct NameSubtrees: Sendable {
         if let at = authority.lastIndex(of: 0x40) { authority = authority[(at + 1)...] }
         let host = authority.prefix { $0 != 0x3A }
         guard NameForm.isHostName(host), IPAddress(String(decoding: host, as: UTF8.self)) == nil else { return nil }
-        return NameForm.lowercased(host)
+        return host.asciiLowercased
     }
 
     /// RFC 5322 section 3.2.3: what an unquoted local part may not contain.

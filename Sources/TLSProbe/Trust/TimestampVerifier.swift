@@ -4,7 +4,7 @@
 import Crypto
 import Findings
 import Foundation
-import SwiftASN1
+import StrictASN1
 public import TLSFacts
 
 /// Checks the signatures of certificate timestamps (RFC 6962 section 3.2).
@@ -72,7 +72,7 @@ public struct TimestampVerifier: TimestampVerifying {
         var reader = try DERReader(signed, "tbsCertificate")
         var members: [UInt8] = []
         while let member = reader.next() {
-            guard member.identifier == ASN1Identifier(tagWithNumber: 3, tagClass: .contextSpecific) else {
+            guard member.contextNumber == 3 else {
                 members += member.encodedBytes
                 continue
             }

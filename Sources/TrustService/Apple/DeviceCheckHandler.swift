@@ -5,6 +5,7 @@ import AppleServices
 import DeviceCheckBits
 import Findings
 import Foundation
+import StrictJSON
 
 /// DeviceCheck for backends.
 struct DeviceCheckHandler: Handler {

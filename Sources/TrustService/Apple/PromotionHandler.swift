@@ -6,6 +6,7 @@ import AppleServices
 import DeviceCheckBits
 import Findings
 import Foundation
+import StrictJSON
 import TrustStores
 
 /// Grants promotions, once for each device.

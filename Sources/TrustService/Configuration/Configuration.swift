@@ -72,12 +72,8 @@ public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
 
     /// Reads `HOST:PORT`, brackets around an IPv6 address allowed; `*` and no host at all are every IPv4 address.
     public init?(_ text: String) {
-        guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")),
-            let port = Int(text[text.utf8.index(after: colon)...]), 0...65535 ~= port
-        else { return nil }
-        var host = String(text[..<colon])
-        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
-        self.init(host: host.isEmpty || host == "*" ? "0.0.0.0" : host, port: port)
+        guard let (host, port) = HostPort.listener(text) else { return nil }
+        self.init(host: host.isEmpty || host == "*" ? "0.0.0.0" : String(host), port: port)
     }
 
     /// As in a URL: an IPv6 address is in brackets.

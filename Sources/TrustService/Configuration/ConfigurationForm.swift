@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+import StrictJSON
 
 /// A kind of value: which values there are, how one is read from JSON, and how it is shown.
 struct ConfigurationForm<Value>: Sendable {

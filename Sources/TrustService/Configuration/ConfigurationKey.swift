@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+import StrictJSON
 
 /// What is known of one key, for the environment and for `docs/configuration.md`.
 struct ConfigurationEntry: Sendable {

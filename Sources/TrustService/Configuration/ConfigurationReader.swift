@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+import StrictJSON
 
 /// Turns a JSON document and the environment into a ``Configuration``, or into everything that is wrong with them.
 package enum ConfigurationReader {

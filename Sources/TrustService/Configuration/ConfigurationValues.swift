@@ -6,6 +6,7 @@ import AppleServices
 import Crypto
 import Findings
 import Foundation
+import StrictJSON
 import TLSFacts
 
 // The kinds of values that only this configuration has.

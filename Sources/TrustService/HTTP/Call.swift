@@ -4,6 +4,7 @@
 package import Findings
 package import Foundation
 package import HTTPTypes
+package import StrictJSON
 
 /// One request after routing: everything a handler may look at.
 package struct Call: Sendable {
@@ -83,7 +84,7 @@ package struct Call: Sendable {
 
     static func bearer(of value: String) -> String? {
         let parts = value.utf8.split(separator: UInt8(ascii: " "), maxSplits: 3)
-        guard parts.count == 2, parts[0].count == 6, parts[0].elementsEqual("bearer".utf8, by: { $0 | 0x20 == $1 })
+        guard parts.count == 2, parts[0].equalsIgnoringASCIICase("bearer")
         else { return nil }
         return String(Substring(parts[1]))
     }

@@ -4,6 +4,7 @@
 import Findings
 import NIOCore
 import NIOHTTP1
+import StrictJSON
 
 /// Sits behind the HTTP decoder of one connection: gives every state of it a deadline, counts its requests, and answers unreadable ones with
 /// a problem document.

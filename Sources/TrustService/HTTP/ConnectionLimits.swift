@@ -3,6 +3,7 @@
 
 import Findings
 package import NIOCore
+import StrictJSON
 
 /// How long one connection may stay in each state, and how much it may carry.
 package struct ConnectionLimits: Sendable {

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 import Synchronization
 
 /// Names of requests: unique on this node and different on every other, without a draw of randomness for each.

@@ -3,6 +3,7 @@
 
 import AppAttest
 package import Findings
+package import StrictJSON
 import TrustStores
 
 /// The JSON object of a request, read member by member. A name that is given twice is refused.

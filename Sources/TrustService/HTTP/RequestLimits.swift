@@ -75,21 +75,13 @@ package enum CallerAddress {
         var text = hop.drop(while: isBlank)
         while let last = text.last, isBlank(last) { text.removeLast() }
         guard text.count <= 64 else { return nil }
-        var port: Substring.UTF8View?
-        if text.first == 0x5B {
-            guard let close = text.firstIndex(of: 0x5D) else { return nil }
-            let behind = text[text.index(after: close)...]
-            text = text[text.index(after: text.startIndex)..<close]
-            guard text.contains(0x3A), behind.isEmpty || behind.first == 0x3A else { return nil }
-            if !behind.isEmpty { port = behind.dropFirst() }
-        } else if let colon = text.firstIndex(of: 0x3A), !text[text.index(after: colon)...].contains(0x3A) {
-            port = text[text.index(after: colon)...]
-            text = text[..<colon]
-        }
-        if let port {
-            guard (1...5).contains(port.count), port.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        }
-        return IPAddress(Substring(text))?.unmapped
+        // More than one colon without brackets are an IPv6 address and no port.
+        if text.first != 0x5B, text.count(where: { $0 == 0x3A }) > 1 { return IPAddress(Substring(text))?.unmapped }
+        guard let place = try? HostPort(authority: Substring(text)),
+            place.portText.map({ HostPort.port($0, least: 0) != nil }) ?? true,
+            !place.isBracketed || place.host.utf8.contains(0x3A)
+        else { return nil }
+        return IPAddress(place.host)?.unmapped
     }
 
     /// The name of the bucket: an IPv6 network of 64 bits is one caller, and an IPv4-mapped address is the IPv4 address.

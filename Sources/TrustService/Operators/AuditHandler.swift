@@ -3,6 +3,7 @@
 
 import Findings
 import Foundation
+import StrictJSON
 import TrustStores
 
 /// Shows what servers and operators did.

@@ -3,6 +3,7 @@
 
 import Findings
 import Foundation
+import StrictJSON
 import TrustStores
 
 /// Whether the service lives and is ready, what it counts, and its description.

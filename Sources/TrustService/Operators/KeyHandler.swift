@@ -4,6 +4,7 @@
 import AppAttest
 import Findings
 import Foundation
+import StrictJSON
 import TrustStores
 
 /// Keys as operators see and revoke them.

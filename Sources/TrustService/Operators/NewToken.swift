@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-package import Findings
+import Findings
 package import Foundation
+package import StrictJSON
 
 /// A new credential: the token, which is shown once and kept nowhere, and the entry of `tokensFile` by which it is known.
 package struct NewToken: Sendable {
@@ -24,7 +25,7 @@ package struct NewToken: Sendable {
         self.token = token
         var members: [JSONValue.Member] = [
             .init("name", .string(name)),
-            .init("sha256", .string(digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined())),
+            .init("sha256", .string(digest.hexadecimal())),
             .init("scopes", .array(scopes.map { .string($0) })),
         ]
         if let expires { members.append(.init("expires", .string(Timestamps.text(expires)))) }

@@ -3,6 +3,7 @@
 
 import Findings
 import Foundation
+import StrictJSON
 import TrustPolicy
 
 /// Tells installations when to attest.

@@ -3,6 +3,7 @@
 
 import Findings
 import Foundation
+import StrictJSON
 import TrustPolicy
 
 /// What operators see of an app's risk.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+import StrictJSON
 import TrustStores
 
 /// Judges assertions, and gives tokens for them.

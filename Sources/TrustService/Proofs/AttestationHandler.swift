@@ -3,6 +3,7 @@
 
 import AppAttest
 import Findings
+import StrictJSON
 import TrustStores
 
 /// Registers keys for apps.

@@ -3,6 +3,7 @@
 
 import AppAttest
 import Findings
+import StrictJSON
 
 /// The bytes that an app signed, and how its challenge is found in them.
 enum ClientData {

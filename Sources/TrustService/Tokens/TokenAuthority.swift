@@ -5,6 +5,7 @@ import AppAttest
 import Crypto
 import Findings
 import Foundation
+import StrictJSON
 package import TrustStores
 
 /// Issues and reads the service's tokens: ES256 alone, production and simulated keys apart.

@@ -5,6 +5,7 @@ import Crypto
 import Findings
 import Foundation
 import JWTKit
+import StrictJSON
 
 /// The keys of one issuer: the first signs, all verify.
 struct TokenKeySet: Sendable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppAttest
+import Findings
 import Foundation
 
 /// The spellings of a key id in bodies, paths and logs.
@@ -10,23 +11,18 @@ extension KeyIdentifier {
     ///
     /// One key has one spelling, so that nobody appears twice in a log or a limit.
     package init?(strictBase64 text: String) {
-        guard text.utf8.count == 44, let data = Data(base64Encoded: text), data.base64EncodedString() == text else {
-            return nil
-        }
-        self.init(bytes: data)
+        guard text.utf8.count == 44, let bytes = Base64.decode(text) else { return nil }
+        self.init(bytes: bytes)
     }
 
     /// Reads the form used in paths: base64url without padding, 43 characters. Nil for anything else.
     package init?(base64URL text: String) {
-        guard text.utf8.count == 43, !text.utf8.contains(where: { $0 == 0x2B || $0 == 0x2F }) else { return nil }
-        let standard = String(text.map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 })
-        self.init(strictBase64: standard + "=")
+        guard text.utf8.count == 43, let bytes = Base64.decodeURL(text) else { return nil }
+        self.init(bytes: bytes)
     }
 
     /// The form that paths use: base64url without padding.
-    package var base64URL: String {
-        String(base64.dropLast().map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 })
-    }
+    package var base64URL: String { Base64.encodeURL(bytes) }
 
     /// The first eight characters, which is all that a log may hold.
     package var logPrefix: String { String(base64.prefix(8)) }

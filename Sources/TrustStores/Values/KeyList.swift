@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
+import Findings
 public import Foundation
 
 /// One key and one challenge as they were at one and the same instant.
@@ -59,7 +60,7 @@ public struct KeyCursor: Sendable, Equatable {
 
     /// Reads what ``text`` gave; nil for anything else.
     public init?(_ text: String) {
-        guard text.utf8.count <= 2 * StoreText.nameLimit, let bytes = Data(base64Encoded: text), bytes.count > 33,
+        guard text.utf8.count <= 2 * StoreText.nameLimit, let bytes = Base64.decode(text), bytes.count > 33,
             let id = KeyIdentifier(bytes: bytes.prefix(32))
         else { return nil }
         let names = bytes.dropFirst(32).split(separator: 0, omittingEmptySubsequences: false)
@@ -73,7 +74,7 @@ public struct KeyCursor: Sendable, Equatable {
 
     /// The cursor as text for a client: base64, to be given back as it is.
     public var text: String {
-        Data(id.bytes + Array(environment.utf8) + [0] + Array(app.utf8)).base64EncodedString()
+        Base64.encode(id.bytes + Array(environment.utf8) + [0] + Array(app.utf8))
     }
 }
 

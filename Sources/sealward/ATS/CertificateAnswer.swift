@@ -5,6 +5,7 @@ import ATSDiagnostics
 import AppTransportSecurity
 import Findings
 import Foundation
+import StrictJSON
 import TLSFacts
 
 /// What became of one chain: a verdict, or why there is none.
@@ -57,7 +58,7 @@ struct CertificateAnswer {
             lines.append("      \(label.padding(toLength: 7, withPad: " ", startingAt: 0))\(text.terminalSafe)")
         }
         if let leaf = report?.facts.chain.judged.first {
-            detail("leaf", "\(leaf.subject), until \(leaf.notAfter.formatted(.iso8601))")
+            detail("leaf", "\(leaf.subject), until \(RFC3339.text(leaf.notAfter))")
         }
         if let anchor = report?.facts.chain.anchor {
             detail("root", "\(anchor.certificate.subject) (\(anchor.kind.rawValue), \(anchor.store))")

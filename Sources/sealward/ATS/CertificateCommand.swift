@@ -6,6 +6,7 @@ import AppTransportSecurity
 import ArgumentParser
 import Findings
 import Foundation
+import StrictJSON
 
 struct CertificateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

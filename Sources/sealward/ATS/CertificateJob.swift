@@ -5,6 +5,7 @@ import ATSDiagnostics
 import AppTransportSecurity
 import Findings
 import Foundation
+import StrictJSON
 import TLSFacts
 import TLSProbe
 

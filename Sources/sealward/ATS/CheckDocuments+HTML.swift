@@ -5,6 +5,8 @@ import ATSDiagnostics
 import AppTransportSecurity
 import Findings
 import Foundation
+import PropertyLists
+import Reporting
 import TLSFacts
 
 extension CheckDocuments {

@@ -4,6 +4,9 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import Findings
+import PropertyLists
+import Reporting
+import StrictJSON
 import TLSFacts
 
 /// Check reports as documents for other programs and for people: JUnit XML, Markdown, and one self-contained HTML page.

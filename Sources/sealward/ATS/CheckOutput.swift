@@ -6,6 +6,8 @@ import AppTransportSecurity
 import ArgumentParser
 import Findings
 import Foundation
+import Reporting
+import StrictJSON
 
 /// Renders reports as they come: `jsonl` at once, every other form in the order in which the targets were given.
 struct CheckOutput {
@@ -64,7 +66,7 @@ struct CheckOutput {
         case .json:
             try stream.write(
                 "{\n  \"schema\": \"sealward.ats-check/1\",\n  \"os\": \(JSONValue.string(profile.id).rendered()),\n"
-                    + "  \"sdk\": \(profile.sdk.json.rendered()),\n  \"checked\": \"\(Date().formatted(.iso8601))\",\n"
+                    + "  \"sdk\": \(profile.sdk.json.rendered()),\n  \"checked\": \"\(RFC3339.text(Date()))\",\n"
                     + "  \"targets\": ["
             )
         case .junit: try stream.write(CheckDocuments.junitHead)

@@ -6,6 +6,7 @@ public import AppTransportSecurity
 public import ArgumentParser
 import Findings
 import Foundation
+import PropertyLists
 
 /// Which dictionary, and on which system.
 struct DictionaryOptions: ParsableArguments {

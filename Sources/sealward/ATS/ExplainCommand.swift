@@ -5,6 +5,7 @@ public import AppTransportSecurity
 public import ArgumentParser
 import Findings
 import Foundation
+import StrictJSON
 
 struct ExplainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -4,6 +4,7 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import Findings
+import StrictJSON
 import TLSFacts
 
 /// Renders decisions as `sealward.ats-explain/1` and as text.

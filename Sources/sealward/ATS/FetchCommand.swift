@@ -8,6 +8,7 @@ import ArgumentParser
 import Findings
 import Foundation
 import NIOCore
+import StrictJSON
 import TLSFacts
 import TLSProbe
 

@@ -7,6 +7,7 @@ import AppTransportSecurity
 import Findings
 import Foundation
 import HTTPTypes
+import StrictJSON
 import TLSFacts
 
 /// Renders a load as `sealward.ats-fetch/1` and as text.

@@ -4,6 +4,7 @@
 import ATSLint
 import Findings
 import Foundation
+import StrictJSON
 
 /// The baseline file of `ats lint`.
 enum LintBaselines {

@@ -7,6 +7,8 @@ import AppTransportSecurity
 public import ArgumentParser
 public import Findings
 import Foundation
+import Reporting
+import StrictJSON
 
 struct LintCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -6,6 +6,7 @@ import AppBundles
 import AppTransportSecurity
 import Findings
 import Foundation
+import PropertyLists
 
 /// Writes the safe edits of `ats lint --fix`.
 enum LintFixes {

@@ -6,6 +6,8 @@ import AppBundles
 import AppTransportSecurity
 import Findings
 import Foundation
+import PropertyLists
+import StrictJSON
 
 /// The lists that a run of `ats lint` looks at.
 struct LintInput {

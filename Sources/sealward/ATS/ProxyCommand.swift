@@ -10,6 +10,7 @@ import Foundation
 import Logging
 import NIOCore
 import ServiceLifecycle
+import StrictJSON
 import TLSFacts
 import TLSProbe
 import UnixSignals
@@ -134,12 +135,8 @@ struct ProxyCommand: AsyncParsableCommand {
 
     private func listenPlace() throws -> Place {
         let wrong = ValidationError("--listen takes an address and a port, for example 127.0.0.1:8843 or [::1]:8843.")
-        guard let colon = listen.lastIndex(of: ":"), let port = Int(listen[listen.index(after: colon)...]),
-            (0...65535).contains(port)
-        else { throw wrong }
-        var address = String(listen[..<colon])
-        if address.hasPrefix("["), address.hasSuffix("]") { address = String(address.dropFirst().dropLast()) }
-        if address == "localhost" { address = "127.0.0.1" }
+        guard let (host, port) = HostPort.listener(listen) else { throw wrong }
+        let address = host == "localhost" ? "127.0.0.1" : String(host)
         guard let parsed = IPAddress(address) else { throw wrong }
         return Place(address: address, port: port, isLoopback: AddressKind(parsed) == .loopback)
     }

@@ -5,6 +5,8 @@ import ATSClient
 import ATSDiagnostics
 import AppTransportSecurity
 import Findings
+import PropertyLists
+import StrictJSON
 
 /// Renders what passed through a proxy: one line a request, and the summary in the end.
 enum ProxyReport {

@@ -4,6 +4,7 @@
 import ATSLint
 import ArgumentParser
 import Findings
+import StrictJSON
 
 struct RulesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

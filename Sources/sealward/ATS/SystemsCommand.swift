@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import ArgumentParser
 import Findings
+import StrictJSON
 
 struct SystemsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

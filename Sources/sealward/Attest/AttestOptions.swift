@@ -16,7 +16,7 @@ struct Base64Bytes: ExpressibleByArgument {
     let bytes: [UInt8]
 
     init?(argument: String) {
-        guard let bytes = try? StrictBase64.decode(argument) else { return nil }
+        guard let bytes = Base64.decode(argument) else { return nil }
         self.bytes = bytes
     }
 }
@@ -48,7 +48,7 @@ struct KeyIdentifierArgument: ExpressibleByArgument {
     let keyId: KeyIdentifier
 
     init?(argument: String) {
-        guard let bytes = try? StrictBase64.decode(argument), let keyId = KeyIdentifier(bytes: bytes) else {
+        guard let bytes = Base64.decode(argument), let keyId = KeyIdentifier(bytes: bytes) else {
             return nil
         }
         self.keyId = keyId
@@ -60,7 +60,7 @@ struct PublicKeyArgument: ExpressibleByArgument {
     let key: AttestationPublicKey
 
     init?(argument: String) {
-        guard let bytes = try? StrictBase64.decode(argument),
+        guard let bytes = Base64.decode(argument),
             let key = try? AttestationPublicKey(x963Representation: bytes)
         else { return nil }
         self.key = key
@@ -72,7 +72,7 @@ struct ClientDataHashArgument: ExpressibleByArgument {
     let hash: ClientDataHash
 
     init?(argument: String) {
-        guard let bytes = try? StrictBase64.decode(argument), let hash = try? ClientDataHash(precomputed: bytes) else {
+        guard let bytes = Base64.decode(argument), let hash = try? ClientDataHash(precomputed: bytes) else {
             return nil
         }
         self.hash = hash
@@ -123,11 +123,15 @@ enum AttestInput {
         let isText = !bytes.isEmpty && bytes.allSatisfy { (0x20..<0x7F).contains($0) || (0x09...0x0D).contains($0) }
         guard isText else { return .success(bytes) }
         let letters = bytes.filter { $0 > 0x20 }
-        do {
-            return .success(try StrictBase64.decode(String(decoding: letters, as: UTF8.self)))
-        } catch {
-            return .failure(error)
+        guard let decoded = Base64.decode(letters) else {
+            return .failure(
+                MalformedInput(
+                    code: .malformedBase64,
+                    reason: "expected base64 of the standard alphabet with padding and without spaces"
+                )
+            )
         }
+        return .success(decoded)
     }
 
     /// Reads the PEM certificates of every `--trust-root` and makes roots of all of them, with faults that name the file; nil without any.
@@ -147,9 +151,4 @@ extension MalformedInput {
     func fault(in path: String) -> CommandFault {
         CommandFault("\(CommandIO.name(of: path)): \(description).")
     }
-}
-
-extension Date {
-    /// `2026-04-20T18:13:12Z`.
-    var rfc3339: String { formatted(.iso8601) }
 }

@@ -3,6 +3,7 @@
 
 import AppAttest
 import Findings
+import StrictJSON
 
 /// What `attest verify` answers: the verifier's verdict, and what the receipt inside adds to it.
 struct AttestationAnswer {
@@ -31,10 +32,10 @@ struct AttestationAnswer {
         if case .accepted(let key) = verdict {
             members += [
                 .init("keyId", .string(key.keyId.base64)),
-                .init("publicKey", .string(StrictBase64.encode(key.publicKey.x963Representation))),
+                .init("publicKey", .string(Base64.encode(key.publicKey.x963Representation))),
                 .init("appId", .string(key.app.applicationId)),
                 .init("environment", .string(key.environment.rawValue)), .init("counter", 0),
-                .init("receipt", .string(StrictBase64.encode(key.receipt))),
+                .init("receipt", .string(Base64.encode(key.receipt))),
                 .init("receiptVerdict", key.receiptVerdict?.summary ?? .null),
                 .init("extensions", key.extensions?.json ?? ["bundleVersion": nil, "validationCategory": nil]),
                 .init("leaf", key.leaf.json),
@@ -64,8 +65,8 @@ struct AttestationAnswer {
                 "  app           \(key.app)",
                 "  environment   \(key.environment.rawValue)",
                 "  key id        \(key.keyId)",
-                "  public key    \(StrictBase64.encode(key.publicKey.x963Representation))",
-                "  leaf          valid from \(key.leaf.notBefore.rfc3339) to \(key.leaf.notAfter.rfc3339)",
+                "  public key    \(Base64.encode(key.publicKey.x963Representation))",
+                "  leaf          valid from \(RFC3339.text(key.leaf.notBefore)) to \(RFC3339.text(key.leaf.notAfter))",
             ]
             if let version = key.leaf.osVersion {
                 lines.append("  system        \(version)" + (key.leaf.osBuild.map { " (\($0))" } ?? ""))
@@ -117,7 +118,7 @@ extension AttestationExtensions {
         ]
         if !unknown.isEmpty {
             let entries = unknown.map {
-                JSONValue.Member($0.key, .string(StrictBase64.encode($0.encodedValue)))
+                JSONValue.Member($0.key, .string(Base64.encode($0.encodedValue)))
             }
             members.append(.init("unknown", .object(entries)))
         }
@@ -128,9 +129,9 @@ extension AttestationExtensions {
 extension LeafFacts {
     var json: JSONValue {
         [
-            "notBefore": .string(notBefore.rfc3339), "notAfter": .string(notAfter.rfc3339),
+            "notBefore": .string(RFC3339.text(notBefore)), "notAfter": .string(RFC3339.text(notAfter)),
             "osVersion": .optional(osVersion), "osBuild": .optional(osBuild),
-            "accessControl": .optional(accessControl.map(StrictBase64.encode)),
+            "accessControl": .optional(accessControl.map(Base64.encode)),
         ]
     }
 }

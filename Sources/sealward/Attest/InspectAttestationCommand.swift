@@ -5,6 +5,7 @@ import AppAttest
 import ArgumentParser
 import Findings
 import Foundation
+import StrictJSON
 
 struct InspectAttestationCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -63,7 +64,7 @@ struct InspectAttestationCommand: AsyncParsableCommand {
     private static func document(_ object: AssertionObject) -> JSONValue {
         [
             "schema": "sealward.attest-inspect/1", "kind": "assertion",
-            "signature": .string(StrictBase64.encode(object.signature)),
+            "signature": .string(Base64.encode(object.signature)),
             "authData": authenticatorData(object.authenticatorData),
         ]
     }
@@ -71,17 +72,17 @@ struct InspectAttestationCommand: AsyncParsableCommand {
     private static func authenticatorData(_ data: AuthenticatorData) -> JSONValue {
         var members: [JSONValue.Member] = [
             .init("size", .integer(data.bytes.count)),
-            .init("rpIdHash", .string(StrictBase64.encode(data.relyingPartyIdHash))),
-            .init("flags", .string("0x" + [data.flags].hexadecimal)),
+            .init("rpIdHash", .string(Base64.encode(data.relyingPartyIdHash))),
+            .init("flags", .string("0x" + [data.flags].hexadecimal())),
             .init("flagsMeaning", .string(meaning(data.flags))),
             .init("counter", .integer(Int(data.counter))),
         ]
         if let credential = data.credential {
             members += [
-                .init("aaguid", .string(credential.aaguid.hexadecimal)),
+                .init("aaguid", .string(credential.aaguid.hexadecimal())),
                 .init("aaguidText", .string(printable(credential.aaguid))),
-                .init("credentialId", .string(StrictBase64.encode(credential.credentialId))),
-                .init("publicKey", .string(StrictBase64.encode(credential.publicKey))),
+                .init("credentialId", .string(Base64.encode(credential.credentialId))),
+                .init("publicKey", .string(Base64.encode(credential.publicKey))),
             ]
         }
         let claimed = data.claimedExtensions
@@ -107,14 +108,14 @@ struct InspectAttestationCommand: AsyncParsableCommand {
             let summary = try CertificateSummary(der: der)
             return [
                 "subject": .string(summary.subject), "issuer": .string(summary.issuer),
-                "serialNumber": .string(summary.serialNumber), "notBefore": .string(summary.notBefore.rfc3339),
-                "notAfter": .string(summary.notAfter.rfc3339), "key": .string(summary.key),
+                "serialNumber": .string(summary.serialNumber), "notBefore": .string(RFC3339.text(summary.notBefore)),
+                "notAfter": .string(RFC3339.text(summary.notAfter)), "key": .string(summary.key),
                 "osVersion": .optional(summary.facts.osVersion), "osBuild": .optional(summary.facts.osBuild),
                 "extensions": .array(
                     summary.extensions.map {
                         [
                             "id": .string($0.id), "critical": .bool($0.isCritical),
-                            "name": .optional(extensionNames[$0.id]), "value": .string($0.value.hexadecimal),
+                            "name": .optional(extensionNames[$0.id]), "value": .string($0.value.hexadecimal()),
                         ]
                     }
                 ),

@@ -4,6 +4,7 @@
 import AppAttest
 import Findings
 import Foundation
+import StrictJSON
 
 extension ReceiptVerdict {
     /// `sealward.receipt/1`. The fields are the receipt's own; they are proven only where the verdict is `accepted`.
@@ -80,7 +81,7 @@ extension Receipt.Field {
     var readable: String {
         guard number != 3, number != 4, let text,
             text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
-        else { return StrictBase64.encode(value) }
+        else { return Base64.encode(value) }
         return text
     }
 }

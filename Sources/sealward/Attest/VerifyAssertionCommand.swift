@@ -5,6 +5,7 @@ import AppAttest
 import ArgumentParser
 import Findings
 import Foundation
+import StrictJSON
 
 struct VerifyAssertionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -5,6 +5,7 @@ import AppAttest
 import ArgumentParser
 import Findings
 import Foundation
+import StrictJSON
 
 struct VerifyAttestationCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

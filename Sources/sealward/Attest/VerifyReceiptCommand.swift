@@ -5,6 +5,7 @@ import AppAttest
 import ArgumentParser
 import Findings
 import Foundation
+import StrictJSON
 
 struct VerifyReceiptCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -4,6 +4,7 @@
 import ArgumentParser
 import Findings
 import Foundation
+import StrictJSON
 
 struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

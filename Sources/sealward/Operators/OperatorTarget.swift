@@ -6,6 +6,7 @@ import ArgumentParser
 import Findings
 import Foundation
 import Logging
+import StrictJSON
 import TrustService
 import TrustStores
 
@@ -122,17 +123,7 @@ struct OperatorTarget: ParsableArguments {
     }
 
     /// Text as a value of a query or a segment of a path: all but RFC 3986's unreserved characters are encoded.
-    static func encoded(_ text: String) -> String {
-        var result = ""
-        for byte in text.utf8 {
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E:
-                result.unicodeScalars.append(UnicodeScalar(byte))
-            default: result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
-        }
-        return result
-    }
+    static func encoded(_ text: String) -> String { text.utf8.percentEncoded() }
 
     /// The id of a key as paths spell it: standard base64 or base64url, with padding or without.
     static func path(ofKey text: String) -> String {

@@ -4,6 +4,7 @@
 import ArgumentParser
 import Findings
 import Foundation
+import StrictJSON
 import TrustService
 
 struct TokensCommand: AsyncParsableCommand {

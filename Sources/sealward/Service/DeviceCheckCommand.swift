@@ -6,6 +6,7 @@ import ArgumentParser
 import DeviceCheckBits
 import Findings
 import Foundation
+import StrictJSON
 
 struct DeviceCheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

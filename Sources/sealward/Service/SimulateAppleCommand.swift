@@ -7,6 +7,7 @@ import Crypto
 import Foundation
 import Logging
 import ServiceLifecycle
+import TLSFacts
 import UnixSignals
 
 struct SimulateAppleCommand: AsyncParsableCommand {
@@ -117,14 +118,8 @@ struct SimulatorAddress: ExpressibleByArgument, CustomStringConvertible {
     }
 
     init?(argument: String) {
-        guard let colon = argument.lastIndex(of: ":"), let port = UInt16(argument[argument.index(after: colon)...])
-        else {
-            return nil
-        }
-        var host = argument[..<colon]
-        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
-        guard !host.isEmpty else { return nil }
-        self.init(host: String(host), port: Int(port))
+        guard let (host, port) = HostPort.listener(argument), !host.isEmpty else { return nil }
+        self.init(host: String(host), port: port)
     }
 
     var description: String { "\(host):\(port)" }

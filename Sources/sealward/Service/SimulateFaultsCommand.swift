@@ -4,6 +4,7 @@
 import ArgumentParser
 import DeviceSimulator
 import Findings
+import StrictJSON
 
 struct SimulateFaultsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -6,6 +6,7 @@ import ArgumentParser
 import Findings
 import Foundation
 import SimulatedFleet
+import StrictJSON
 
 struct SimulateFleetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

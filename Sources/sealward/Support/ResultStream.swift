@@ -3,6 +3,7 @@
 
 import Findings
 import Foundation
+import StrictJSON
 
 /// A result that is written piece by piece: to standard output, or to the file of `--output`.
 final class ResultStream {

@@ -1,0 +1,59 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+// Names of hosts, header fields, schemes and keywords ignore the case of ASCII letters and of no others: text from outside is read by
+// bytes, and `lowercased()` of Unicode would make different names equal.
+
+extension UInt8 {
+    /// The byte, or its lower-case letter if it is one of A to Z.
+    package var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
+
+    /// Whether the byte is one of 0 to 9, A to Z and a to z.
+    package var isASCIIAlphanumeric: Bool {
+        switch self {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: false
+        }
+    }
+}
+
+extension UInt8 {
+    /// Whether RFC 3986 section 2.3 lets the byte stand anywhere in a URL: letters, digits, `-`, `.`, `_` and `~`.
+    package var isUnreserved: Bool { isASCIIAlphanumeric || "-._~".utf8.contains(self) }
+}
+
+extension Sequence<UInt8> {
+    /// The bytes with A to Z as a to z.
+    package var asciiLowercased: [UInt8] { map(\.asciiLowercased) }
+
+    /// Whether these are the bytes of an ASCII word, given in lower case, whatever the case of their letters.
+    package func equalsIgnoringASCIICase(_ word: String) -> Bool {
+        elementsEqual(word.utf8) { $0.asciiLowercased == $1 }
+    }
+
+    /// Two digits a byte, without separators, in lower case unless asked otherwise.
+    package func hexadecimal(uppercase: Bool = false) -> String {
+        let digits = Array((uppercase ? "0123456789ABCDEF" : "0123456789abcdef").utf8)
+        var text: [UInt8] = []
+        text.reserveCapacity(underestimatedCount * 2)
+        for byte in self {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The bytes as part of a URL: those that may not stand there as `%` and two digits (RFC 3986 section 2.1).
+    package func percentEncoded(unless mayStand: (UInt8) -> Bool = \.isUnreserved) -> String {
+        var text: [UInt8] = []
+        for byte in self {
+            if mayStand(byte) {
+                text.append(byte)
+            } else {
+                text.append(UInt8(ascii: "%"))
+                text += [byte].hexadecimal(uppercase: true).utf8
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

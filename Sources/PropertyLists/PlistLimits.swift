@@ -1,0 +1,23 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+
+/// The limits of property lists. Each is far above what a real app has, and low enough to bound time and memory.
+package enum PlistLimits {
+    /// The most bytes. The largest Info.plist seen in the wild is under 200 kB.
+    package static let bytes = 8 << 20
+    /// The deepest nesting. Apple's own parser stops at 512.
+    package static let depth = 128
+    /// The most values, shared ones counted at each place where they appear.
+    package static let values = 500_000
+    /// The most duplicate keys of one list that are remembered, one more than a report lists.
+    package static let oddities = 10_001
+}
+
+extension MalformedInput {
+    /// A property list, or another file of an app, that cannot be read.
+    package static func plist(_ place: String, _ reason: String) -> MalformedInput {
+        MalformedInput(code: "malformed.plist", place: place, reason: reason)
+    }
+}

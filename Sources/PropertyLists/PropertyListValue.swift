@@ -1,0 +1,121 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Findings
+public import Foundation
+import StrictJSON
+
+/// A value of a property list or of JSON, parsed once: nothing past the parser handles untyped values.
+public indirect enum PropertyListValue: Sendable, Equatable {
+    /// A string.
+    case string(String)
+    /// An integer of 64 bits.
+    case integer(Int)
+    /// A floating-point number.
+    case real(Double)
+    /// A boolean.
+    case boolean(Bool)
+    /// A date.
+    case date(Date)
+    /// Bytes.
+    case data([UInt8])
+    /// Values in order.
+    case array([PropertyListValue])
+    /// Values by key.
+    case dictionary([String: PropertyListValue])
+
+    /// The kind of the value in the words that people use, for messages: `a string`, `a dictionary`.
+    public var kind: String {
+        switch self {
+        case .string: "a string"
+        case .integer: "an integer"
+        case .real: "a real number"
+        case .boolean: "a boolean"
+        case .date: "a date"
+        case .data: "data"
+        case .array: "an array"
+        case .dictionary: "a dictionary"
+        }
+    }
+
+    /// The members, where the value is a dictionary.
+    public var members: [String: PropertyListValue]? {
+        if case .dictionary(let members) = self { members } else { nil }
+    }
+
+    /// The value as Apple's evaluator reads a number as a boolean: YES is exactly 1, every other number is NO, and
+    /// whatever is no number at all is absent. Source: Security, SecProtocolConfiguration.m.
+    public var asAppleBoolean: Bool? {
+        switch self {
+        case .boolean(let flag): flag
+        case .integer(let number): number == 1
+        case .real(let number): number == 1
+        case .string, .date, .data, .array, .dictionary: nil
+        }
+    }
+}
+
+extension PropertyListValue {
+    /// Reads a JSON document, for example the value of NSAppTransportSecurity.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.json` for text that is not JSON, is nested deeper than 64 levels, gives a
+    ///   member twice, has a name of over 1,024 bytes or more than 30 combining marks in a row, or holds `null`, which no property list can hold.
+    public init(json bytes: [UInt8]) throws(MalformedInput) {
+        // Editors on Windows put a byte order mark in front, which RFC 8259 lets a reader pass over.
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let text = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
+        var limits = JSONReader.Limits()
+        limits.depth = 64
+        // As many as a property list may have.
+        limits.values = 500_000
+        try self.init(JSONReader.read(text, limits: limits))
+    }
+
+    private init(_ value: JSONValue) throws(MalformedInput) {
+        switch value {
+        case .null: throw PropertyListValue.fault("null stands where a value is expected")
+        case .bool(let flag): self = .boolean(flag)
+        case .integer(let number): self = .integer(number)
+        case .number(let number): self = .real(number)
+        case .string(let text):
+            if let reason = PlistText.fault(text, isKey: false) { throw PropertyListValue.fault(reason) }
+            self = .string(text)
+        case .array(let values):
+            var elements: [PropertyListValue] = []
+            elements.reserveCapacity(values.count)
+            for (index, value) in values.enumerated() {
+                do throws(MalformedInput) {
+                    elements.append(try PropertyListValue(value))
+                } catch {
+                    throw PropertyListValue.fault(error, inside: "[\(index)]")
+                }
+            }
+            self = .array(elements)
+        case .object(let list):
+            var members: [String: PropertyListValue] = [:]
+            for member in list {
+                if let reason = PlistText.fault(member.name, isKey: true) { throw PropertyListValue.fault(reason) }
+                let value: PropertyListValue
+                do throws(MalformedInput) {
+                    value = try PropertyListValue(member.value)
+                } catch {
+                    throw PropertyListValue.fault(error, inside: member.name)
+                }
+                guard members.updateValue(value, forKey: member.name) == nil else {
+                    throw PropertyListValue.fault("`\(member.name)` is given twice")
+                }
+            }
+            self = .dictionary(members)
+        }
+    }
+
+    private static func fault(_ reason: String) -> MalformedInput {
+        MalformedInput(code: "malformed.json", reason: reason)
+    }
+
+    /// The fault with the step that leads to its place: written on the way out, because nearly every value has none.
+    private static func fault(_ fault: MalformedInput, inside step: String) -> MalformedInput {
+        let joint = fault.place.isEmpty || fault.place.utf8.first == 0x5B ? "" : "."
+        return MalformedInput(code: fault.code, place: step + joint + fault.place, reason: fault.reason)
+    }
+}

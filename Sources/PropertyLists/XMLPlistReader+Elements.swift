@@ -1,0 +1,107 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+
+/// The elements that a property list may have.
+enum ElementName: String, CaseIterable {
+    case plist, dict, array, key, string, integer, real, date, data
+    case `true`, `false`
+
+    init?(_ bytes: UnsafeBufferPointer<UInt8>.SubSequence) {
+        // A switch over the length and the first letter is enough to choose one candidate.
+        guard let first = bytes.first else { return nil }
+        let candidate: ElementName
+        switch (bytes.count, first) {
+        case (5, UInt8(ascii: "p")): candidate = .plist
+        case (4, UInt8(ascii: "d")):
+            candidate = bytes[bytes.startIndex + 1] == UInt8(ascii: "i") ? .dict : .dateOrData(bytes)
+        case (5, UInt8(ascii: "a")): candidate = .array
+        case (3, UInt8(ascii: "k")): candidate = .key
+        case (6, UInt8(ascii: "s")): candidate = .string
+        case (7, UInt8(ascii: "i")): candidate = .integer
+        case (4, UInt8(ascii: "r")): candidate = .real
+        case (4, UInt8(ascii: "t")): candidate = .true
+        case (5, UInt8(ascii: "f")): candidate = .false
+        default: return nil
+        }
+        guard bytes.elementsEqual(candidate.rawValue.utf8) else { return nil }
+        self = candidate
+    }
+
+    private static func dateOrData(_ bytes: UnsafeBufferPointer<UInt8>.SubSequence) -> ElementName {
+        bytes.elementsEqual("date".utf8) ? .date : .data
+    }
+}
+
+/// One tag: `<name ...>`, `</name>` or `<name/>`.
+struct Tag {
+    let name: ElementName
+    let isClosing: Bool
+    let isEmpty: Bool
+}
+
+extension XMLPlistReader {
+    /// Reads the tag at the present place, which is a `<`. What stands behind the name is not looked at, as in Apple's parser.
+    mutating func readTag() throws(MalformedInput) -> Tag {
+        let start = tokens.position
+        let tag = tokens.tag()
+        guard let name = ElementName(tokens.bytes[tag.name]) else {
+            throw fault("<\(text(tag.name.prefix(40)))> is no element of a property list", at: start)
+        }
+        guard let isEmpty = tokens.skipToTagEnd() else { throw fault("<\(name.rawValue) has no '>'", at: start) }
+        return Tag(name: name, isClosing: tag.isClosing, isEmpty: isEmpty)
+    }
+
+    mutating func expectClosing(_ name: ElementName, start: Int) throws(MalformedInput) {
+        tokens.skipSpace()
+        guard tokens.byte == UInt8(ascii: "<") else { throw fault("<\(name.rawValue)> is not closed", at: start) }
+        let tag = try readTag()
+        guard tag.isClosing, tag.name == name else { throw fault("<\(name.rawValue)> is not closed", at: start) }
+    }
+
+    private func text(_ range: Range<Int>) -> String { String(decoding: tokens.bytes[range], as: UTF8.self) }
+
+    /// The text up to the closing tag of `name`, with entities and CDATA sections resolved.
+    mutating func readText(_ name: ElementName, start: Int) throws(MalformedInput) -> String {
+        var text = ""
+        var runStart = tokens.position
+        while let byte = tokens.byte {
+            if byte == UInt8(ascii: "<") {
+                let run = self.text(runStart..<tokens.position)
+                if let section = try tokens.section() {
+                    text += run
+                    text += self.text(section)
+                    runStart = tokens.position
+                    continue
+                }
+                if tokens.looking(at: "<!--") {
+                    text += run
+                    _ = try tokens.skipMarkup()
+                    runStart = tokens.position
+                    continue
+                }
+                let whole = text.isEmpty ? run : text + run
+                let tagStart = tokens.position
+                let tag = try readTag()
+                guard tag.isClosing, tag.name == name else {
+                    throw fault("<\(tag.name.rawValue)> stands inside of <\(name.rawValue)>", at: tagStart)
+                }
+                if mayHaveMarks || name == .key, let reason = PlistText.fault(whole, isKey: name == .key) {
+                    throw fault(reason, at: start)
+                }
+                return whole
+            }
+            if byte == UInt8(ascii: "&") {
+                text += self.text(runStart..<tokens.position)
+                let scalar = try tokens.reference()
+                if scalar.value >= 0x300 { mayHaveMarks = true }
+                text.unicodeScalars.append(scalar)
+                runStart = tokens.position
+            } else {
+                tokens.position += 1
+            }
+        }
+        throw fault("<\(name.rawValue)> is not closed; the file is truncated", at: start)
+    }
+}

@@ -1,0 +1,209 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+
+/// The page of `ats check`: what each server does, why, and what fixes it.
+///
+/// Fill it with plain values; nothing is judged here. Every text is escaped.
+///
+///     var target = DiagnosisPage.Target(name: "https://api.example.com/")
+///     target.verdicts = [.init(system: "macOS 26", result: .fail)]
+///     let html = DiagnosisPage(version: "0.1.0", targets: [target]).html()
+package struct DiagnosisPage: Sendable {
+    package enum Result: String, Sendable {
+        case pass = "PASS"
+        case fail = "FAIL"
+        case undetermined = "UNDETERMINED"
+    }
+
+    /// The verdict for one system, for the strip of hosts by systems.
+    package struct Verdict: Sendable {
+        package let system: String
+        package let result: Result
+
+        package init(system: String, result: Result) {
+            self.system = system
+            self.result = result
+        }
+    }
+
+    /// One tested configuration.
+    package struct Configuration: Sendable {
+        package let section: String
+        package let name: String
+        package let result: Result
+        /// Whether it is the smallest exception that works.
+        package let isSmallest: Bool
+        /// The dictionary as text, shown on demand.
+        package let dictionary: String?
+
+        package init(section: String, name: String, result: Result, isSmallest: Bool = false, dictionary: String? = nil)
+        {
+            self.section = section
+            self.name = name
+            self.result = result
+            self.isSmallest = isSmallest
+            self.dictionary = dictionary
+        }
+    }
+
+    /// One certificate of the chain; times in seconds since 1970.
+    package struct Certificate: Sendable {
+        package let name: String
+        package let notBefore: Int
+        package let notAfter: Int
+
+        package init(name: String, notBefore: Int, notAfter: Int) {
+            self.name = name
+            self.notBefore = notBefore
+            self.notAfter = notAfter
+        }
+    }
+
+    /// Everything about one server. Parts that stay empty are left out of the page.
+    package struct Target: Sendable {
+        package var name: String
+        package var verdicts: [Verdict] = []
+        package var configurations: [Configuration] = []
+        /// First cause first.
+        package var causes: [Cause] = []
+        /// What is worth knowing and fails nothing.
+        package var notes: [Cause] = []
+        /// Leaf first.
+        package var certificates: [Certificate] = []
+        /// The plist before and after the smallest exception.
+        package var before: String?
+        package var after: String?
+        /// Whether no exception of an Info.plist helps.
+        package var noExceptionHelps = false
+        /// A server configuration that fixes it.
+        package var serverConfiguration: String?
+
+        package init(name: String) { self.name = name }
+    }
+
+    package let version: String
+    package let targets: [Target]
+    /// The moment of judgement in seconds since 1970, for the timeline.
+    package let judgedAt: Int?
+
+    package init(version: String, targets: [Target], judgedAt: Int? = nil) {
+        self.version = version
+        self.targets = targets
+        self.judgedAt = judgedAt
+    }
+
+    /// The page as text.
+    package func html() -> String {
+        let failing = targets.count { $0.configurations.first?.result == .fail }
+        let moment = judgedAt.map { ", judged on \(CivilDate.text($0))" } ?? ""
+        var page = HTMLPage(
+            title: "App Transport Security check",
+            lead:
+                "\(targets.count) target\(targets.count == 1 ? "" : "s"), \(failing) failing the default configuration\(moment)."
+        )
+        if targets.contains(where: { !$0.verdicts.isEmpty }) { page.section("Hosts by system", strip()) }
+        for target in targets { page.section(target.name, markup(target)) }
+        return page.rendered(footer: "sealward \(version)")
+    }
+
+    private func tag(_ result: Result) -> String {
+        "<span class=\"tag \(result.rawValue.lowercased())\">\(result.rawValue)</span>"
+    }
+
+    private func strip() -> String {
+        var systems: [String] = []
+        for verdict in targets.flatMap(\.verdicts) where !systems.contains(verdict.system) {
+            systems.append(verdict.system)
+        }
+        var result = "<div class=\"wide\"><table class=\"strip\"><thead><tr><th>host</th>"
+        for system in systems { result += "<th>\(HTMLPage.text(system))</th>" }
+        result += "</tr></thead><tbody>\n"
+        for target in targets {
+            result += "<tr><th><code>\(HTMLPage.text(target.name))</code></th>"
+            for system in systems {
+                result += "<td>\(target.verdicts.first { $0.system == system }.map { tag($0.result) } ?? "–")</td>"
+            }
+            result += "</tr>\n"
+        }
+        return result + "</tbody></table></div>\n"
+    }
+
+    private func markup(_ target: Target) -> String {
+        var result = ""
+        if !target.causes.isEmpty { result += "<h3>Why</h3>\n" + list(target.causes) }
+        if !target.notes.isEmpty { result += "<h3>Notes</h3>\n" + list(target.notes) }
+        if !target.configurations.isEmpty { result += "<h3>Configurations</h3>\n" + grid(target.configurations) }
+        if !target.certificates.isEmpty { result += "<h3>Certificates</h3>\n" + timeline(target.certificates) }
+        if let before = target.before, let after = target.after, before != after {
+            result += "<h3>The smallest change of the Info.plist</h3>\n<pre>"
+            for line in LineDifference.lines(from: before, to: after) {
+                result += "<span class=\"\(line.kind.rawValue)\">\(line.kind.sign) \(HTMLPage.block(line.text))</span>"
+            }
+            result += "</pre>\n"
+        }
+        if target.noExceptionHelps { result += "<p>No exception in the Info.plist helps.</p>\n" }
+        if let configuration = target.serverConfiguration {
+            result += "<h3>Or fix the server (nginx)</h3>\n<pre>\(HTMLPage.block(configuration))</pre>\n"
+        }
+        return result
+    }
+
+    private func list(_ causes: [Cause]) -> String {
+        var result = "<ol class=\"causes\">\n"
+        for cause in causes {
+            result += "<li><code>\(HTMLPage.text(cause.code.rawValue))</code> \(HTMLPage.text(cause.message))"
+            if let citation = cause.citation {
+                result += " <span class=\"path\">(\(HTMLPage.text(citation.source)))</span>"
+            }
+            result += "</li>\n"
+        }
+        return result + "</ol>\n"
+    }
+
+    private func grid(_ configurations: [Configuration]) -> String {
+        var result =
+            "<table class=\"stack\"><thead><tr><th>configuration</th><th>result</th><th></th></tr></thead><tbody>\n"
+        var section = ""
+        for row in configurations {
+            if row.section != section {
+                section = row.section
+                result += "<tr><td colspan=\"3\" class=\"path\">\(HTMLPage.text(section))</td></tr>\n"
+            }
+            result += "<tr\(row.isSmallest ? " class=\"smallest\"" : "")><td>\(HTMLPage.text(row.name))"
+            if let dictionary = row.dictionary {
+                result +=
+                    "<details><summary class=\"path\">dictionary</summary><pre>\(HTMLPage.block(dictionary))</pre></details>"
+            }
+            result += "</td><td>\(tag(row.result))</td><td>\(row.isSmallest ? "smallest that works" : "")</td></tr>\n"
+        }
+        return result + "</tbody></table>\n"
+    }
+
+    private func timeline(_ certificates: [Certificate]) -> String {
+        let now = judgedAt ?? certificates.map(\.notBefore).max() ?? 0
+        let first = min(certificates.map(\.notBefore).min() ?? now, now)
+        let last = max(certificates.map(\.notAfter).max() ?? now, now)
+        func percent(_ moment: Int) -> String {
+            // In hundredths of a percent, in Double so that absurd dates cannot overflow.
+            let share = last > first ? (Double(moment) - Double(first)) / (Double(last) - Double(first)) : 0
+            let hundredths = Int((min(1, max(0, share)) * 10_000).rounded())
+            return "\(hundredths / 100).\(hundredths % 100 / 10)\(hundredths % 10)"
+        }
+        var result =
+            "<table class=\"stack\"><thead><tr><th>certificate</th><th>from</th><th>to</th><th></th></tr></thead><tbody>\n"
+        for certificate in certificates {
+            let isOut = now < certificate.notBefore || now > certificate.notAfter
+            result += "<tr><td>\(HTMLPage.text(certificate.name))</td><td>\(CivilDate.text(certificate.notBefore))</td>"
+            result +=
+                "<td>\(CivilDate.text(certificate.notAfter))\(isOut ? " <span class=\"tag fail\">outside</span>" : "")</td>"
+            result +=
+                "<td><div class=\"bar\"><i\(isOut ? " class=\"out\"" : "") style=\"left:\(percent(certificate.notBefore))%;"
+            result += "right:calc(100% - \(percent(certificate.notAfter))%)\"></i>"
+            result += judgedAt == nil ? "" : "<b style=\"left:\(percent(now))%\"></b>"
+            result += "</div></td></tr>\n"
+        }
+        return result + "</tbody></table>\n"
+    }
+}

@@ -1,0 +1,41 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+
+extension FindingsReport {
+    /// One self-contained page.
+    public func html() -> String {
+        var page = HTMLPage(title: "App Transport Security lint", lead: summary + ".")
+        for file in files where !file.findings.isEmpty {
+            page.section(file.path, file.findings.map(markup).joined())
+        }
+        let clean = files.filter(\.findings.isEmpty)
+        if !clean.isEmpty {
+            let items = clean.prefix(500).map { "<li><code>\(HTMLPage.text($0.path))</code></li>\n" }.joined()
+            let rest = clean.count > 500 ? "<p>... and \(clean.count - 500) more.</p>\n" : ""
+            page.section("Nothing found in", "<ul>\n\(items)</ul>\n\(rest)")
+        }
+        if !unreadable.isEmpty {
+            let items = unreadable.map {
+                "<li><code>\(HTMLPage.text($0.path))</code>: \(HTMLPage.text($0.reason))</li>\n"
+            }.joined()
+            page.section("Could not be read", "<ul>\n\(items)</ul>\n")
+        }
+        return page.rendered(footer: "sealward \(version)")
+    }
+
+    private func markup(_ finding: Finding) -> String {
+        let place = finding.location.map { "line \($0.line), column \($0.column) · " } ?? ""
+        var result =
+            "<div class=\"finding\"><span class=\"tag \(finding.severity.rawValue)\">\(finding.severity.rawValue)</span> "
+        result += "<strong>\(finding.rule)</strong> <span class=\"path\">\(place)<code>"
+        result += "\(HTMLPage.text(finding.keyPath.keyPathText))</code></span>\n"
+        result += "<p>\(HTMLPage.text(finding.message))</p>\n"
+        if let fix = finding.fix { result += "<p class=\"fix\">→ \(HTMLPage.text(fix))</p>\n" }
+        if let citation = finding.citation {
+            result += "<p class=\"path\">Source: \(HTMLPage.text(citation.source))</p>\n"
+        }
+        return result + "</div>\n"
+    }
+}
