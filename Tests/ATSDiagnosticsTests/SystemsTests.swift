@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Findings
 import Foundation
+import StrictJSON
 import TLSFacts
 import TestSupport
 import Testing

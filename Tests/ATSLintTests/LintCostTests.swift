@@ -4,6 +4,7 @@
 import AppBundles
 import AppTransportSecurity
 import Findings
+import PropertyLists
 import TestSupport
 import Testing
 

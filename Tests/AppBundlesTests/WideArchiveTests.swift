@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Findings
+import PropertyLists
 import Testing
 
 @testable import AppBundles

@@ -4,6 +4,7 @@
 import DeviceSimulator
 import Findings
 import Foundation
+import StrictJSON
 import Testing
 import TrustPolicy
 import TrustStores

@@ -6,6 +6,7 @@ import Findings
 import Foundation
 import Glibc
 import NIOConcurrencyHelpers
+import StrictJSON
 import TestSupport
 import Testing
 

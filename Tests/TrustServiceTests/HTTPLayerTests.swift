@@ -3,6 +3,7 @@
 
 import Findings
 import Foundation
+import StrictJSON
 import Testing
 
 @testable import TrustService

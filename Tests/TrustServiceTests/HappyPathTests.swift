@@ -5,6 +5,7 @@ import Crypto
 import DeviceSimulator
 import Findings
 import Foundation
+import StrictJSON
 import Testing
 
 @testable import TrustService

@@ -5,6 +5,7 @@ import Findings
 import Foundation
 import Glibc
 import StrictCBOR
+import StrictJSON
 import Testing
 import TrustStores
 

@@ -5,6 +5,7 @@ import AppAttest
 import DeviceSimulator
 import Findings
 import Foundation
+import StrictJSON
 import Testing
 import TrustStores
 

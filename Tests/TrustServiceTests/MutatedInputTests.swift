@@ -4,6 +4,7 @@
 import Findings
 import Foundation
 import NIOHTTP1
+import StrictJSON
 import TLSFacts
 import TestSupport
 import Testing

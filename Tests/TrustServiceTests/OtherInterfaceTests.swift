@@ -3,11 +3,11 @@
 
 import Findings
 import Foundation
+import StrictJSON
 import Testing
 import TrustStores
 
 @testable import TrustService
-import StrictJSON
 
 /// An interface with paths, bodies and errors of its own needs handlers alone: verifier, store, limits and modes are the service's.
 @Suite struct OtherInterfaceTests {

@@ -5,6 +5,7 @@ import ATSClient
 import AppTransportSecurity
 import Foundation
 import Logging
+import PropertyLists
 import ServiceLifecycle
 import TLSProbe
 import Testing

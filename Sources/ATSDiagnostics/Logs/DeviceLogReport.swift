@@ -3,7 +3,7 @@
 
 import AppTransportSecurity
 public import Findings
-import StrictJSON
+public import StrictJSON
 
 /// What a log says about loads, for each host.
 public struct DeviceLogReport: Sendable {

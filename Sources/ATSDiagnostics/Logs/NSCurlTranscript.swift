@@ -3,7 +3,7 @@
 
 import AppTransportSecurity
 public import Findings
-import StrictJSON
+public import StrictJSON
 
 /// The output of `nscurl --ats-diagnostics`, as somebody recorded it on a Mac.
 public struct NSCurlTranscript: Sendable {

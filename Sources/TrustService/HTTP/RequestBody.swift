@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-package import Findings
+import Findings
 package import StrictJSON
 import TrustStores
 

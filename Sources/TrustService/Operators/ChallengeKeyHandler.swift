@@ -3,6 +3,7 @@
 
 import Findings
 import Foundation
+import StrictJSON
 import TrustStores
 
 /// Lets operators change the key that signs challenges.

@@ -4,6 +4,7 @@
 import AppAttest
 import Findings
 import Foundation
+import StrictJSON
 import TrustStores
 
 /// What becomes of a refused proof: it is counted, written to the history of its key, and answered as the app's mode says.

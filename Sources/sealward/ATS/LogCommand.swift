@@ -5,6 +5,7 @@ import ATSDiagnostics
 import ArgumentParser
 import Findings
 import Foundation
+import StrictJSON
 
 struct LogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
