@@ -23,26 +23,21 @@ enum TinyMachO {
 
     private static func little(_ number: Int) -> [UInt8] { big(number).reversed() }
 
-    private static func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] {
-        contents.count < 128
-            ? [tag, UInt8(contents.count)] + contents : [tag, 0x82] + big(contents.count, 2) + contents
-    }
-
-    private static func text(_ text: String) -> [UInt8] { element(0x0C, Array(text.utf8)) }
+    private static func text(_ text: String) -> [UInt8] { DER.value(0x0C, Array(text.utf8)) }
 
     /// The same entitlements in DER, with a boolean and a list beside them.
-    static let encoded = element(
+    static let encoded = DER.value(
         0x70,
-        element(0x02, [1])
-            + element(
+        DER.value(0x02, [1])
+            + DER.value(
                 0xB0,
-                element(0x30, text("application-identifier") + text("TEAM123456.com.example.app"))
-                    + element(
+                DER.value(0x30, text("application-identifier") + text("TEAM123456.com.example.app"))
+                    + DER.value(
                         0x30,
                         text("com.apple.developer.devicecheck.appattest-environment") + text("production")
                     )
-                    + element(0x30, text("get-task-allow") + element(0x01, [0xFF]))
-                    + element(0x30, text("groups") + element(0x30, text("a") + text("b")))
+                    + DER.value(0x30, text("get-task-allow") + DER.value(0x01, [0xFF]))
+                    + DER.value(0x30, text("groups") + DER.value(0x30, text("a") + text("b")))
             )
     )
 
@@ -119,15 +114,9 @@ enum TinyMachO {
     }
 
     @Test func bounds() {
-        let nested = (0..<2_000).reduce([UInt8]()) { inner, _ in
-            inner.count < 120
-                ? [0x30, UInt8(inner.count)] + inner : [0x30, 0x82] + TinyMachO.big(inner.count, 2) + inner
-        }
-        func long(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] {
-            [tag, 0x82] + TinyMachO.big(contents.count, 2) + contents
-        }
+        let nested = (0..<2_000).reduce([UInt8]()) { inner, _ in DER.sequence(inner) }
         func list(_ value: [UInt8]) -> [UInt8] {
-            long(0x70, [0x02, 0x01, 0x01] + long(0xB0, long(0x30, [0x0C, 0x01, 0x61] + value)))
+            DER.value(0x70, [0x02, 0x01, 0x01] + DER.value(0xB0, DER.sequence([0x0C, 0x01, 0x61] + value)))
         }
         #expect(EncodedEntitlements.read(list([0x30, 0x00])) != nil)
         #expect(EncodedEntitlements.read(list(nested)) == nil)

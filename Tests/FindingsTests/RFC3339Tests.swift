@@ -14,7 +14,9 @@ import Testing
         ("0000-01-01T00:00:00Z", -62_167_219_200),
     ])
     func instantsAreRead(_ text: String, _ seconds: Double) {
-        #expect(RFC3339.date(text.utf8) == Date(timeIntervalSince1970: seconds))
+        // Dates count from 2001, so a fraction since 1970 has seven figures at most.
+        let read = RFC3339.date(text.utf8)?.timeIntervalSince1970
+        #expect(read.map { abs($0 - seconds) < 1e-6 } == true)
     }
 
     @Test(arguments: [
@@ -35,8 +37,8 @@ import Testing
         }
     }
 
-    /// Foundation writes the same, before and after 1970 and at both ends.
-    @Test(arguments: [0, -1, -0.5, 1_795_262_400, 1_709_164_799.9, 253_402_300_799, -62_135_596_800])
+    /// Foundation writes the same, before and after 1970 and back to the first day of its Gregorian calendar.
+    @Test(arguments: [0, -1, -0.5, 1_795_262_400, 1_709_164_799.9, 253_402_300_799, -12_219_292_800])
     func textIsThatOfFoundation(_ seconds: Double) {
         let instant = Date(timeIntervalSince1970: seconds)
         let whole = Date(timeIntervalSince1970: seconds.rounded(.down))

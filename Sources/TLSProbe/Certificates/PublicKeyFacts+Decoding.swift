@@ -68,8 +68,8 @@ extension PublicKeyFacts {
         var frame = try ASN1Members(try ASN1Element(der[...], .der), "a certificate")
         var members = try ASN1Members(try frame.require(), "a certificate's signed part")
         // The version is left out where it is 1; serial number, signature, issuer, validity and subject follow.
-        _ = try members.optional(.context(0))
-        for _ in 0..<5 { _ = try members.require() }
+        if try members.require().contextNumber == 0 { _ = try members.require() }
+        for _ in 0..<4 { _ = try members.require() }
         let key = try members.require()
         guard key.tag == .sequence else { throw ASN1Fault("a certificate has no key") }
         return key.encodedBytes
