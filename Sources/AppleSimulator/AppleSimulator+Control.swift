@@ -12,6 +12,9 @@ extension AppleSimulator {
         case ("PUT", "clock"): return read(ClockBody.self, request) { setClock($0, wall: wall) }
         case ("PUT", "faults"):
             return read([Fault].self, request) { faults in
+                guard faults.count <= FaultPlan.limit, faults.allSatisfy(\.isWithinBounds) else {
+                    return SimulatorAnswer(400, json: Problem(error: "invalidInput"))
+                }
                 plan.set(faults)
                 return SimulatorAnswer(200, json: plan.faults)
             }
@@ -41,6 +44,10 @@ extension AppleSimulator {
     }
 
     private func setClock(_ body: ClockBody, wall: Date) -> SimulatorAnswer {
+        // About 317 years; a number that is not finite is none either.
+        if let seconds = body.advanceSeconds, !(abs(seconds) <= 1e10) {
+            return SimulatorAnswer(400, json: Problem(error: "invalidInput"))
+        }
         if let text = body.now {
             guard let instant = Timestamp.read(text) else {
                 return SimulatorAnswer(400, json: Problem(error: "invalidInput"))
@@ -51,14 +58,14 @@ extension AppleSimulator {
         } else if body.stopped ?? false {
             clock.stop(at: clock.now(wall: wall))
         }
-        if let seconds = body.advanceSeconds, seconds.isFinite, abs(seconds) < 1e10 { clock.advance(seconds: seconds) }
+        if let seconds = body.advanceSeconds { clock.advance(seconds: seconds) }
         return SimulatorAnswer(200, json: ["now": Timestamp.text(clock.now(wall: wall))])
     }
 
     private func setLimits(_ numbers: [String: Double]) -> SimulatorAnswer {
         var limits: [Call: Double] = [:]
         for (name, number) in numbers {
-            guard let call = Call(rawValue: name), number >= 0 else {
+            guard let call = Call(rawValue: name), 0...1e6 ~= number else {
                 return SimulatorAnswer(400, json: Problem(error: "invalidInput"))
             }
             limits[call] = number

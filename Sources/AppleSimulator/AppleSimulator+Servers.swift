@@ -17,7 +17,7 @@ extension AppleSimulator {
         }
         let fault = plan.next(call, seed: seed)
         var answer = fault.flatMap { faultAnswer($0, request) } ?? judged(request, call, environment, wall: wall)
-        if let delay = fault?.delayMilliseconds { answer.delay = .milliseconds(min(max(delay, 0), 60_000)) }
+        if let delay = fault?.delayMilliseconds { answer.delay = .milliseconds(delay) }
         return answer
     }
 
@@ -133,7 +133,7 @@ extension AppleSimulator {
         switch fault.kind ?? (fault.status == nil ? nil : .status) {
         case nil: return nil
         case .status:
-            let status = min(max(fault.status ?? 503, 200), 599)
+            let status = fault.status ?? 503
             return SimulatorAnswer(status, fault.body ?? SimulatorAnswer.apple(status).text, headers: headers)
         case .redirect:
             headers["Location"] = fault.location ?? "https://elsewhere.invalid/"

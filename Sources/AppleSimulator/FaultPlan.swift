@@ -49,6 +49,15 @@ struct Fault: Sendable, Codable, Equatable {
     var share: Double?
     /// Where a redirect leads.
     var location: String?
+
+    /// Whether every number is one that the contract (`docs/simulator-openapi.yaml`) allows.
+    var isWithinBounds: Bool {
+        func holds<Number>(_ range: ClosedRange<Number>, _ number: Number?) -> Bool {
+            number.map(range.contains) ?? true
+        }
+        return holds(200...599, status) && holds(0...86_400, retryAfterSeconds) && holds(0...60_000, delayMilliseconds)
+            && holds(0...1_000_000, count) && holds(0...1, share)
+    }
 }
 
 /// The faults and limits that are set at the moment.
@@ -59,7 +68,10 @@ struct FaultPlan: Sendable {
     private var windows: [Call: (second: Int, count: Int)] = [:]
     private var drawn = 0
 
-    mutating func set(_ faults: [Fault]) { self.faults = Array(faults.prefix(64)) }
+    /// The most faults that are set at a time.
+    static let limit = 64
+
+    mutating func set(_ faults: [Fault]) { self.faults = Array(faults.prefix(FaultPlan.limit)) }
     mutating func limit(_ limits: [Call: Double]) {
         self.limits = limits
         windows = [:]

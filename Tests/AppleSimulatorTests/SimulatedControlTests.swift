@@ -65,6 +65,59 @@ import Testing
         }
     }
 
+    /// Numbers are taken up to the bounds that the contract names, and what lies beyond is refused and changes nothing.
+    @Test(
+        arguments: [
+            ("status", 200, 599, 199, 600), ("retryAfterSeconds", 0, 86_400, -1, 86_401),
+            ("delayMilliseconds", 0, 60_000, -1, 60_001), ("count", 0, 1_000_000, -1, 1_000_001),
+            ("share", 0, 1, -0.001, 1.001),
+        ] as [(String, Double, Double, Double, Double)]
+    )
+    func faultsHaveBounds(_ name: String, _ least: Double, _ most: Double, _ below: Double, _ above: Double)
+        async throws
+    {
+        let bench = try Bench()
+        func set(_ number: Double) async -> Int {
+            let text = number == number.rounded() ? String(Int(number)) : String(number)
+            return await bench.ask("PUT", "/control/faults", #"[{"call":"attest","\#(name)":\#(text)}]"#).status
+        }
+        for number in [least, most] { #expect(await set(number) == 200, "\(name) \(number)") }
+        let before = await bench.ask("GET", "/control/state").words
+        for number in [below, above] { #expect(await set(number) == 400, "\(name) \(number)") }
+        #expect(
+            await bench.ask("GET", "/control/state").words.contains(#""\#(name)":"#) == before.contains(#""\#(name)":"#)
+        )
+        let contract = await bench.ask("GET", "/openapi.yaml").words
+        let bounds =
+            "\(name): {type: \(name == "share" ? "number" : "integer"), nullable: true, minimum: \(Int(least)), maximum: \(Int(most))"
+        #expect(contract.contains(bounds), "the contract does not say \(bounds)")
+    }
+
+    @Test func listsAndClocksAndLimitsHaveBounds() async throws {
+        let bench = try Bench()
+        func list(_ count: Int) -> String {
+            "[" + [String](repeating: #"{"call":"attest"}"#, count: count).joined(separator: ",") + "]"
+        }
+        #expect(await bench.ask("PUT", "/control/faults", list(64)).status == 200)
+        #expect(await bench.ask("PUT", "/control/faults", list(65)).status == 400)
+        for (seconds, status) in [
+            ("1e10", 200), ("-1e10", 200), ("1.0001e10", 400), ("-1.0001e10", 400), ("1e300", 400),
+        ] {
+            let body = #"{"advanceSeconds":\#(seconds)}"#
+            #expect(await bench.ask("PUT", "/control/clock", body).status == status, "\(seconds)")
+        }
+        for (rate, status) in [("0", 200), ("1000000", 200), ("1000001", 400), ("-1", 400)] {
+            #expect(await bench.ask("PUT", "/control/limits", #"{"attest":\#(rate)}"#).status == status, "\(rate)")
+        }
+        let contract = await bench.ask("GET", "/openapi.yaml").words
+        for text in [
+            "advanceSeconds: {type: number, nullable: true, minimum: -10000000000, maximum: 10000000000}",
+            "Rate: {type: number, minimum: 0, maximum: 1000000}", "maxItems: 64",
+        ] {
+            #expect(contract.contains(text), "the contract does not say \(text)")
+        }
+    }
+
     @Test func faultsHitAsOftenAsTheySay() async throws {
         let bench = try Bench()
         let bearer = "Bearer " + (try await bench.token())
