@@ -5,7 +5,7 @@ import Crypto
 import FoundationEssentials
 
 /// The key of a certificate, of the two kinds that Apple's chains use.
-enum SigningKey: Sendable {
+enum SigningKey: Sendable, Equatable {
     case p256(P256.Signing.PublicKey)
     case p384(P384.Signing.PublicKey)
 
@@ -32,6 +32,14 @@ enum SigningKey: Sendable {
             return isValid(signature, for: SHA384.hash(data: message))
         }
         return false
+    }
+
+    static func == (one: SigningKey, other: SigningKey) -> Bool {
+        switch (one, other) {
+        case (.p256(let one), .p256(let other)): one.x963Representation == other.x963Representation
+        case (.p384(let one), .p384(let other)): one.x963Representation == other.x963Representation
+        case (.p256, .p384), (.p384, .p256): false
+        }
     }
 
     private func isValid(_ signature: ArraySlice<UInt8>, for digest: some Digest) -> Bool {

@@ -89,6 +89,21 @@ struct TrustAnchors: Sendable {
         encoded = []
         self.certificates = certificates
     }
+
+    /// Whether a certificate is one of these authorities: the same bytes, or the same name and key in a certificate that this key signed.
+    ///
+    /// A trust anchor is a name and a key (RFC 5280, section 6.1.1), and an authority may sign its root anew. No byte of such a root is
+    /// without meaning either: what the signature does not cover is compared or has one form.
+    func hold(_ der: ArraySlice<UInt8>) -> Bool {
+        if encoded.contains(where: der.elementsEqual) { return true }
+        guard let record = try? CertificateRecord(der: der), record.isAuthority, record.issuer == record.subject,
+            let key = SigningKey(record)
+        else { return false }
+        return anchors.contains {
+            record.subject.elementsEqual($0.subject) && $0.key == key
+                && $0.key.isValid(record.signature, for: record.signedPart, algorithm: record.signatureAlgorithm)
+        }
+    }
 }
 
 /// A certificate that may sign others, verified or chosen.

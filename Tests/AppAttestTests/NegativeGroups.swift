@@ -296,7 +296,14 @@ extension NegativeGroup {
         .init(68, "a bit of the signature", [.table, .receipt(.corruptedSignature)]),
         .init(69, "a field that changed", [.receipt(.changedField)]),
         .init(70, "a signer or authority without its marker", [.table, .receipt(.unmarkedSigner)]),
-        .init(71, "a root of its own", [.table, .receipt(.foreignRoot)]),
+        .init(
+            71,
+            "a root of its own",
+            [
+                .table, .receipt(.foreignRoot),
+                .test(receipts, "group71ARootThatWasSignedAnew", ["receipt.chain.untrusted"]),
+            ]
+        ),
         .init(72, "no signer, two signers", [.receipt(.noSigner), .receipt(.twoSigners)]),
         .init(73, "SHA-1; another digest", [.receipt(.sha1Signer), .receipt(.otherDigestInAttributes)]),
         .init(74, "certificates in a circle; 1000", [.table, .receipt(.thousandCertificates)]),

@@ -218,6 +218,64 @@ import Testing
         #expect(await verifier.verify(receipt, expected, at: stage.instant).code == "receipt.public-key.mismatch")
     }
 
+    /// An authority that signs its root anew stays the same authority; the same name with another key, and a root that changed by a bit, do not.
+    @Test func group71ARootThatWasSignedAnew() async throws {
+        let stage = try Stage()
+        var (same, other) = (SimulatorRandom(seed: 4), SimulatorRandom(seed: 5))
+        let again = try SimulatedAuthority(random: &same)
+        let stranger = try SimulatedAuthority(random: &other)
+        #expect(again.receiptRoot.certificate != stage.authority.receiptRoot.certificate)
+        let first = try ReceiptVerifier(roots: ReceiptRoots(pem: stage.authority.receiptRootPEM))
+        func code(_ root: [UInt8]) async throws -> String? {
+            let leaf = try again.attest(stage.request, at: stage.instant)
+            let content = SimulatedReceipt(
+                type: .receipt,
+                applicationId: stage.app.applicationId,
+                certificate: leaf.leafCertificate,
+                clientHash: stage.hash.bytes,
+                token: "token",
+                isProduction: true,
+                creation: stage.instant,
+                riskMetric: 1,
+                expiration: stage.instant.addingTimeInterval(86_400)
+            )
+            let receipt = try again.receipt(content) { $0.adjustCertificates = { $0.prefix(2) + [root] } }
+            return await first.verify(receipt, try stage.expectations, at: stage.instant).code
+        }
+        let root = again.receiptRoot.certificate
+        #expect(try await code(root) == nil)
+        #expect(try await code(stage.authority.receiptRoot.certificate) == nil)
+        // The same name, another key.
+        #expect(stranger.receiptRoot.subject == again.receiptRoot.subject)
+        #expect(try await code(stranger.receiptRoot.certificate) == "receipt.chain.untrusted")
+        // The same name and key, signed by somebody else.
+        var recipe = CertificateRecipe(
+            serialNumber: [0x51],
+            issuer: again.receiptRoot.subject,
+            subject: again.receiptRoot.subject,
+            notBefore: again.validity.lowerBound,
+            notAfter: again.validity.upperBound,
+            keyInfo: again.receiptRoot.key.keyInfo,
+            extensions: [.basicConstraints(authority: true), .keyUsage(0x06)],
+            usesSHA384: true
+        )
+        #expect(try await code(recipe.signed(by: again.receiptRoot.key)) == nil)
+        #expect(try await code(recipe.signed(by: stranger.receiptRoot.key)) == "receipt.chain.untrusted")
+        // The authority's own key, but no authority.
+        recipe.extensions = [.basicConstraints(authority: false)]
+        #expect(try await code(recipe.signed(by: again.receiptRoot.key)) == "receipt.chain.untrusted")
+        // One bit in each eighth byte.
+        for index in stride(from: 0, to: root.count, by: 8) {
+            var changed = root
+            changed[index] ^= 1 << UInt8(index / 8 % 8)
+            let found = try await code(changed)
+            #expect(
+                found == "receipt.chain.untrusted" || found == "malformed.receipt",
+                "\(index): \(found ?? "accepted")"
+            )
+        }
+    }
+
     /// Apple's root is not the simulator's.
     @Test func applesRootTrustsNoSimulator() async throws {
         let stage = try Stage()
