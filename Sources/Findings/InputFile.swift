@@ -71,6 +71,12 @@ package final class InputFile {
         return InputFault(isLink ? "is a link to \(kind), not to a file" : "is \(kind), not a file")
     }
 
+    /// Whether an open file or folder belongs to the user that this process acts for; nil if the system does not say.
+    package static func isOwn(_ descriptor: CInt) -> Bool? {
+        var information = stat()
+        return fstat(descriptor, &information) == 0 ? information.st_uid == geteuid() : nil
+    }
+
     /// The absolute path without links; nil where there is no such file.
     package static func resolved(_ path: String) -> String? {
         guard let text = realpath(path, nil) else { return nil }

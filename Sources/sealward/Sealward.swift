@@ -12,9 +12,9 @@ struct Sealward: AsyncParsableCommand {
         abstract: "The open trust stack between Apple apps and their servers.",
         version: "0.1.0",
         subcommands: [
-            ATSCommand.self, AttestCommand.self, ReceiptCommand.self, ServeCommand.self, SimulateCommand.self,
-            DemoCommand.self,
-            DeviceCheckCommand.self, RampCommand.self, TokensCommand.self, KeysCommand.self,
+            ATSCommand.self, AttestCommand.self, ReceiptCommand.self, InitCommand.self,
+            ServeCommand.self, SimulateCommand.self,
+            DemoCommand.self, DeviceCheckCommand.self, RampCommand.self, TokensCommand.self, KeysCommand.self,
             AuditCommand.self, StoreCommand.self,
         ]
     )

@@ -1,0 +1,145 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import ArgumentParser
+import Findings
+import Foundation
+import StrictJSON
+import TrustService
+
+struct InitCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "init",
+        abstract:
+            "Write a configuration, token files and keys into an empty folder, and print the next three commands.",
+        discussion: """
+            The service trusts a simulated Apple of its own, whose keys come from the random number in simulator.seed. The three commands start \
+            that Apple and the service, and have one simulated device attest a key and send assertions. Nothing is ever overwritten; every file \
+            has the mode 0600.
+
+            Example: sealward init trust
+            """
+    )
+
+    @Argument(help: ArgumentHelp("A folder that is empty, or that does not exist.", valueName: "DIR"))
+    var folder: String
+
+    @Option(help: ArgumentHelp("The id of the app in the service's paths.", valueName: "ID"))
+    var app = "shop"
+
+    @Option(
+        help: ArgumentHelp(
+            "The App ID that devices attest. (default: \(InitCommand.usualApp))",
+            valueName: "PREFIX.bundle"
+        )
+    )
+    var appId: AppIdentityArgument?
+
+    @Option(help: ArgumentHelp("Where the service listens.", valueName: "HOST:PORT"))
+    var listen = SimulatorAddress(host: "127.0.0.1", port: 8080)
+
+    @Option(help: ArgumentHelp("Where the simulated Apple listens.", valueName: "HOST:PORT"))
+    var apple = SimulatorAddress(host: "127.0.0.1", port: 8900)
+
+    @Option(help: "text or json.")
+    var format: OperatorFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    private static let usualApp = "SIMTEAM001.com.example.shop"
+
+    func validate() throws {
+        // The commands that are printed must name the ports.
+        guard listen.port > 0, apple.port > 0 else {
+            throw ValidationError("--listen and --apple need a port above 0.")
+        }
+        guard listen.authority != apple.authority else { throw ValidationError("--listen and --apple must differ.") }
+        // The id stands in paths, and many a proxy changes what is percent-encoded there.
+        guard !app.isEmpty, app != ".", app != "..", app.utf8.allSatisfy(InitCommand.isUnreserved) else {
+            throw ValidationError(
+                "--app: '\(app.terminalSafe)' cannot stand in a path; use letters, digits and - . _ ~, for example shop."
+            )
+        }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            let identity = try appId?.app ?? AppIdentity(InitCommand.usualApp)
+            guard SimulatedTeam(argument: "\(identity.prefix):\(StarterFiles.keyId)") != nil else {
+                throw CommandFault(
+                    "--app-id: its prefix must be at most 32 letters and digits, for example SIMTEAM001."
+                )
+            }
+            let random = SystemSources.live.random
+            let starter = StarterFiles(
+                app: app,
+                identity: identity,
+                listen: listen,
+                apple: apple,
+                seed: random(8).reduce(0) { $0 << 8 | UInt64($1) }
+            )
+            var names: [String] = []
+            try FreshFolder.fill(folder) { path in
+                let files = try starter.files(in: path, random: random)
+                names = files.map(\.name)
+                return files
+            }
+            let commands = commands(for: identity)
+            let text =
+                switch format {
+                case .text:
+                    "wrote \(names.count) files into \(folder.terminalSafe); the next three commands:\n\n"
+                        + commands.map { $0 + "\n" }.joined()
+                case .json:
+                    JSONValue.object([
+                        .init("schema", "sealward.init/1"), .init("folder", .string(folder)),
+                        .init("files", .array(names.map { .string($0) })),
+                        .init("next", .array(commands.map { .string($0) })),
+                    ]).rendered() + "\n"
+                }
+            try CommandIO.write(text, to: shared.output)
+            return .clean
+        }
+    }
+
+    /// RFC 3986, section 2.3.
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: "-._~".utf8.contains(byte)
+        }
+    }
+
+    /// They run in one shell as they are, in the folder where this command ran: the first two in the background.
+    private func commands(for identity: AppIdentity) -> [String] {
+        let program = ShellWord.quoted(CommandLine.arguments.first ?? "sealward")
+        // A name that begins with a hyphen would be an option.
+        let base = folder.hasPrefix("-") ? "./" + folder : folder
+        let path = { (name: String) in ShellWord.quoted(base + (base.hasSuffix("/") ? "" : "/") + name) }
+        let team = ShellWord.quoted("\(identity.prefix):\(StarterFiles.keyId)")
+        return [
+            "\(program) simulate apple --seed-file \(path(StarterFiles.seedFile)) "
+                + "--listen \(ShellWord.quoted(apple.authority)) --team \(team) &",
+            "\(program) serve --config \(path(StarterFiles.configuration)) &",
+            "\(program) simulate fleet --service \(ShellWord.quoted("http://\(listen.authority)")) "
+                + "--apple \(ShellWord.quoted("http://\(apple.authority)")) --app \(ShellWord.quoted(app)) "
+                + "--app-id \(ShellWord.quoted(identity.applicationId)) --devices 1 --mix honest=1",
+        ]
+    }
+}
+
+/// A word of a command line for the POSIX shell.
+enum ShellWord {
+    /// The word, in quotes if the shell would read it as something else.
+    static func quoted(_ word: String) -> String {
+        let isPlain = word.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+            default: "_-./:=,@%+".utf8.contains(byte)
+            }
+        }
+        if isPlain, !word.isEmpty { return word }
+        return "'" + word.split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#) + "'"
+    }
+}

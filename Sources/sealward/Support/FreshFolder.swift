@@ -1,0 +1,131 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+
+/// A folder for secrets: empty when it was taken, and from then on open to its owner alone.
+///
+/// Files are created in it and never replaced, by the descriptor of the folder and not by its path, so that nobody can lead them elsewhere.
+/// If not all of them can be written, those that were are removed again.
+final class FreshFolder {
+    /// A file to create. Its mode is 0600.
+    struct File {
+        let name: String
+        let contents: [UInt8]
+
+        init(_ name: String, _ text: String) {
+            self.name = name
+            contents = Array(text.utf8)
+        }
+    }
+
+    private let path: String
+    private let descriptor: Int32
+    private let wasMade: Bool
+    private var written: [String] = []
+
+    /// Makes the folder or takes one that is there and empty, and writes all files or none.
+    ///
+    /// Of any number of runs for one folder at once exactly one succeeds: the first file is the claim, and only one of them can create it.
+    ///
+    /// - Parameter files: gets the absolute path of the folder.
+    static func fill(_ path: String, with files: (_ folder: String) throws -> [File]) throws {
+        let folder = try FreshFolder(path)
+        do {
+            for file in try files(try folder.absolutePath()) { try folder.write(file) }
+            guard fsync(folder.descriptor) == 0 else { throw folder.fault(path, errno) }
+        } catch {
+            folder.undo()
+            throw error
+        }
+    }
+
+    private init(_ path: String) throws(CommandFault) {
+        var trimmed = path
+        // With a slash at its end a symbolic link would be followed.
+        while trimmed.utf8.count > 1, trimmed.utf8.last == UInt8(ascii: "/") { trimmed.removeLast() }
+        guard !trimmed.isEmpty, !trimmed.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw CommandFault("\(path.terminalSafe): is no name for a folder; choose one without control characters.")
+        }
+        self.path = trimmed
+        wasMade = mkdir(trimmed, 0o700) == 0
+        if !wasMade, errno != EEXIST { throw FreshFolder.fault(trimmed, errno, "choose another folder") }
+        descriptor = open(trimmed, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw errno == ELOOP || errno == ENOTDIR
+                ? CommandFault("\(trimmed.terminalSafe): is not a folder; name one that is empty or not there yet.")
+                : FreshFolder.fault(trimmed, errno, "choose another folder")
+        }
+        guard let isOwn = InputFile.isOwn(descriptor) else {
+            throw FreshFolder.fault(trimmed, errno, "choose another folder")
+        }
+        guard isOwn else {
+            throw CommandFault("\(trimmed.terminalSafe): belongs to another user; choose a folder of your own.")
+        }
+        try requireEmpty()
+        guard fchmod(descriptor, 0o700) == 0 else { throw FreshFolder.fault(trimmed, errno, "choose another folder") }
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    private func requireEmpty() throws(CommandFault) {
+        let copy = dup(descriptor)
+        guard copy >= 0, let stream = fdopendir(copy) else {
+            let number = errno
+            if copy >= 0 { close(copy) }
+            throw FreshFolder.fault(path, number, "choose another folder")
+        }
+        defer { closedir(stream) }
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." {
+                throw CommandFault(
+                    "\(path.terminalSafe): is not empty (\(name.terminalSafe) is there); choose an empty folder, nothing is overwritten."
+                )
+            }
+        }
+    }
+
+    private func absolutePath() throws(CommandFault) -> String {
+        guard let real = realpath(path, nil) else { throw fault(path, errno) }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
+    private func write(_ file: File) throws(CommandFault) {
+        let place = path + "/" + file.name
+        let target = openat(descriptor, file.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard target >= 0 else {
+            guard errno == EEXIST else { throw fault(place, errno) }
+            throw CommandFault("\(place.terminalSafe): is there already; somebody else is writing into this folder.")
+        }
+        defer { close(target) }
+        written.append(file.name)
+        var rest = file.contents[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Foundation.write(target, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw fault(place, errno) }
+            rest = rest.dropFirst(count)
+        }
+        // Whatever the umask is.
+        guard fchmod(target, 0o600) == 0, fsync(target) == 0 else { throw fault(place, errno) }
+    }
+
+    /// Removes what was written, the claim last.
+    private func undo() {
+        for name in written.reversed() { unlinkat(descriptor, name, 0) }
+        if wasMade { rmdir(path) }
+    }
+
+    private func fault(_ place: String, _ number: Int32) -> CommandFault {
+        FreshFolder.fault(place, number, "nothing was kept")
+    }
+
+    private static func fault(_ place: String, _ number: Int32, _ fix: String) -> CommandFault {
+        CommandFault("\(place.terminalSafe): cannot be written (\(String(cString: strerror(number)))); \(fix).")
+    }
+}
