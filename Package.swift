@@ -198,7 +198,7 @@ let package = Package(
             [
                 "TrustPolicy", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores", "AppleServices",
                 "Findings", "Bounds", "StrictJSON", "TLSFacts",
-                .hummingbird, .jwt, .lifecycle, .logging, .metrics, .crypto, .nioCore, .nioHTTP1,
+                .hummingbird, .jwt, .lifecycle, .logging, .metrics, .crypto, .cryptoExtras, .nioCore, .nioHTTP1,
                 .httpTypes,
             ],
             resources: [.embedInCode("Service/openapi.yaml")]
@@ -284,7 +284,7 @@ let package = Package(
                 "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest", "AppleServices",
                 "Findings", "StrictCBOR", "StrictJSON", "TLSFacts", "TrustStores", "TrustStoresSQLite",
                 "TrustStoresPostgres", .jwt,
-                .crypto, .lifecycle, .logging, .metrics, .nioConcurrency, .nioCore, .nioHTTP1,
+                .crypto, .cryptoExtras, .lifecycle, .logging, .metrics, .nioConcurrency, .nioCore, .nioHTTP1,
             ]
         ),
         tests(of: "DeviceSimulator", ["AppAttest", .crypto]),

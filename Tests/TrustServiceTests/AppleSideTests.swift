@@ -21,6 +21,8 @@ final class ScriptedApple: AppleTransport, Sendable {
         var month = "2026-11"
         var requests: [AppleRequest] = []
         var status = 200
+        /// What an answer says that is not 200.
+        var refusal = ""
         var receipt: [UInt8]?
     }
 
@@ -29,7 +31,9 @@ final class ScriptedApple: AppleTransport, Sendable {
     func send(_ request: AppleRequest) async throws -> AppleAnswer {
         state.withLockedValue { state in
             state.requests.append(request)
-            if state.status != 200 { return AppleAnswer(status: state.status, headers: [:], body: []) }
+            if state.status != 200 {
+                return AppleAnswer(status: state.status, headers: [:], body: Array(state.refusal.utf8))
+            }
             if request.url.hasSuffix("/v1/attestationData") {
                 return AppleAnswer(status: 200, headers: [:], body: Array(Base64.encode(state.receipt ?? []).utf8))
             }

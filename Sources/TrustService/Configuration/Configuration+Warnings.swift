@@ -21,6 +21,11 @@ extension Configuration {
                 """
             )
         }
+        if let appCheck, !appCheck.debugTokens.isEmpty {
+            warnings.append(
+                "App Check debug tokens are accepted (\(appCheck.debugTokens.count)): whoever knows one gets tokens without a device."
+            )
+        }
         return warnings
     }
 }

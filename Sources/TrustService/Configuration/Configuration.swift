@@ -49,6 +49,8 @@ extension TrustServer {
         public var receipts = Receipts()
         /// What the two bits of DeviceCheck mean; at most one entry for each bit.
         public var bits: [Bit] = []
+        /// The interface that answers as Firebase App Check does; nil for none.
+        public var appCheck: AppCheck?
 
         /// The defaults, as each property states them, and no app.
         public init() {}

@@ -45,6 +45,11 @@ enum ConfigurationPage {
         A JSON array; `sealward tokens new` makes a token and prints its entry.
 
         \(rows(CredentialSettings.table.entries, isFile: true))
+        ## Entries of `appCheck.debugTokensFile`
+
+        A JSON array; an app in a simulator prints its token on the console, and `printf %s TOKEN | sha256sum` hashes it.
+
+        \(rows(DebugTokenSettings.table.entries, isFile: true))
         """
     }
 

@@ -54,6 +54,18 @@ extension Configuration {
             judge: { DeviceCheckSettings.table.judge(DeviceCheckSettings(bits: $0.bits), at: $1) }
         ) { $1.bits = $0.bits }
         .means("The bits of DeviceCheck.")
+        Key(
+            "appCheck",
+            .object(AppCheckSettings.table),
+            judge: { if let appCheck = $0.appCheck { AppCheckSettings.judge(appCheck, at: $1) } }
+        ) { $1.appCheck = $0.appCheck }
+        .means("The interface that answers as Firebase App Check does (`app-check.md`); without it its routes are off.")
+    } finish: { configuration, place in
+        let known = Set(configuration.apps.map { UTF8Key($0.id) })
+        for (id, app) in configuration.appCheck?.apps.sorted(by: { $0.key < $1.key }) ?? []
+        where !known.contains(UTF8Key(app)) {
+            place.member("appCheck").member("apps").member(id).wrong("must be the id of one of apps")
+        }
     }
 }
 

@@ -94,30 +94,47 @@ extension ConfigurationForm<[UInt8]> {
 /// A file with a private key.
 struct PrivateKeyFile: Sendable {
     let path: String
-    /// The PEM block of the P-256 key; nil after its fault has been noted.
+    /// The PEM block of the key; nil after its fault has been noted.
     let pem: String?
 }
 
 extension ConfigurationForm<PrivateKeyFile> {
     static var privateKey: Self {
-        Self(meaning: "path of a P-256 private key in PEM", show: { _ in nil }) { json, place in
+        file(with: "P-256 private key", labels: ["PRIVATE KEY", "EC PRIVATE KEY"]) {
+            (try? P256.Signing.PrivateKey(pemRepresentation: $0)) != nil
+        }
+    }
+
+    static var rsaKey: Self {
+        file(with: "RSA private key of 2048 bits or more", labels: ["PRIVATE KEY", "RSA PRIVATE KEY"]) {
+            RS256Key(pem: $0) != nil
+        }
+    }
+
+    private static func file(
+        with kind: String,
+        labels: [String],
+        isKey: @escaping @Sendable (String) -> Bool
+    ) -> Self {
+        let article = kind.hasPrefix("RSA") ? "an" : "a"
+        return Self(meaning: "path of \(article) \(kind) in PEM", show: { _ in nil }) { json, place in
             guard let path = ConfigurationForm<String>.string.read(json, place) else { return nil }
             guard let text = place.contents(ofFile: path) else { return PrivateKeyFile(path: path, pem: nil) }
-            let pem = block(in: text)
-            if pem == nil { place.wrong("\(path): contains no P-256 private key in PEM") }
+            let pem = block(in: text, labels, isKey)
+            if pem == nil { place.wrong("\(path): contains no \(kind) in PEM") }
             return PrivateKeyFile(path: path, pem: pem)
         }
     }
 
-    /// The PEM block of the P-256 private key in a file, which may hold other blocks (`EC PARAMETERS`) as well.
-    private static func block(in text: String) -> String? {
-        for label in ["PRIVATE KEY", "EC PRIVATE KEY"] {
+    /// The PEM block of the private key in a file, which may hold other blocks (`EC PARAMETERS`) as well.
+    private static func block(in text: String, _ labels: [String], _ isKey: (String) -> Bool) -> String? {
+        for label in labels {
             let (begin, end) = ("-----BEGIN \(label)-----", "-----END \(label)-----")
             guard let first = text.range(of: begin),
                 let last = text.range(of: end, range: first.upperBound..<text.endIndex)
             else { continue }
             let pem = String(text[first.lowerBound..<last.upperBound])
-            if (try? P256.Signing.PrivateKey(pemRepresentation: pem)) != nil { return pem }
+            if isKey(pem) { return pem }
         }
         return nil
     }

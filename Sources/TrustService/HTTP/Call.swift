@@ -111,6 +111,9 @@ package struct Answer: Sendable {
 
     package static func empty(_ status: Int) -> Answer { Answer(status: status, contentType: nil, body: []) }
 
+    /// What a 401 asks for (RFC 6750, section 3): a scheme without a parameter ends some clients.
+    static let challenge = "Bearer realm=\"sealward\""
+
     package static func problem(_ problem: Problem, correlationId: String) -> Answer {
         var answer = json(problem.document(correlationId: correlationId), status: problem.status)
         answer.contentType = "application/problem+json"
@@ -119,7 +122,7 @@ package struct Answer: Sendable {
         if !problem.allow.isEmpty {
             answer.headers.append((.allow, problem.allow.joined(separator: ", ")))
         }
-        if problem.status == 401 { answer.headers.append((.wwwAuthenticate, "Bearer")) }
+        if problem.status == 401 { answer.headers.append((.wwwAuthenticate, challenge)) }
         return answer
     }
 }

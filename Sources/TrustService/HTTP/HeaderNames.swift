@@ -6,6 +6,7 @@ import HTTPTypes
 extension HTTPField.Name {
     // The fallbacks are never taken: all of these are valid field names.
     static let xForwardedFor = HTTPField.Name("X-Forwarded-For") ?? .from
+    static let firebaseAppCheck = HTTPField.Name("X-Firebase-AppCheck") ?? .from
     static let sealwardApp = HTTPField.Name("X-Sealward-App") ?? .from
     static let sealwardKey = HTTPField.Name("X-Sealward-Key") ?? .from
     static let sealwardTier = HTTPField.Name("X-Sealward-Tier") ?? .from

@@ -44,6 +44,7 @@ package enum ProblemTable {
         "key.exists": Entry(status: 409, title: "The key is already registered.", retry: .newKey),
         "policy.app": Entry(status: 403, title: "The token is for a different app.", retry: .never),
         "policy.environment": Entry(status: 403, title: "The token is for a different environment.", retry: .never),
+        "policy.off": Entry(status: 503, title: "Proofs of this app are not judged now.", retry: .after),
         "policy.tier": Entry(status: 403, title: "The trust tier is too low.", retry: .never),
         "path.unknown": Entry(status: 404, title: "There is nothing at this path.", retry: nil),
         "app.unknown": Entry(status: 404, title: "The app is not configured.", retry: .never),

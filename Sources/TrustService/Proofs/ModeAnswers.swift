@@ -37,6 +37,24 @@ struct ModeAnswers: Sendable {
         keyId: KeyIdentifier?,
         _ body: () async throws -> Answer
     ) async throws -> Answer {
+        do {
+            return try await counted(app, call, keyId: keyId, body)
+        } catch let refusal as ProofRefusal where app.settings.mode == .monitor {
+            let code = refusal.problem.code
+            observer.count("refusals.monitored", [("code", code.description)])
+            var answer = Answer.json(["enforcement": ["decision": "refuse", "code": .string(code.description)]])
+            answer.code = code
+            return answer
+        }
+    }
+
+    /// Counts a refusal and writes it to the history of its key: for an interface that can only refuse.
+    func counted(
+        _ app: ServedApp,
+        _ call: Call,
+        keyId: KeyIdentifier?,
+        _ body: () async throws -> Answer
+    ) async throws -> Answer {
         let refusal: ProofRefusal
         do {
             return try await body()
@@ -48,11 +66,7 @@ struct ModeAnswers: Sendable {
         let code = refusal.problem.code
         await signals.count(app.settings.id, kind: "refused", code: code.description, at: call.now)
         await remember(refusal.problem, app, keyId, call)
-        guard app.settings.mode == .monitor else { throw refusal }
-        observer.count("refusals.monitored", [("code", code.description)])
-        var answer = Answer.json(["enforcement": ["decision": "refuse", "code": .string(code.description)]])
-        answer.code = code
-        return answer
+        throw refusal
     }
 
     /// Writes a refusal to the history of a key that is known, a few of them at a time.

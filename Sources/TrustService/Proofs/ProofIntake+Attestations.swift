@@ -14,6 +14,7 @@ struct PresentedAttestation: Sendable {
     let challenge: [UInt8]
     var clientData: [UInt8]?
     var user: String?
+    var terms = ProofTerms()
 }
 
 /// A key that is registered.
@@ -35,12 +36,12 @@ extension ProofIntake {
         }
         let object = try AttestationObject(decoding: presented.attestation)
         let signed = try SignedInput.attestation(
-            binding: app.settings.binding,
+            binding: presented.terms.binding ?? app.settings.binding,
             challenge: presented.challenge,
             clientData: presented.clientData
         )
         let binding = ChallengeBinding(
-            purpose: .attest,
+            purpose: presented.terms.purpose ?? .attest,
             app: app.settings.id,
             keyId: presented.keyId,
             user: presented.user
@@ -56,6 +57,9 @@ extension ProofIntake {
         }
         let proven = try await app.verifiers.attest(object, keyId: presented.keyId, hash: signed.hash, at: call.now)
             .get()
+        guard presented.terms.acceptsSimulated || !proven.simulated else {
+            throw ProofRefusal(.attestChainUntrusted, evidence: "a simulated device, which this interface refuses")
+        }
         guard
             let registration = KeyRegistration(
                 proven.key,

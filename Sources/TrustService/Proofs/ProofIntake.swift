@@ -22,7 +22,8 @@ struct ProofIntake: Sendable {
     func judge(_ presented: PresentedAssertion, _ app: ServedApp, _ call: Call) async throws -> JudgedAssertion {
         let object = try AssertionObject(decoding: presented.assertion)
         let signed = try SignedInput.assertion(challenge: presented.challenge, clientData: presented.clientData)
-        var binding = ChallengeBinding(purpose: .assert, app: app.settings.id, keyId: presented.keyId)
+        let purpose = presented.terms.purpose ?? .assert
+        var binding = ChallengeBinding(purpose: purpose, app: app.settings.id, keyId: presented.keyId)
         // What nobody issued, or what has expired, is refused before the store is asked.
         let first = challenges.current.read(signed.challenge, for: binding, at: call.now)
         if first != .refused(.binding) { _ = try first.spendable.get() }
@@ -38,6 +39,9 @@ struct ProofIntake: Sendable {
             spendable = try challenges.current.read(signed.challenge, for: binding, at: call.now).spendable.get()
         } else {
             spendable = try first.spendable.get()
+        }
+        guard presented.terms.acceptsSimulated || !key.simulated else {
+            throw ProofRefusal("key.unknown", evidence: "a simulated device's key, which this interface refuses")
         }
         if key.revokedAt != nil { throw ProofRefusal("key.revoked") }
         let strict = app.settings.counterMode == .strict
@@ -67,12 +71,31 @@ struct ProofIntake: Sendable {
     }
 }
 
+/// What an interface of its own asks of proofs, beside the settings of the app.
+struct ProofTerms: Sendable {
+    /// The purpose of its challenges; nil for that of the proof.
+    var purpose: ChallengePurpose?
+    /// How an attestation covers the challenge; nil for the way of the app.
+    var binding: Configuration.Binding?
+    /// Whether keys of simulated devices may be registered and used.
+    var acceptsSimulated = true
+}
+
 /// An assertion as it came, in shape but not yet believed.
 struct PresentedAssertion: Sendable {
     let keyId: KeyIdentifier
     let assertion: [UInt8]
     let clientData: [UInt8]
     let challenge: [UInt8]?
+    var terms = ProofTerms()
+
+    init(keyId: KeyIdentifier, assertion: [UInt8], clientData: [UInt8], challenge: [UInt8]?, terms: ProofTerms) {
+        self.keyId = keyId
+        self.assertion = assertion
+        self.clientData = clientData
+        self.challenge = challenge
+        self.terms = terms
+    }
 
     init(_ body: RequestBody) throws(Problem) {
         keyId = try body.keyId()

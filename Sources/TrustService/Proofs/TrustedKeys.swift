@@ -64,6 +64,23 @@ struct TrustedKeys: Sendable {
         )
     }
 
+    /// The key that a genuine token names, as long as it may be used.
+    ///
+    /// - Throws: ``Problem`` `token.invalid` for a key that is not stored, is another than the token says, or is not trusted any more;
+    ///   `key.revoked`. `StoreFault`.
+    func key(ofToken id: String, environment: String, simulated: Bool) async throws -> StoredKey {
+        guard let id = KeyIdentifier(strictBase64: id), let key = try await store.key(id),
+            key.simulated == simulated, key.environment.hasSameBytes(as: environment)
+        else { throw Problem("token.invalid", evidence: "an unknown device key") }
+        let trust = try await trust(in: key)
+        guard trust == .trusted else {
+            countDistrust(trust)
+            throw Problem("token.invalid", evidence: "the key's \(trust.rawValue) is not configured any more")
+        }
+        if key.revokedAt != nil { throw Problem("key.revoked") }
+        return key
+    }
+
     /// Counts one use of a key that the configuration does not trust any more.
     func countDistrust(_ trust: KeyTrust) { observer.count("keys.untrusted.used", [("reason", trust.rawValue)]) }
 }

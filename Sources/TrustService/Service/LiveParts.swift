@@ -12,6 +12,8 @@ struct LiveParts: Sendable {
     let tokens: TokenAuthority
     let apple: AppleSide?
     let credentials: Credentials
+    /// nil where the interface of App Check is off.
+    let appCheck: AppCheckSide?
 
     init(
         _ configuration: Configuration,
@@ -32,6 +34,11 @@ struct LiveParts: Sendable {
             apple = nil
         }
         credentials = Credentials(configuration)
+        if let settings = configuration.appCheck {
+            appCheck = try await AppCheckSide(settings, store: store, random: random)
+        } else {
+            appCheck = nil
+        }
     }
 }
 
@@ -56,6 +63,10 @@ extension Configuration {
         result.namedCredentials = other.namedCredentials
         result.trustSimulator = other.trustSimulator
         result.tokens.keyPEMs = other.tokens.keyPEMs
+        if let files = other.appCheck {
+            result.appCheck?.keyPEMs = files.keyPEMs
+            result.appCheck?.debugTokens = files.debugTokens
+        }
         if result.apple != nil, let account = other.apple { result.apple = account }
         return result
     }

@@ -18,7 +18,7 @@ extension ServiceParts {
         let device = DeviceBits(live: live, bits: configuration.bits)
         let lifetime = configuration.challenges.ttl
         return [
-            TokenHandler(store: store, live: live, trusted: trusted),
+            TokenHandler(store: store, live: live, trusted: trusted, appCheck: appCheckBearers),
             AssertionHandler(
                 apps: apps,
                 modes: modes,
@@ -58,7 +58,31 @@ extension ServiceParts {
             AuditHandler(store: store, apps: apps),
             RiskHandler(apps: apps, signals: signals, watch: risk),
             HealthHandler(probe: StoreProbe(store), observer: observer),
+        ] + appCheckHandlers(device, lifetime)
+    }
+
+    /// The interface of App Check, if it is configured.
+    private func appCheckHandlers(_ device: DeviceBits, _ lifetime: Duration) -> [any Handler] {
+        guard let bearers = appCheckBearers else { return [] }
+        return [
+            AppCheckHandler(
+                live: live,
+                apps: apps,
+                modes: modes,
+                proofs: proofs,
+                challenges: challenges,
+                risk: risk,
+                device: device,
+                lifetime: lifetime,
+                sources: sources,
+                observer: observer
+            ),
+            AppCheckVerification(store: store, live: live, bearers: bearers),
         ]
+    }
+
+    private var appCheckBearers: AppCheckBearers? {
+        configuration.appCheck.map { _ in AppCheckBearers(live: live, trusted: trusted) }
     }
 
     /// Every operation of the service. What servers and operators call is recorded once it was accepted.

@@ -16,16 +16,20 @@ struct AuthorizationQuery: Equatable {
     private(set) var tier: TrustTier?
     /// Whether tokens of simulated devices pass.
     private(set) var allowsSimulated = false
+    /// Whether tokens that a debug token of App Check got pass.
+    private(set) var allowsDebug = false
 
     /// Reads a query, without its question mark.
     ///
     /// - Throws: ``Problem`` `request.malformed`.
     init(_ query: String) throws(Problem) {
-        let query = try StrictQuery(query, known: ["app", "env", "tier", "simulated"])
-        for name in ["app", "env", "tier", "simulated"] as [UTF8Key] {
+        let query = try StrictQuery(query, known: Set(AuthorizationQuery.names))
+        for name in AuthorizationQuery.names {
             if let value = query[name] { try take(name, value) }
         }
     }
+
+    private static let names: [UTF8Key] = ["app", "env", "tier", "simulated", "debug"]
 
     private mutating func take(_ name: UTF8Key, _ value: String) throws(Problem) {
         switch name {
@@ -50,6 +54,10 @@ struct AuthorizationQuery: Equatable {
         case "simulated":
             guard value.hasSameBytes(as: "allow") else { break }
             allowsSimulated = true
+            return
+        case "debug":
+            guard value.hasSameBytes(as: "allow") else { break }
+            allowsDebug = true
             return
         default: break
         }

@@ -4,6 +4,7 @@
 import AppAttest
 import Findings
 import Foundation
+import HTTPTypes
 import StrictJSON
 import TrustPolicy
 import TrustStores
@@ -13,6 +14,8 @@ struct TokenHandler: Handler {
     let store: any TrustStore
     let live: LiveBook
     let trusted: TrustedKeys
+    /// nil where the interface of App Check is off.
+    let appCheck: AppCheckBearers?
 
     private var tokens: TokenAuthority { live.current.tokens }
 
@@ -28,26 +31,40 @@ struct TokenHandler: Handler {
     /// `GET /v1/authorize`: what a gateway asks for each request. No body; the verdict is the status.
     @Sendable private func authorize(_ call: Call) async throws -> Answer {
         let wanted = try AuthorizationQuery(call.query)
-        guard let bearer = call.bearer else { throw Problem("token.missing") }
-        let claims = try await tokens.read(bearer, at: call.now)
-        guard claims.singleUse != true else { throw Problem("token.invalid", evidence: "a single-use token") }
-        guard !claims.sim || wanted.allowsSimulated else {
+        let bearer = try await bearer(call)
+        guard !bearer.simulated || wanted.allowsSimulated else {
             throw Problem("token.invalid", evidence: "a simulated device's token")
         }
-        let key = try await usableKey(of: claims)
-        if let apps = wanted.apps, !apps.contains(UTF8Key(key.app)) { throw Problem("policy.app") }
-        if let environment = wanted.environment, environment.rawValue != key.environment {
+        guard !bearer.isDebug || wanted.allowsDebug else { throw Problem("token.invalid", evidence: "a debug token") }
+        if let apps = wanted.apps, !apps.contains(UTF8Key(bearer.app)) { throw Problem("policy.app") }
+        // A debug token stands for no device, so it is of no environment of App Attest.
+        if let environment = wanted.environment, !bearer.isDebug, environment.rawValue != bearer.environment {
             throw Problem("policy.environment")
         }
         if let needs = wanted.tier {
-            guard let has = TrustTier(rawValue: claims.tier), has >= needs else { throw Problem("policy.tier") }
+            guard let has = TrustTier(rawValue: bearer.tier), has >= needs else { throw Problem("policy.tier") }
         }
         var answer = Answer.empty(204)
         answer.headers = [
-            (.sealwardApp, claims.sub), (.sealwardKey, claims.key), (.sealwardTier, claims.tier),
-            (.sealwardEnvironment, claims.env),
+            (.sealwardApp, bearer.identity), (.sealwardKey, bearer.key), (.sealwardTier, bearer.tier),
+            (.sealwardEnvironment, bearer.environment),
         ]
         return answer
+    }
+
+    /// Who asks: the holder of a token of this service, or of an App Check token of it.
+    private func bearer(_ call: Call) async throws -> TokenBearer {
+        let appCheckTokens = appCheck == nil ? [] : call.headers[values: .firebaseAppCheck]
+        guard let appCheck, let token = appCheckTokens.first else {
+            guard let token = call.bearer else { throw Problem("token.missing") }
+            let claims = try await tokens.read(token, at: call.now)
+            guard claims.singleUse != true else { throw Problem("token.invalid", evidence: "a single-use token") }
+            return TokenBearer(try await usableKey(of: claims), tier: claims.tier)
+        }
+        guard appCheckTokens.count == 1, call.bearer == nil else {
+            throw Problem("request.malformed", evidence: "more than one token")
+        }
+        return try await appCheck.bearer(of: token, at: call.now).bearer
     }
 
     /// `POST /v1/tokens/consume`: a single-use token passes once, on any number of nodes.
@@ -76,15 +93,10 @@ struct TokenHandler: Handler {
     /// - Throws: ``Problem`` `token.invalid` for a key that is not stored, is another than the token says, or is not trusted any more;
     ///   `key.revoked`.
     private func usableKey(of claims: TokenClaims) async throws -> StoredKey {
-        guard let id = KeyIdentifier(strictBase64: claims.key), let key = try await store.key(id),
-            key.simulated == claims.sim, key.identity.hasSameBytes(as: claims.sub), key.environment == claims.env
-        else { throw Problem("token.invalid", evidence: "an unknown device key") }
-        let trust = try await trusted.trust(in: key)
-        guard trust == .trusted else {
-            trusted.countDistrust(trust)
-            throw Problem("token.invalid", evidence: "the key's \(trust.rawValue) is not configured any more")
+        let key = try await trusted.key(ofToken: claims.key, environment: claims.env, simulated: claims.sim)
+        guard key.identity.hasSameBytes(as: claims.sub) else {
+            throw Problem("token.invalid", evidence: "an unknown device key")
         }
-        if key.revokedAt != nil { throw Problem("key.revoked") }
         return key
     }
 

@@ -39,16 +39,13 @@ struct TokenKeySet: Sendable {
 
     func sign(_ claims: TokenClaims) async throws -> String { try await keys.sign(claims, kid: signing) }
 
-    /// The claims of a token in its three parts, if the key of this identifier signed it.
+    /// The claims of a token, if the key that it names signed it.
     ///
     /// The signature comes first: what nobody signed is never decoded.
-    func verify(signed parts: [Substring.UTF8View], by identifier: String) -> TokenClaims? {
-        guard let key = verifying[UTF8Key(identifier)], parts.count == 3,
-            let raw = Base64.decodeURL(String(Substring(parts[2]))), raw.count == 64,
-            let signature = try? P256.Signing.ECDSASignature(rawRepresentation: raw)
-        else { return nil }
-        let signed = Data(parts[0]) + Data(".".utf8) + Data(parts[1])
-        guard key.isValidSignature(signature, for: signed), let payload = Base64.decodeURL(String(Substring(parts[1])))
+    func verify(_ token: CompactToken) -> TokenClaims? {
+        guard let key = verifying[UTF8Key(token.keyId)], let raw = token.signature, raw.count == 64,
+            let signature = try? P256.Signing.ECDSASignature(rawRepresentation: raw),
+            key.isValidSignature(signature, for: token.signed), let payload = token.payload
         else { return nil }
         let decoder = JSONDecoder()
         return try? decoder.decode(TokenClaims.self, from: Data(payload))

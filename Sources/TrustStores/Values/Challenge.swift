@@ -10,6 +10,8 @@ public enum ChallengePurpose: UInt8, Sendable, CaseIterable {
     case attest = 1
     /// For an assertion.
     case assert = 2
+    /// For either, through an interface that asks for a challenge without saying which: App Check's.
+    case exchange = 3
 }
 
 /// Whom and what a challenge serves.

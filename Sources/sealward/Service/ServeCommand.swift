@@ -105,6 +105,11 @@ struct ServeCommand: AsyncParsableCommand {
                 "WARNING: simulated devices are trusted. Their tokens carry another issuer and \"sim\": true."
             )
         }
+        if settings.appCheck?.simulated == .allow {
+            CommandIO.say(
+                "WARNING: simulated devices get App Check tokens, signed with the keys of all others, with \"sim\": true."
+            )
+        }
         for warning in settings.warnings { log.warning("\(warning)") }
         for path in readable {
             log.warning(

@@ -1,0 +1,218 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import AppleServices
+import DeviceCheckBits
+import Findings
+import Foundation
+import StrictJSON
+import TrustPolicy
+import TrustStores
+
+/// The calls of an app, as Firebase App Check answers them (`docs/app-check.md`).
+struct AppCheckHandler: Handler {
+    let live: LiveBook
+    let apps: AppDirectory
+    let modes: ModeAnswers
+    let proofs: ProofIntake
+    let challenges: ChallengeBook
+    let risk: RiskWatch
+    let device: DeviceBits
+    /// How long a challenge is valid.
+    let lifetime: Duration
+    let sources: SystemSources
+    let observer: RequestObserver
+
+    var routes: [Route] {
+        func verb(_ operation: String, _ handler: @escaping @Sendable (Call) async throws -> Answer) -> Route {
+            let path = "/v1/projects/{project}/apps/{appId}:\(operation)"
+            return Route(operation, "POST", path, .app, errors: AppCheckError.answer, handler)
+        }
+        return [
+            verb("generateAppAttestChallenge", issueChallenge),
+            verb("exchangeAppAttestAttestation", exchangeAttestation),
+            verb("exchangeAppAttestAssertion", exchangeAssertion),
+            verb("exchangeDeviceCheckToken", exchangeDeviceToken),
+            verb("exchangeDebugToken", exchangeDebugToken),
+            Route("appCheckKeySet", "GET", "/v1/jwks", .open, errors: AppCheckError.answer) { _ in
+                .json(try side.tokens.published)
+            },
+        ]
+    }
+
+    private var side: AppCheckSide {
+        get throws(Problem) {
+            guard let side = live.current.appCheck else { throw Problem("path.unknown") }
+            return side
+        }
+    }
+
+    /// The side of App Check and the app of a path, within its limit.
+    private func served(_ call: Call) throws(Problem) -> Served {
+        let side = try side
+        guard let project = call.parameters["project"], side.isProject(project), let id = call.parameters["appId"],
+            let name = side.app(id)
+        else { throw Problem("app.unknown", evidence: "no such project or app of App Check") }
+        let app = try apps.app(name, call)
+        // A client that is told 503 tries again later; 403 would cost it its key.
+        if app.settings.mode == .off { throw Problem("policy.off") }
+        return Served(side: side, id: id, app: app)
+    }
+
+    private struct Served: Sendable {
+        let side: AppCheckSide
+        /// The App Check id.
+        let id: String
+        let app: ServedApp
+
+        /// App Check hashes a challenge in one way, and says nothing of a purpose when it asks for one.
+        var terms: ProofTerms {
+            ProofTerms(
+                purpose: .exchange,
+                binding: .challenge,
+                acceptsSimulated: side.settings.simulated == .allow
+            )
+        }
+    }
+
+    /// `:generateAppAttestChallenge`: for an attestation or an assertion, which the client does not say.
+    @Sendable private func issueChallenge(_ call: Call) async throws -> Answer {
+        let served = try served(call)
+        _ = try AppCheckBody(call.body)
+        let seconds = lifetime.inSeconds
+        let challenge = challenges.current.issue(
+            for: ChallengeBinding(purpose: .exchange, app: served.app.settings.id),
+            expiresAt: call.now.addingTimeInterval(seconds),
+            random: sources.random(ChallengeCodec.randomLength)
+        )
+        observer.count("challenges.issued")
+        return .json(["challenge": .string(Base64.encode(challenge)), "ttl": .string("\(Int(seconds))s")])
+    }
+
+    /// `:exchangeAppAttestAttestation`: registers the key, and gives an artifact that stands for it, and a token.
+    @Sendable private func exchangeAttestation(_ call: Call) async throws -> Answer {
+        let served = try served(call)
+        let body = try AppCheckBody(call.body)
+        guard let keyId = KeyIdentifier(bytes: try body.bytes(.init("keyId", "key_id"))) else {
+            throw Problem("request.malformed", evidence: "keyId must be 32 bytes")
+        }
+        let presented = PresentedAttestation(
+            keyId: keyId,
+            attestation: try body.bytes(.init("attestationStatement", "attestation_statement")),
+            challenge: try body.bytes("challenge"),
+            terms: served.terms
+        )
+        let limitedUse = try body.limitedUse()
+        return try await modes.counted(served.app, call, keyId: keyId) {
+            let registered = try await proofs.register(presented, served.app, call)
+            // A native repeat only hears what is stored. Here it would get a token for a challenge that was spent.
+            guard registered.isNew else {
+                throw ProofRefusal("challenge.used", evidence: "this attestation was exchanged before")
+            }
+            let key = registered.key
+            let artifact = AppCheckArtifact(keyId: key.id, environment: key.environment, simulated: key.simulated)
+            let sealed = try served.side.artifacts.seal(artifact, appId: served.id, app: served.app.settings.id)
+            let token = try issue(
+                AppCheckClaims.Subject(key),
+                try await risk.tier(of: key, at: call.now),
+                limitedUse,
+                served,
+                call
+            )
+            return .json(["artifact": .string(Base64.encode(sealed)), "appCheckToken": token])
+        }
+    }
+
+    /// `:exchangeAppAttestAssertion`: a token for an assertion over artifact and challenge.
+    @Sendable private func exchangeAssertion(_ call: Call) async throws -> Answer {
+        let served = try served(call)
+        let body = try AppCheckBody(call.body)
+        let sealed = try body.bytes("artifact")
+        let challenge = try body.bytes("challenge")
+        let assertion = try body.bytes("assertion")
+        let limitedUse = try body.limitedUse()
+        let artifact = served.side.artifacts.open(sealed, appId: served.id, app: served.app.settings.id)
+        return try await modes.counted(served.app, call, keyId: artifact?.keyId) {
+            guard let artifact else {
+                throw ProofRefusal("key.unknown", evidence: "the artifact was not sealed here for this app")
+            }
+            let presented = PresentedAssertion(
+                keyId: artifact.keyId,
+                assertion: assertion,
+                clientData: sealed,
+                challenge: challenge,
+                terms: served.terms
+            )
+            let judged = try await proofs.judge(presented, served.app, call)
+            guard judged.key.environment == artifact.environment, judged.key.simulated == artifact.simulated else {
+                throw ProofRefusal("key.unknown", evidence: "the artifact is of another environment")
+            }
+            // Signed before the commit: what fails afterwards would cost the app an assertion that counts as spent.
+            let token = try issue(AppCheckClaims.Subject(judged.key), judged.tier, limitedUse, served, call)
+            try await proofs.commit(judged, call)
+            return .json(token)
+        }
+    }
+
+    /// `:exchangeDeviceCheckToken`: a token for a device token that Apple finds genuine. It names no device, so the tier is the lowest.
+    @Sendable private func exchangeDeviceToken(_ call: Call) async throws -> Answer {
+        let served = try served(call)
+        let body = try AppCheckBody(call.body)
+        let deviceToken = Base64.encode(try body.bytes(.init("deviceToken", "device_token")))
+        let limitedUse = try body.limitedUse()
+        let client = try device.client(environment: served.app.deviceTokenEnvironment)
+        return try await modes.counted(served.app, call, keyId: nil) {
+            do throws(DeviceCheckFault) {
+                try await client.validate(
+                    deviceToken: deviceToken,
+                    transactionId: Base64.encodeURL(sources.random(16)),
+                    at: call.now
+                )
+            } catch {
+                guard error.code == "deviceToken.invalid" else { throw error }
+                throw ProofRefusal("deviceToken.invalid", evidence: error.reason)
+            }
+            return .json(try issue(.device, TrustTier.low.rawValue, limitedUse, served, call))
+        }
+    }
+
+    /// `:exchangeDebugToken`: a token for simulators and continuous integration, if the configuration names the debug token.
+    @Sendable private func exchangeDebugToken(_ call: Call) async throws -> Answer {
+        let served = try served(call)
+        let body = try AppCheckBody(call.body)
+        let debugToken = try body.text(.init("debugToken", "debug_token"), limit: 1024)
+        let limitedUse = try body.limitedUse()
+        return try await modes.counted(served.app, call, keyId: nil) {
+            guard let name = served.side.debugName(of: debugToken, at: call.now) else {
+                throw ProofRefusal("token.invalid", evidence: "an unknown debug token")
+            }
+            return .json(try issue(.debug(name), TrustTier.low.rawValue, limitedUse, served, call))
+        }
+    }
+
+    private func issue(
+        _ subject: AppCheckClaims.Subject,
+        _ tier: String,
+        _ limitedUse: Bool,
+        _ served: Served,
+        _ call: Call
+    ) throws -> JSONValue {
+        let (token, seconds) = try served.side.tokens.issue(
+            subject,
+            appId: served.id,
+            tier: tier,
+            limitedUse: limitedUse,
+            identifier: sources.random(16),
+            at: call.now
+        )
+        observer.count("tokens.issued")
+        return ["token": .string(token), "ttl": .string("\(seconds)s")]
+    }
+}
+
+extension AppCheckClaims.Subject {
+    fileprivate init(_ key: StoredKey) {
+        self = .key(key.id.base64, environment: key.environment, simulated: key.simulated)
+    }
+}

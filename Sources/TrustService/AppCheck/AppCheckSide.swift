@@ -1,0 +1,57 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Findings
+import Foundation
+import TrustStores
+
+/// What the interface of App Check needs beyond the parts of the service, made from files of keys and debug tokens and a secret of the store.
+struct AppCheckSide: Sendable {
+    let settings: Configuration.AppCheck
+    let tokens: AppCheckTokens
+    let artifacts: AppCheckArtifacts
+
+    init(_ settings: Configuration.AppCheck, store: any TrustStore, random: (Int) -> [UInt8]) async throws {
+        guard let tokens = AppCheckTokens(settings) else {
+            throw StoreFault.damaged("the keys of App Check tokens cannot be used")
+        }
+        self.settings = settings
+        self.tokens = tokens
+        artifacts = AppCheckArtifacts(
+            secret: try await store.secret(named: "app-check-artifact", orElse: random(32)),
+            project: settings.projectNumber
+        )
+    }
+
+    /// Whether a path means this project: by its number or its id.
+    func isProject(_ name: String) -> Bool {
+        name.hasSameBytes(as: settings.projectNumber) || name.hasSameBytes(as: settings.projectId)
+    }
+
+    /// The configured id of the app with an App Check id; nil for an unknown one.
+    func app(_ id: String) -> String? {
+        // By bytes: what a caller chose is never compared as text.
+        settings.apps.first { $0.key.hasSameBytes(as: id) }?.value
+    }
+
+    /// The name of a debug token; nil for one that is unknown or over. The comparison takes the same time for each.
+    func debugName(of token: String, at now: Date) -> String? {
+        let digest = Array(SHA256.hash(data: Data(token.utf8)))
+        var found: Configuration.AppCheck.DebugToken?
+        for entry in settings.debugTokens {
+            let difference = zip(entry.digest, digest).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) }
+            if difference == 0, found == nil { found = entry }
+        }
+        return found.flatMap { $0.isGood(at: now) ? $0.name : nil }
+    }
+
+    /// Whether the debug token of a name is still accepted, and with it the App Check tokens that it got.
+    func accepts(debugName: String, at now: Date) -> Bool {
+        settings.debugTokens.contains { $0.name.hasSameBytes(as: debugName) && $0.isGood(at: now) }
+    }
+}
+
+extension Configuration.AppCheck.DebugToken {
+    fileprivate func isGood(at now: Date) -> Bool { expires.map { now < $0 } ?? true }
+}

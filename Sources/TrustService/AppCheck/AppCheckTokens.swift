@@ -1,0 +1,160 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import StrictJSON
+
+/// What an App Check token says beyond Google's claims of project, app and time.
+struct AppCheckClaims: Sendable, Equatable {
+    /// Whose proof was exchanged.
+    enum Subject: Sendable, Equatable {
+        /// A key of App Attest, by its id in standard base64.
+        case key(String, environment: String, simulated: Bool)
+        /// A device token, which Apple found genuine and which names no device.
+        case device
+        /// A debug token, by its name.
+        case debug(String)
+    }
+
+    /// The App Check id of the app.
+    let appId: String
+    let subject: Subject
+    let tier: String
+    let jti: String
+    /// Seconds since 1970.
+    let issuedAt: Int
+    let expiresAt: Int
+
+    /// Google's names of what was exchanged.
+    enum Provider: String, CaseIterable {
+        case appAttest = "device_check_app_attest"
+        case deviceCheck = "device_check_device_identification"
+        case debug
+    }
+
+    var provider: Provider {
+        switch subject {
+        case .key: .appAttest
+        case .device: .deviceCheck
+        case .debug: .debug
+        }
+    }
+}
+
+/// Issues and reads App Check tokens: RS256 alone, with the issuer and audiences that Google's programs ask for.
+struct AppCheckTokens: Sendable {
+    private let keys: [RS256Key]
+    private let signer: RS256Key
+    private let issuer: String
+    private let audiences: [String]
+    private let ttl: Duration
+    /// The public keys as a JSON Web Key Set.
+    let published: JSONValue
+
+    /// The longest life of a limited-use token.
+    static let limitedUseLimit = Duration.seconds(300)
+
+    /// Nil without a key that can sign.
+    init?(_ settings: Configuration.AppCheck) {
+        var keys: [RS256Key] = []
+        for pem in settings.keyPEMs {
+            guard let key = RS256Key(pem: pem) else { return nil }
+            if !keys.contains(where: { $0.identifier == key.identifier }) { keys.append(key) }
+        }
+        guard let first = keys.first else { return nil }
+        self.keys = keys
+        signer = first
+        issuer = "https://firebaseappcheck.googleapis.com/\(settings.projectNumber)"
+        audiences = ["projects/\(settings.projectNumber)", "projects/\(settings.projectId)"]
+        ttl = settings.ttl
+        published = ["keys": .array(keys.map(\.document))]
+    }
+
+    /// A token for a proof that was accepted, and its life in seconds.
+    func issue(
+        _ subject: AppCheckClaims.Subject,
+        appId: String,
+        tier: String,
+        limitedUse: Bool,
+        identifier: [UInt8],
+        at now: Date
+    ) throws -> (token: String, seconds: Int) {
+        let seconds = Int(min(ttl, limitedUse ? AppCheckTokens.limitedUseLimit : ttl).inSeconds)
+        let issuedAt = Int(now.timeIntervalSince1970.rounded(.down))
+        let claims = AppCheckClaims(
+            appId: appId,
+            subject: subject,
+            tier: tier,
+            jti: Base64.encodeURL(identifier),
+            issuedAt: issuedAt,
+            expiresAt: issuedAt + seconds
+        )
+        return (try signer.token(document(claims)), seconds)
+    }
+
+    private func document(_ claims: AppCheckClaims) -> JSONValue {
+        var members: [JSONValue.Member] = [
+            .init("iss", .string(issuer)), .init("sub", .string(claims.appId)),
+            .init("aud", .array(audiences.map(JSONValue.string))), .init("iat", .integer(claims.issuedAt)),
+            .init("exp", .integer(claims.expiresAt)), .init("jti", .string(claims.jti)),
+            .init("provider", .string(claims.provider.rawValue)), .init("tier", .string(claims.tier)),
+        ]
+        switch claims.subject {
+        case .key(let id, let environment, let simulated):
+            members += [.init("key", .string(id)), .init("env", .string(environment))]
+            if simulated { members.append(.init("sim", true)) }
+        case .device: break
+        case .debug(let name): members.append(.init("debug", .string(name)))
+        }
+        return .object(members)
+    }
+
+    /// The claims of a token that this service signed and that is valid now.
+    ///
+    /// - Throws: ``Problem`` `token.invalid`.
+    func read(_ token: String, at now: Date) throws(Problem) -> AppCheckClaims {
+        let compact = try CompactToken(token, algorithm: "RS256")
+        guard let key = keys.first(where: { $0.identifier.hasSameBytes(as: compact.keyId) }) else {
+            throw Problem("token.invalid", evidence: "an unknown key")
+        }
+        // The signature comes first: what nobody signed is never decoded.
+        guard let signature = compact.signature, key.hasSigned(compact.signed, signature),
+            let payload = compact.payload,
+            let document = try? JSONReader.read(payload, limits: .outside)
+        else { throw Problem("token.invalid", evidence: "the signature") }
+        guard document.member("iss")?.text?.hasSameBytes(as: issuer) == true,
+            document.member("aud") == JSONValue.array(audiences.map(JSONValue.string)),
+            let claims = AppCheckClaims(document)
+        else { throw Problem("token.invalid", evidence: "the issuer or audience") }
+        let seconds = now.timeIntervalSince1970
+        guard seconds < Double(claims.expiresAt), Double(claims.issuedAt) <= seconds + 60 else {
+            throw Problem("token.invalid", evidence: "expired")
+        }
+        return claims
+    }
+}
+
+extension AppCheckClaims {
+    /// Reads what ``AppCheckTokens`` wrote; nil for anything else.
+    fileprivate init?(_ document: JSONValue) {
+        guard let appId = document.member("sub")?.text, let jti = document.member("jti")?.text,
+            let tier = document.member("tier")?.text, case .integer(let issuedAt)? = document.member("iat"),
+            case .integer(let expiresAt)? = document.member("exp")
+        else { return nil }
+        let subject: Subject
+        switch document.member("provider")?.text.flatMap(Provider.init(rawValue:)) {
+        case .appAttest:
+            guard let key = document.member("key")?.text, let environment = document.member("env")?.text else {
+                return nil
+            }
+            subject = .key(key, environment: environment, simulated: document.member("sim") == true)
+        case .deviceCheck: subject = .device
+        case .debug:
+            guard let name = document.member("debug")?.text else { return nil }
+            subject = .debug(name)
+        case nil: return nil
+        }
+        self.init(appId: appId, subject: subject, tier: tier, jti: jti, issuedAt: issuedAt, expiresAt: expiresAt)
+    }
+}

@@ -1,0 +1,108 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import HTTPTypes
+import StrictJSON
+
+/// Errors as Google's services answer them, and with the statuses that an app's client understands.
+///
+/// The client forgets its key on 403 and attests anew; on 400 and 404 it is silent for a day; all else it tries again with growing pauses. So
+/// a proof that is refused for whatever reason is 403, a fault of ours 503, and 400 and 404 are left for what can never become right.
+enum AppCheckError {
+    static let answer: Route.Errors = { problem, correlationId in
+        let (status, name) = AppCheckError.standing(of: problem)
+        var answer = Answer.json(
+            [
+                "error": [
+                    "code": .integer(status), "message": .string("\(problem.title) [\(problem.code.description)]"),
+                    "status": .string(name),
+                    "details": [
+                        [
+                            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                            "reason": .string(AppCheckError.reason(problem.code)),
+                            "domain": "sealward",
+                            "metadata": [
+                                "code": .string(problem.code.description), "correlationId": .string(correlationId),
+                            ],
+                        ]
+                    ],
+                ]
+            ],
+            status: status
+        )
+        answer.code = problem.code
+        if let seconds = problem.retryAfterSeconds { answer.headers.append((.retryAfter, String(seconds))) }
+        if status == 401 { answer.headers.append((.wwwAuthenticate, Answer.challenge)) }
+        return answer
+    }
+
+    /// Status and its name in Google's interfaces.
+    private static func standing(of problem: Problem) -> (status: Int, name: String) {
+        switch problem.code {
+        case "request.malformed", "malformed.base64", "body.too-large", "body.content-type": (400, "INVALID_ARGUMENT")
+        case "caller.unauthorized": (401, "UNAUTHENTICATED")
+        case "app.unknown", "path.unknown": (404, "NOT_FOUND")
+        default:
+            switch problem.status {
+            case 429: (429, "RESOURCE_EXHAUSTED")
+            case 500...: (503, "UNAVAILABLE")
+            default: (403, "PERMISSION_DENIED")
+            }
+        }
+    }
+
+    /// A code as Google spells reasons: `ATTEST_CHAIN_UNTRUSTED`.
+    private static func reason(_ code: Code) -> String {
+        String(code.description.uppercased().map { $0 == "." || $0 == "-" ? "_" : $0 })
+    }
+}
+
+/// The body of an exchange: Google's JSON takes each name in camel case and in snake case, and bytes in both alphabets of base64.
+struct AppCheckBody {
+    private let body: RequestBody
+
+    /// No body is an empty one.
+    init(_ bytes: [UInt8]) throws(Problem) { body = try RequestBody(bytes.isEmpty ? Array("{}".utf8) : bytes) }
+
+    func text(_ names: Names, limit: Int = 65536) throws(Problem) -> String {
+        try body.string(try spelling(of: names), limit: limit)
+    }
+
+    func bytes(_ names: Names) throws(Problem) -> [UInt8] {
+        let name = try spelling(of: names)
+        let text = try body.string(name)
+        guard let bytes = AppCheckBody.decode(text) else {
+            throw Problem("malformed.base64", evidence: "\(name) is not base64")
+        }
+        return bytes
+    }
+
+    /// `limitedUse`; false where it is absent.
+    func limitedUse() throws(Problem) -> Bool {
+        try body.optionalFlag(try spelling(of: .init("limitedUse", "limited_use"))) ?? false
+    }
+
+    /// The two spellings of one name.
+    struct Names: ExpressibleByStringLiteral {
+        let camel: String
+        let snake: String
+
+        init(_ camel: String, _ snake: String) { (self.camel, self.snake) = (camel, snake) }
+        init(stringLiteral name: String) { self.init(name, name) }
+    }
+
+    private func spelling(of names: Names) throws(Problem) -> String {
+        guard body.value(names.snake) != nil else { return names.camel }
+        guard names.camel == names.snake || body.value(names.camel) == nil else {
+            throw Problem("request.malformed", evidence: "\(names.camel) is given in two spellings")
+        }
+        return names.snake
+    }
+
+    private static func decode(_ text: String) -> [UInt8]? {
+        var bytes = text.utf8.map { $0 == 0x2B ? UInt8(ascii: "-") : $0 == 0x2F ? UInt8(ascii: "_") : $0 }
+        for _ in 0..<2 where bytes.last == UInt8(ascii: "=") { bytes.removeLast() }
+        return Base64.decodeURL(String(decoding: bytes, as: UTF8.self))
+    }
+}

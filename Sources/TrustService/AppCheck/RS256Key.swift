@@ -1,0 +1,54 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Findings
+import Foundation
+import StrictJSON
+import _CryptoExtras
+
+/// A key that signs JSON Web Tokens by RS256: RSA with PKCS #1 padding and SHA-256, as App Check's clients ask for.
+struct RS256Key: Sendable {
+    private let key: _RSA.Signing.PrivateKey
+    private let publicKey: _RSA.Signing.PublicKey
+    /// The `kid`: the thumbprint after RFC 7638.
+    let identifier: String
+    /// The public key as a JSON Web Key.
+    let document: JSONValue
+
+    /// Reads a private key of 2048 bits or more; nil for anything else.
+    init?(pem: String) {
+        guard let key = try? _RSA.Signing.PrivateKey(pemRepresentation: pem), key.keySizeInBits >= 2048,
+            let numbers = try? key.publicKey.getKeyPrimitives()
+        else { return nil }
+        self.key = key
+        publicKey = key.publicKey
+        // RFC 7518, section 6.3.1: without leading zeros.
+        let modulus = Base64.encodeURL(numbers.modulus.drop { $0 == 0 })
+        let exponent = Base64.encodeURL(numbers.publicExponent.drop { $0 == 0 })
+        let canonical = #"{"e":"\#(exponent)","kty":"RSA","n":"\#(modulus)"}"#
+        identifier = Base64.encodeURL(SHA256.hash(data: Data(canonical.utf8)))
+        document = [
+            "kty": "RSA", "use": "sig", "alg": "RS256", "kid": .string(identifier), "n": .string(modulus),
+            "e": .string(exponent),
+        ]
+    }
+
+    /// A token with these claims.
+    func token(_ claims: JSONValue) throws -> String {
+        let header: JSONValue = ["alg": "RS256", "typ": "JWT", "kid": .string(identifier)]
+        let signed =
+            "\(Base64.encodeURL(header.encoded(pretty: false))).\(Base64.encodeURL(claims.encoded(pretty: false)))"
+        let signature = try key.signature(for: SHA256.hash(data: Data(signed.utf8)), padding: .insecurePKCS1v1_5)
+        return "\(signed).\(Base64.encodeURL(signature.rawRepresentation))"
+    }
+
+    /// Whether this key made the signature.
+    func hasSigned(_ data: Data, _ signature: [UInt8]) -> Bool {
+        publicKey.isValidSignature(
+            _RSA.Signing.RSASignature(rawRepresentation: signature),
+            for: SHA256.hash(data: data),
+            padding: .insecurePKCS1v1_5
+        )
+    }
+}

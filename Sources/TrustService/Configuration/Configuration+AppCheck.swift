@@ -1,0 +1,57 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+extension TrustServer.Configuration {
+    /// The interface that answers as Firebase App Check does.
+    public struct AppCheck: Sendable {
+        /// What becomes of the keys of simulated devices.
+        public enum Simulated: String, Sendable, CaseIterable {
+            /// Their exchanges are refused with 403.
+            case refuse
+            /// They get tokens with `"sim": true`, signed with the same keys as all others. The program warns of it when it starts.
+            case allow
+        }
+
+        /// A secret that a simulator or a build machine has in the place of a device.
+        public struct DebugToken: Sendable, Equatable {
+            /// The name under which the tokens that it got are known: at most 64 printable ASCII characters without spaces.
+            public let name: String
+            /// SHA-256 of the debug token, 32 bytes.
+            public let digest: [UInt8]
+            /// From this instant on it is refused, and what it got too; nil for never.
+            public let expires: Date?
+
+            /// Makes one from its parts, which the properties describe.
+            public init(name: String, digest: [UInt8], expires: Date? = nil) {
+                self.name = name
+                self.digest = digest
+                self.expires = expires
+            }
+        }
+
+        /// The number of the Firebase project: digits.
+        public var projectNumber: String
+        /// The id of the Firebase project.
+        public var projectId: String
+        /// RSA private keys of 2048 bits or more as PEM, one at least: the first signs, all are published.
+        public var keyPEMs: [String]
+        /// The configured ids of the apps by their App Check ids (`1:NUMBER:ios:HEX`).
+        public var apps: [String: String]
+        /// How long a token is valid: whole seconds, up to a week. Google's client renews it at half of that and five minutes.
+        public var ttl: Duration = .seconds(3600)
+        /// The accepted debug tokens; none is known by default.
+        public var debugTokens: [DebugToken] = []
+        /// What becomes of the keys of simulated devices.
+        public var simulated = Simulated.refuse
+
+        /// The interface with the defaults that the properties state.
+        public init(projectNumber: String, projectId: String, keyPEMs: [String], apps: [String: String]) {
+            self.projectNumber = projectNumber
+            self.projectId = projectId
+            self.keyPEMs = keyPEMs
+            self.apps = apps
+        }
+    }
+}

@@ -1,0 +1,61 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import TrustStores
+
+/// Who holds a token that is good now, of whatever kind the token is: what a gateway is told of a request.
+struct TokenBearer: Sendable, Equatable {
+    /// The configured id of the app.
+    let app: String
+    /// The identity of the app: `prefix.bundleId`.
+    let identity: String
+    /// The key id in standard base64. Without a key `none`, and `debug:` with its name for a debug token.
+    let key: String
+    /// The user of the key.
+    let user: String?
+    /// The tier as the token says it.
+    let tier: String
+    /// `production` or `development`; `debug` for a debug token.
+    let environment: String
+    /// Whether a simulated root attested the key.
+    let simulated: Bool
+    /// Whether a debug token of App Check is all that was proved.
+    let isDebug: Bool
+
+    /// The holder of a device key.
+    init(_ key: StoredKey, tier: String) {
+        app = key.app
+        identity = key.identity
+        self.key = key.id.base64
+        user = key.user
+        self.tier = tier
+        environment = key.environment
+        simulated = key.simulated
+        isDebug = false
+    }
+
+    /// A device that Apple knows by a device token alone.
+    init(_ app: ServedApp, deviceTokenTier tier: String) {
+        self.app = app.settings.id
+        identity = app.settings.appIds.first ?? ""
+        key = "none"
+        user = nil
+        self.tier = tier
+        environment = app.deviceTokenEnvironment
+        simulated = false
+        isDebug = false
+    }
+
+    /// Whoever knows a debug token.
+    init(_ app: ServedApp, debugName: String, tier: String) {
+        self.app = app.settings.id
+        identity = app.settings.appIds.first ?? ""
+        key = "debug:\(debugName)"
+        user = nil
+        self.tier = tier
+        environment = "debug"
+        simulated = false
+        isDebug = true
+    }
+}
