@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
+
 /// The keys at the top of the ATS dictionary.
 enum GlobalKeys {
     static let booleans = [
@@ -83,7 +85,7 @@ enum Spelling {
             let limit = max(1, candidate.utf8.count / 8)
             guard abs(candidate.utf8.count - folded.count) <= limit + 2 else { continue }
             let wanted = Spelling.folded[candidate] ?? Array(candidate.lowercased().utf8)
-            var distance = editDistance(folded, wanted)
+            var distance = NearName.distance(folded, wanted)
             // A missing prefix is a common slip: AllowsArbitraryLoads.
             if wanted.count == folded.count + 2, wanted.dropFirst(2).elementsEqual(folded) { distance = 1 }
             if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
@@ -98,18 +100,4 @@ enum Spelling {
         },
         uniquingKeysWith: { first, _ in first }
     )
-
-    private static func editDistance(_ left: [UInt8], _ right: [UInt8]) -> Int {
-        var row = Array(0...right.count)
-        for (i, a) in left.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
-            for (j, b) in right.enumerated() {
-                let substitution = diagonal + (a == b ? 0 : 1)
-                diagonal = row[j + 1]
-                row[j + 1] = min(substitution, row[j] + 1, diagonal + 1)
-            }
-        }
-        return row[right.count]
-    }
 }

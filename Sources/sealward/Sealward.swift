@@ -11,13 +11,11 @@ struct Sealward: AsyncParsableCommand {
         commandName: "sealward",
         abstract: "The open trust stack between Apple apps and their servers.",
         version: "0.1.0",
-        subcommands: [
-            ATSCommand.self, AttestCommand.self, ReceiptCommand.self, InitCommand.self,
-            ServeCommand.self, SimulateCommand.self,
-            DemoCommand.self, DeviceCheckCommand.self, RampCommand.self, TokensCommand.self, KeysCommand.self,
-            AuditCommand.self, StoreCommand.self,
-        ]
+        subcommands: Overview.groups.flatMap(\.commands)
     )
+
+    /// Without a word: what the program can do.
+    mutating func run() async throws { print(Overview.text, terminator: "") }
 
     static func main() async {
         if let unknown = UnknownSubcommand.find(in: Array(CommandLine.arguments.dropFirst()), below: Sealward.self) {

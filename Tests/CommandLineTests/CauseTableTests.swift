@@ -356,7 +356,7 @@ struct CauseTableTests {
 
             For every cause of `sealward ats check` a server that produces it, and what a user sees first. Made by `CauseTableTests` from real
             servers on loopback, which fails if the program says anything else; `SEALWARD_WRITE_DOCS=1` writes the page anew. Ports and dates are
-            left out. [codes.md](codes.md) lists the codes alone.
+            left out. [errors.md](errors.md) says of every code who must do what.
 
             | a server that | first line | fix | what an app gets |
             |---|---|---|---|
@@ -377,7 +377,7 @@ struct CauseTableTests {
 
     /// Every cause of a server that can be made on one machine has its row; the others say here why they have none.
     @Test func everyCauseHasARow() throws {
-        let codes = try String(contentsOfFile: LoopbackServers.repository + "/docs/codes.md", encoding: .utf8)
+        let codes = try String(contentsOfFile: LoopbackServers.repository + "/docs/errors.md", encoding: .utf8)
         let section =
             codes.components(separatedBy: "\n## ").first { $0.hasPrefix("App Transport Security: causes") } ?? ""
         let listed = section.matches(of: #/\| `(ats\.[a-z.-]+)` \|/#).map { String($0.output.1) }

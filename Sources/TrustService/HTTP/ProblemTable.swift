@@ -9,6 +9,41 @@ package enum ProblemTable {
         package let status: Int
         package let title: String
         package let retry: Problem.Retry?
+        /// Who has to do something, and what, if `retry` does not say it already.
+        let remedy: Remedy?
+
+        init(status: Int, title: String, retry: Problem.Retry?, _ remedy: Remedy? = nil) {
+            self.status = status
+            self.title = title
+            self.retry = retry
+            self.remedy = remedy
+        }
+
+        /// The same for `docs/errors.md` and `sealward explain`.
+        func explanation(of code: Code) -> CodeExplanation {
+            let usual: Remedy =
+                switch retry {
+                case .newChallenge: .init(.app, "ask for a new challenge and send a new proof, a few times at most")
+                case .newKey: .init(.app, "make a new key, once, and attest it")
+                case .sameChallenge: .init(.app, "send a new proof for the same challenge")
+                case .after: .init(.app, "wait as long as Retry-After says, then send the same again")
+                case .never, nil: .init(.developer, "do not send it again as it is")
+                }
+            let remedy = remedy ?? usual
+            let meaning = title.hasSuffix(".") ? String(title.dropLast()) : title
+            return CodeExplanation(code, meaning, remedy.actor, remedy.action)
+        }
+    }
+
+    /// What someone has to do.
+    struct Remedy: Sendable {
+        let actor: CodeExplanation.Actor
+        let action: String
+
+        init(_ actor: CodeExplanation.Actor, _ action: String) {
+            self.actor = actor
+            self.action = action
+        }
     }
 
     /// The entry of a code. Codes of the verifiers that are not written out follow their first word.
@@ -26,30 +61,119 @@ package enum ProblemTable {
     /// The codes with an entry of their own, sorted by name.
     package static var codes: [Code] { own.keys.sorted { $0.description < $1.description } }
 
+    /// What each code of the service means; those of the verifiers are explained where they are made.
+    package static var explanations: [CodeExplanation] {
+        codes.filter { !["attest", "assert"].contains($0.description.prefix { $0 != "." }) }
+            .map { entry(for: $0).explanation(of: $0) }
+    }
+
     private static let own: [Code: Entry] = [
-        "request.malformed": Entry(status: 400, title: "The request does not follow the API contract.", retry: .never),
+        "request.malformed": Entry(
+            status: 400,
+            title: "The request does not follow the API contract.",
+            retry: .never,
+            .init(.developer, "compare the body with /openapi.yaml; the log says which member is wrong")
+        ),
         "challenge.missing": Entry(
             status: 400,
             title: "The client data does not contain the challenge exactly once.",
-            retry: .never
+            retry: .never,
+            .init(
+                .developer,
+                "put the challenge, as it was issued, once into the client data as the member `challenge`"
+            )
         ),
-        "token.missing": Entry(status: 401, title: "A bearer token is needed.", retry: nil),
-        "token.invalid": Entry(status: 401, title: "The token is not valid.", retry: nil),
-        "token.not-single-use": Entry(status: 400, title: "The token is not a single-use token.", retry: .never),
+        "token.missing": Entry(
+            status: 401,
+            title: "A bearer token is needed.",
+            retry: nil,
+            .init(.app, "send the token in the Authorization header, as Bearer")
+        ),
+        "token.invalid": Entry(
+            status: 401,
+            title: "The token is not valid.",
+            retry: nil,
+            .init(.app, "get a new token with a new assertion; after a revocation none is issued")
+        ),
+        "token.not-single-use": Entry(
+            status: 400,
+            title: "The token is not a single-use token.",
+            retry: .never,
+            .init(.app, "ask for the token with singleUse: true")
+        ),
         "token.spent": Entry(status: 409, title: "The token has already been spent.", retry: .newChallenge),
-        "caller.unauthorized": Entry(status: 401, title: "The caller's credential is missing or wrong.", retry: nil),
-        "key.revoked": Entry(status: 403, title: "The key was revoked.", retry: .newKey),
+        "caller.unauthorized": Entry(
+            status: 401,
+            title: "The caller's credential is missing or wrong.",
+            retry: nil,
+            .init(
+                .backend,
+                "send a bearer token of serverTokenFile, adminTokenFile or tokensFile with the scope that the route needs"
+            )
+        ),
+        "key.revoked": Entry(
+            status: 403,
+            title: "The key was revoked.",
+            retry: .newKey,
+            .init(.app, "make a new key, once, and attest it; who revoked the key is in the audit")
+        ),
         "key.unknown": Entry(status: 404, title: "The key is unknown.", retry: .newKey),
         "key.other-user": Entry(status: 409, title: "The key belongs to another user.", retry: .newKey),
         "key.exists": Entry(status: 409, title: "The key is already registered.", retry: .newKey),
-        "policy.app": Entry(status: 403, title: "The token is for a different app.", retry: .never),
-        "policy.environment": Entry(status: 403, title: "The token is for a different environment.", retry: .never),
-        "policy.off": Entry(status: 503, title: "Proofs of this app are not judged now.", retry: .after),
-        "policy.tier": Entry(status: 403, title: "The trust tier is too low.", retry: .never),
-        "path.unknown": Entry(status: 404, title: "There is nothing at this path.", retry: nil),
-        "app.unknown": Entry(status: 404, title: "The app is not configured.", retry: .never),
-        "promotion.unknown": Entry(status: 404, title: "The promotion is not configured.", retry: .never),
-        "method.not-allowed": Entry(status: 405, title: "This path does not support this method.", retry: nil),
+        "policy.app": Entry(
+            status: 403,
+            title: "The token is for a different app.",
+            retry: .never,
+            .init(.operator, "compare the gateway's app parameter with the app that has the token")
+        ),
+        "policy.environment": Entry(
+            status: 403,
+            title: "The token is for a different environment.",
+            retry: .never,
+            .init(
+                .operator,
+                "add env=development or env=any to the gateway's request if development builds may come in"
+            )
+        ),
+        "policy.off": Entry(
+            status: 503,
+            title: "Proofs of this app are not judged now.",
+            retry: .after,
+            .init(.operator, "set the app's `mode` to monitor or enforce: while it is off, App Check gives it no token")
+        ),
+        "policy.tier": Entry(
+            status: 403,
+            title: "The trust tier is too low.",
+            retry: .never,
+            .init(
+                .operator,
+                "decide what a request of this tier may still do; the tier follows Apple's risk metric and your signals"
+            )
+        ),
+        "path.unknown": Entry(
+            status: 404,
+            title: "There is nothing at this path.",
+            retry: nil,
+            .init(.developer, "compare the path with /openapi.yaml; routes without their token file are off")
+        ),
+        "app.unknown": Entry(
+            status: 404,
+            title: "The app is not configured.",
+            retry: .never,
+            .init(.operator, "add the app to `apps`, or correct the id in the path")
+        ),
+        "promotion.unknown": Entry(
+            status: 404,
+            title: "The promotion is not configured.",
+            retry: .never,
+            .init(.operator, "add the promotion to the configuration, or correct its name")
+        ),
+        "method.not-allowed": Entry(
+            status: 405,
+            title: "This path does not support this method.",
+            retry: nil,
+            .init(.developer, "use a method of the Allow header")
+        ),
         "challenge.unknown": Entry(status: 409, title: "The challenge was not issued here.", retry: .newChallenge),
         "challenge.expired": Entry(status: 409, title: "The challenge has expired.", retry: .newChallenge),
         "challenge.used": Entry(status: 409, title: "The challenge has already been used.", retry: .newChallenge),
@@ -58,20 +182,69 @@ package enum ProblemTable {
             title: "The challenge was issued for another app, purpose, key or user.",
             retry: .newChallenge
         ),
-        "body.too-large": Entry(status: 413, title: "The body is larger than the limit.", retry: .never),
-        "body.content-type": Entry(status: 415, title: "The body must be application/json.", retry: .never),
-        "limit.address": Entry(status: 429, title: "Too many requests from this address.", retry: .after),
-        "limit.app": Entry(status: 429, title: "Too many requests for this app.", retry: .after),
-        "store.clock-off": Entry(status: 503, title: "The clock differs too much from the store's.", retry: .after),
+        "body.too-large": Entry(
+            status: 413,
+            title: "The body is larger than the limit.",
+            retry: .never,
+            .init(.developer, "send the proof and its client data alone; limits.bodyBytes is the limit")
+        ),
+        "body.content-type": Entry(
+            status: 415,
+            title: "The body must be application/json.",
+            retry: .never,
+            .init(.developer, "send Content-Type: application/json")
+        ),
+        "limit.address": Entry(
+            status: 429,
+            title: "Too many requests from this address.",
+            retry: .after,
+            .init(.app, "wait as long as Retry-After says; if it is a proxy of yours, name it in trustedProxies")
+        ),
+        "limit.app": Entry(
+            status: 429,
+            title: "Too many requests for this app.",
+            retry: .after,
+            .init(
+                .operator,
+                "raise limits.requestsPerSecondPerApp if the load is real; the app waits as long as Retry-After says"
+            )
+        ),
+        "store.clock-off": Entry(
+            status: 503,
+            title: "The clock differs too much from the store's.",
+            retry: .after,
+            .init(.operator, "correct the clock of the node, then it is ready again by itself")
+        ),
         "challenge.rotation-pending": Entry(
             status: 409,
             title: "The previous rotation of the challenge key is still in progress.",
-            retry: .after
+            retry: .after,
+            .init(.operator, "rotate again when the last challenge of the previous key has expired")
         ),
-        "store.unavailable": Entry(status: 503, title: "The store cannot be reached.", retry: .after),
-        "apple.unavailable": Entry(status: 503, title: "Apple's service cannot be reached.", retry: .after),
-        "deviceToken.invalid": Entry(status: 400, title: "The device token is not valid.", retry: .never),
-        "internal.error": Entry(status: 500, title: "The service failed.", retry: .after),
+        "store.unavailable": Entry(
+            status: 503,
+            title: "The store cannot be reached.",
+            retry: .after,
+            .init(.operator, "look at the store and the way to it; the app waits as long as Retry-After says")
+        ),
+        "apple.unavailable": Entry(
+            status: 503,
+            title: "Apple's service cannot be reached.",
+            retry: .after,
+            .init(.operator, "configure `apple`, or look in the log for what failed on the way to Apple's service")
+        ),
+        "deviceToken.invalid": Entry(
+            status: 400,
+            title: "The device token is not valid.",
+            retry: .never,
+            .init(.app, "get a new device token; one of the other environment is never valid")
+        ),
+        "internal.error": Entry(
+            status: 500,
+            title: "The service failed.",
+            retry: .after,
+            .init(.operator, "look in the log for the correlationId of the answer, and report it")
+        ),
         "assert.counter.replayed": Entry(
             status: 409,
             title: "The counter is not greater than the last accepted value.",

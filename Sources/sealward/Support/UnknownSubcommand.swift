@@ -23,7 +23,12 @@ struct UnknownSubcommand {
             if subcommands.isEmpty || word.hasPrefix("-") || word == "help" { return nil }
             let names: [String] = subcommands.compactMap { $0.configuration.commandName }
             guard let next = subcommands.first(where: { $0.configuration.commandName == word }) else {
-                return UnknownSubcommand(word: word, path: path, suggestion: nearest(to: word, names), known: names)
+                return UnknownSubcommand(
+                    word: word,
+                    path: path,
+                    suggestion: NearName.suggestion(for: word, among: names),
+                    known: names
+                )
             }
             group = next
             path += " " + word
@@ -31,29 +36,10 @@ struct UnknownSubcommand {
         return nil
     }
 
-    private static func nearest(to word: String, _ names: [String]) -> String? {
-        let near = names.map { (name: $0, distance: distance($0, word)) }.min { $0.distance < $1.distance }
-        return near.flatMap { $0.distance <= 2 ? $0.name : nil }
-    }
-
     /// The sentence for standard error.
     var message: String {
         let hint = suggestion.map { "Did you mean '\($0)'?" } ?? "Its subcommands are \(known.joined(separator: ", "))."
         return "Error: '\(path)' has no subcommand '\(word.terminalSafe(limit: 40))'. \(hint)\n"
             + "Help:  '\(path) --help'"
-    }
-
-    /// How many letters must be changed, added or removed (Levenshtein). Words longer than any name count as far away.
-    private static func distance(_ name: String, _ word: String) -> Int {
-        let (left, right) = (Array(name.utf8), Array(word.utf8.prefix(64)))
-        var row = Array(0...right.count)
-        for (index, letter) in left.enumerated() {
-            var next = [index + 1]
-            for (column, other) in right.enumerated() {
-                next.append(min(row[column] + (letter == other ? 0 : 1), row[column + 1] + 1, next[column] + 1))
-            }
-            row = next
-        }
-        return row[right.count]
     }
 }

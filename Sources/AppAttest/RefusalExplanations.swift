@@ -1,0 +1,189 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+
+/// What each refusal of the verifiers means, and who does what about it.
+package enum RefusalExplanations {
+    /// Refused attestations.
+    package static let attestations: [CodeExplanation] = [
+        .init(.attestFormatUnknown, "`fmt` is not apple-appattest", .developer, send),
+        .init(.attestChainCount, "not exactly two certificates", .developer, send),
+        .init(
+            .attestChainUntrusted,
+            "the chain does not end in the App Attest root",
+            .backend,
+            "do not trust the key: the object was not made by Apple, or by a simulator whose root you did not name"
+        ),
+        .init(
+            .attestChainExpired,
+            "a certificate has expired",
+            .app,
+            "make a new key and attest it; verify an old object at its own time with --at"
+        ),
+        .init(
+            .attestChainNotYetValid,
+            "a certificate is not valid yet",
+            .operator,
+            "correct the clock of the machine that verifies"
+        ),
+        .init(.attestChainSignature, "a signature in the chain does not verify", .backend, forged),
+        .init(.attestNonceMissing, "the leaf carries no nonce of the right shape", .backend, forged),
+        .init(
+            .attestNonceMismatch,
+            "the nonce is another one",
+            .developer,
+            "attest with the hash of the very challenge that is sent: the binding of app and service must agree"
+        ),
+        .init(
+            .attestKeyIdMismatch,
+            "the key id is not the hash of the leaf's key",
+            .developer,
+            "send the key id that generateKey returned for this attestation"
+        ),
+        .init(
+            .attestAppIdMismatch,
+            "the object is of another app",
+            .operator,
+            "compare prefix and bundle id with those of the app: the prefix is not always the team id"
+        ),
+        .init(.attestCounterNotZero, "the counter is not zero", .backend, forged),
+        .init(
+            .attestEnvironmentMismatch,
+            "the object is of the other environment",
+            .developer,
+            "set com.apple.developer.devicecheck.appattest-environment, or allow the environment for this app"
+        ),
+        .init(
+            .attestEnvironmentUnknown,
+            "the aaguid is none that is known",
+            .backend,
+            "do not trust the key; Apple documents only development and production"
+        ),
+        .init(.attestCredentialIdMismatch, "the credential id is not the key id", .backend, forged),
+        .init(.attestPublicKeyMismatch, "the COSE key is not the certificate's", .backend, forged),
+        .init(
+            .attestExtensionsUnknownShape,
+            "bytes after the key that are not one map of the known shape",
+            .backend,
+            newer
+        ),
+        .init(
+            .attestPolicyValidationCategory,
+            "the validation category is not among the allowed",
+            .operator,
+            "if such builds are wanted, add the category to allowedValidationCategories"
+        ),
+        .init(
+            .attestPolicyBundleVersion,
+            "the bundle version is not among the allowed",
+            .operator,
+            "if this version may come in, add it to allowedBundleVersions"
+        ),
+        .init(
+            .attestPolicyAccessControl,
+            "the macOS access control is absent or another",
+            .developer,
+            "create the key with the access control that the policy requires"
+        ),
+    ]
+
+    /// Refused assertions.
+    package static let assertions: [CodeExplanation] = [
+        .init(
+            .assertSignatureInvalid,
+            "the signature does not verify",
+            .developer,
+            "sign the very bytes that are sent, with the key that is named; nothing in between may encode them anew"
+        ),
+        .init(
+            .assertAppIdMismatch,
+            "the assertion is of another app",
+            .operator,
+            "compare prefix and bundle id with those of the app"
+        ),
+        .init(
+            .assertCounterReplayed,
+            "the counter is not greater than the stored one",
+            .app,
+            "make a new assertion for a new challenge, one after the other; the same bytes are never accepted twice"
+        ),
+        .init(
+            .assertExtensionsUnknownShape,
+            "bytes after the counter that are not one map of the known shape",
+            .backend,
+            newer
+        ),
+        .init(
+            .assertPolicyValidationCategory,
+            "the validation category is not among the allowed",
+            .operator,
+            "if such builds are wanted, add the category to allowedValidationCategories"
+        ),
+        .init(
+            .assertPolicyBundleVersion,
+            "the bundle version is not among the allowed",
+            .operator,
+            "if this version may come in, add it to allowedBundleVersions"
+        ),
+    ]
+
+    /// Refused receipts.
+    package static let receipts: [CodeExplanation] = [
+        .init(.receiptSignatureInvalid, "the CMS signature does not verify", .backend, unchanged),
+        .init(.receiptChainUntrusted, "the signer's chain does not end in Apple Root CA - G3", .backend, unchanged),
+        .init(.receiptChainMarkerMissing, "a marker extension is missing in the chain", .backend, unchanged),
+        .init(
+            .receiptAppIdMismatch,
+            "the receipt is of another app",
+            .backend,
+            "verify it with the app that it was made for; if that is this one, refuse the key"
+        ),
+        .init(
+            .receiptPublicKeyMismatch,
+            "the receipt is of another key",
+            .backend,
+            "verify it with the key that it was stored for; if that is this one, refuse the key"
+        ),
+        .init(
+            .receiptExpired,
+            "the receipt has expired",
+            .operator,
+            "let the service refresh receipts (receipts.refresh), or take the newer one that it stored"
+        ),
+        .init(
+            .receiptTooOld,
+            "the receipt is older than allowed",
+            .app,
+            "send the attestation when it is made; a stored object is judged with a larger --max-age"
+        ),
+        .init(
+            .receiptFromTheFuture,
+            "the receipt was made later than now",
+            .operator,
+            "correct the clock of the machine that verifies"
+        ),
+        .init(.receiptFieldMissing, "a field is missing", .backend, unchanged),
+        .init(.receiptFieldDuplicate, "a field occurs twice", .backend, unchanged),
+        .init(.receiptFieldInvalid, "a field has a value that it cannot have", .backend, unchanged),
+        .init(
+            .receiptTypeMismatch,
+            "ATTEST where RECEIPT is expected, or the other way round",
+            .backend,
+            "an attestation carries ATTEST, a refresh returns RECEIPT: give the one that belongs there"
+        ),
+        .init(
+            .receiptEnvironmentMismatch,
+            "the receipt is of the other environment",
+            .backend,
+            "use the receipt where its key is used: sandbox with development, production with production"
+        ),
+    ]
+
+    private static let send = "send the bytes that attestKey returned, unchanged"
+    private static let forged = "do not trust the key: no device makes such an object"
+    private static let newer =
+        "update Sealward if a new system sends it, and report the object; until then the key is not trusted"
+    private static let unchanged =
+        "store and send receipts as they came, byte for byte; one that is still refused was not made by Apple"
+}

@@ -1,0 +1,42 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+
+extension DeviceCheckFault {
+    /// What the codes of `sealward devicecheck` mean. The service says `apple.unavailable` for most of them; its log names the code.
+    package static let explanations: [CodeExplanation] = [
+        .init(
+            "devicecheck.authorization.refused",
+            "Apple refuses the authorization",
+            .operator,
+            "check team id, key id and key, and that the key has DeviceCheck enabled"
+        ),
+        .init(
+            "devicecheck.forbidden",
+            "Apple forbids DeviceCheck to this key",
+            .operator,
+            "enable DeviceCheck for the key"
+        ),
+        .init(
+            "devicecheck.request.refused",
+            "Apple refuses the request for a reason that it names",
+            .operator,
+            "read the reason; the address may be of the other environment"
+        ),
+        .init(
+            "devicecheck.transaction.invalid",
+            "the transaction id is empty or longer than 128 bytes",
+            .backend,
+            "give each call an id of 1 to 128 bytes"
+        ),
+        .init("devicecheck.throttled", "Apple asks for fewer requests", .backend, "wait, and ask less often"),
+        .init("devicecheck.unavailable", "Apple's service is down or does not answer", .nobody, "ask again later"),
+        .init(
+            "devicecheck.status.unknown",
+            "Apple answered with a status that it does not document",
+            .nobody,
+            "ask again later; report it if it stays"
+        ),
+    ]
+}

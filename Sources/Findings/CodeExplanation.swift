@@ -1,0 +1,58 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a code means, and who has to do what about it.
+///
+/// Each family of codes has its table in the module that uses the codes; `sealward explain` and `docs/errors.md` read the tables.
+package struct CodeExplanation: Sendable {
+    /// Who can do something about it.
+    package enum Actor: String, Sendable, CaseIterable {
+        /// Whoever runs the server that the app talks to.
+        case server
+        /// Whoever runs the network or the firewall between app and server.
+        case network
+        /// Whoever writes the app.
+        case developer
+        /// The app by itself, while it runs.
+        case app
+        /// The server that asks the service: a backend or a gateway.
+        case backend
+        /// Whoever runs `sealward serve` or its store.
+        case `operator`
+        /// Whoever wrote the file or the option that was read.
+        case author
+        /// Nothing has to be done.
+        case nobody
+
+        /// The actor in words, for a sentence.
+        package var words: String {
+            switch self {
+            case .server: "whoever runs the server"
+            case .network: "whoever runs the network between app and server"
+            case .developer: "the app's developer"
+            case .app: "the app, while it runs"
+            case .backend: "the backend or gateway that sent the request"
+            case .operator: "whoever runs Sealward"
+            case .author: "whoever gave the input"
+            case .nobody: "nobody"
+            }
+        }
+    }
+
+    /// The code that is explained.
+    package let code: Code
+    /// What was found, without a full stop.
+    package let meaning: String
+    /// Who can do something about it.
+    package let actor: Actor
+    /// What they do, as an instruction without a full stop.
+    package let action: String
+
+    /// Makes one from its parts, which the properties describe.
+    package init(_ code: Code, _ meaning: String, _ actor: Actor, _ action: String) {
+        self.code = code
+        self.meaning = meaning
+        self.actor = actor
+        self.action = action
+    }
+}

@@ -1,0 +1,39 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+
+/// What `sealward` alone prints: what it can do, three examples, and where to go on.
+enum Overview {
+    static let examples = [
+        ("Will apps load from this server, and if not, why?", "sealward ats check example.com"),
+        ("Is this Info.plist right, and what will App Review ask?", "sealward ats lint Info.plist"),
+        ("Attested devices against a service of your own, all on this machine:", "sealward demo"),
+    ]
+
+    static var text: String {
+        var lines = ["\(Sealward.configuration.abstract) (\(Sealward.configuration.version))", ""]
+        for (question, command) in examples { lines += ["  \(question)", "      \(command)", ""] }
+        for group in groups {
+            let names = group.commands.compactMap { $0.configuration.commandName }
+            lines.append(
+                "  " + group.title.padding(toLength: 28, withPad: " ", startingAt: 0) + names.joined(separator: ", ")
+            )
+        }
+        lines += ["", "'sealward COMMAND --help' says more, 'sealward explain CODE' what a code means."]
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// Every command, by what it is for.
+    static let groups: [(title: String, commands: [any ParsableCommand.Type])] = [
+        ("App Transport Security", [ATSCommand.self]),
+        ("App Attest, DeviceCheck", [AttestCommand.self, ReceiptCommand.self, DeviceCheckCommand.self]),
+        (
+            "the service",
+            [InitCommand.self, ServeCommand.self, RampCommand.self, SimulateCommand.self, DemoCommand.self]
+        ),
+        ("operators", [TokensCommand.self, KeysCommand.self, AuditCommand.self, StoreCommand.self]),
+        ("help", [ExplainCodeCommand.self, CompletionsCommand.self]),
+    ]
+}
