@@ -36,6 +36,29 @@ enum CodeCatalog {
         Section(title: "Malformed input", explanations: MalformedInput.explanations),
         Section(title: "The service (`code` of a problem document)", explanations: ProblemTable.explanations),
         Section(title: "The store", explanations: StoreFault.explanations),
+        Section(title: "The app's package (`SessionError`, beside the service's codes)", explanations: sessionErrors),
+    ]
+
+    /// AppAttestClient depends on no other module, so its own codes are explained here.
+    private static let sessionErrors: [CodeExplanation] = [
+        .init(
+            "token.none",
+            "the service only watches this app and would have refused the proof, so it gives no token",
+            .app,
+            "send the request without a token: nothing is enforced yet"
+        ),
+        .init(
+            "request.body-stream",
+            "the body of the request can be read only once, so it cannot be signed and sent",
+            .developer,
+            "give the body as data"
+        ),
+        .init(
+            "request.url",
+            "the request has no URL that can be taken apart",
+            .developer,
+            "give the request a whole URL"
+        ),
     ]
 
     static var all: [CodeExplanation] { sections.flatMap(\.explanations) }
@@ -53,11 +76,10 @@ enum CodeCatalog {
     static func suggestion(for text: String) -> String? {
         let names = all.map(\.code.rawValue)
         if let near = NearName.suggestion(for: text, among: names, within: 3) { return near }
-        // The last words alone: version-too-low.
-        let ends = names.filter {
-            $0.utf8.count > text.utf8.count && $0.utf8.reversed().starts(with: text.utf8.reversed())
-        }
-        return text.utf8.count > 3 && ends.count == 1 ? ends.first : nil
+        // A part of the name alone: version-too-low.
+        guard text.utf8.count > 3 else { return nil }
+        let parts = names.filter { $0.contains(text) }
+        return (1...3).contains(parts.count) ? parts.joined(separator: "' or '") : nil
     }
 
     /// Status and advice of the service; nil for codes that it never answers with.
