@@ -27,7 +27,7 @@ TEST_PARTS := client service command
 LONG_PARTS := $(TEST_PARTS:%=check-long-%)
 THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
 ADDRESS_PARTS := $(TEST_PARTS:%=check-address-%)
-CHECK_PARTS := check-gateways $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
+CHECK_PARTS := check-gateways check-requirements $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
 SECONDS ?= 60
 SEEDS ?= 1
 .PHONY: $(CHECK_PARTS) sbom
@@ -44,6 +44,11 @@ check-gateways: bootstrap
 	Examples/gateways/install
 	swift build $(SWIFT_FLAGS) --product sealward
 	Examples/gateways/check --program $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward nginx haproxy apache caddy traefik envoy
+
+## Every row of docs/requirements.md by its commands.
+check-requirements: bootstrap
+	swift build $(SWIFT_FLAGS) --product sealward
+	Scripts/requirements $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 
 check-fuzz-build: bootstrap
 	cd Fuzz && swift build -c release
