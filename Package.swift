@@ -164,7 +164,10 @@ let package = Package(
         library(
             "TrustStoresSQLite",
             ["TrustStores", "CSQLite"],
-            resources: [.embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql")]
+            resources: [
+                .embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql"),
+                .embedInCode("Migrations/0003-quotas.sql"),
+            ]
         ),
         .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         library(
@@ -173,7 +176,10 @@ let package = Package(
                 "TrustStores", "Findings",
                 .target(name: "CLibpq", condition: .when(traits: ["Postgres"])),
             ],
-            resources: [.embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql")]
+            resources: [
+                .embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql"),
+                .embedInCode("Migrations/0003-quotas.sql"),
+            ]
         ),
         library(
             "AppleServices",

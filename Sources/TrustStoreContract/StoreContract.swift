@@ -41,7 +41,7 @@ public enum StoreContract {
     }
 
     /// Every promise, in the order of the verbs of the store.
-    public static let cases = spending + counters + keys + receipts + events + operators + promotions + clocks
+    public static let cases = spending + quotas + counters + keys + receipts + events + operators + promotions + clocks
 
     /// What makes empty stores.
     struct Backend: Sendable {

@@ -57,6 +57,13 @@ public protocol TrustStore: Sendable {
     /// Spends a single-use token. Of any number of concurrent callers on any number of nodes, exactly one receives `.spent`.
     func consume(_ token: SingleUseToken, at instant: Date) async throws -> SpendOutcome
 
+    // MARK: Quotas
+
+    /// Counts a draw if it fits into its window. Over any number of concurrent callers on any number of nodes the draws of a subject in one
+    /// window never exceed the limit; what does not fit changes nothing. A window begins with its first draw, and a caller whose clock is
+    /// behind counts into the window that is open.
+    func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome
+
     // MARK: Keys
 
     /// Stores a verified key with its user and receipt and spends the challenge, both or neither.

@@ -17,5 +17,10 @@ enum PostgresMigrations {
             name: "0002-operators",
             sql: String(decoding: PackageResources._002_operators_sql, as: UTF8.self)
         ),
+        Migration(
+            version: 3,
+            name: "0003-quotas",
+            sql: String(decoding: PackageResources._003_quotas_sql, as: UTF8.self)
+        ),
     ]
 }

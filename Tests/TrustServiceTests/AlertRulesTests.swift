@@ -98,8 +98,8 @@ import TrustStores
             observer.observe(StoreObservation(.setAside, value: 0))
             let text = String(decoding: try await service.get("/metrics").body, as: UTF8.self) + registry.render()
             let shown = Set(text.matches(of: #/# TYPE ([a-z_]+) /#).map { String($0.output.1) })
-            // These appear with the code that they are about.
-            let byCode = ["log.suppressed", "receipts.refused", "receipts.refresh", "risk.alerts"]
+            // These appear with the code or the quota that they are about.
+            let byCode = ["quotas.exhausted", "log.suppressed", "receipts.refused", "receipts.refresh", "risk.alerts"]
                 .map { AlertRulesTests.name($0, isCounter: true) }
             #expect(try AlertRulesTests.watched().subtracting(shown).subtracting(byCode) == [])
             for (label, dimensions) in RequestObserver.watchedCounters {

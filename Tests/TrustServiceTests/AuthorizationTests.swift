@@ -14,7 +14,7 @@ import TrustStores
 @Suite struct AuthorizationQueryTests {
     @Test(arguments: [
         "x=1", "app=shop&app=shop", "app=shop&%61pp=admin", "app", "app=", "app=a,,b", "app=,", "env=staging", "env=",
-        "tier=best", "simulated=yes", "simulated", "&", "app=shop&", "debug=yes", "quota=api", "App=shop", "%",
+        "tier=best", "simulated=yes", "simulated", "&", "app=shop&", "debug=yes", "quota=", "App=shop", "%",
         "app=%zz",
         "app=%ff", "ap%70=shop&app=shop", String(repeating: "a", count: 5000),
     ])

@@ -55,6 +55,9 @@ struct FaultyStore: TrustStore {
     func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
         try await pass("spend") { try await base.spend(challenge, at: instant) }
     }
+    func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome {
+        try await pass("draw") { try await base.draw(draw, at: instant) }
+    }
     func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
         try await pass("isSpent") { try await base.isSpent(challenge) }
     }

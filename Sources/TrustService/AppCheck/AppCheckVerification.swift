@@ -31,7 +31,7 @@ struct AppCheckBearers: Sendable {
                 throw Problem("token.invalid", evidence: "an unknown device key")
             }
             return (TokenBearer(key, tier: claims.tier), claims)
-        case .device: return (TokenBearer(app, deviceTokenTier: claims.tier), claims)
+        case .device: return (TokenBearer(app, deviceTokenTier: claims.tier, jti: claims.jti), claims)
         case .debug(let debugName):
             guard side.accepts(debugName: debugName, at: now) else {
                 throw Problem("token.invalid", evidence: "a debug token that is not accepted any more")

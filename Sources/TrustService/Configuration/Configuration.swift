@@ -49,6 +49,8 @@ extension TrustServer {
         public var receipts = Receipts()
         /// What the two bits of DeviceCheck mean; at most one entry for each bit.
         public var bits: [Bit] = []
+        /// How much gateways let through, by name.
+        public var quotas: [Quota] = []
         /// The interface that answers as Firebase App Check does; nil for none.
         public var appCheck: AppCheck?
 

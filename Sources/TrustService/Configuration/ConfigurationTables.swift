@@ -54,6 +54,8 @@ extension Configuration {
             judge: { DeviceCheckSettings.table.judge(DeviceCheckSettings(bits: $0.bits), at: $1) }
         ) { $1.bits = $0.bits }
         .means("The bits of DeviceCheck.")
+        Key("quotas", .array(of: .object(Configuration.Quota.table), unique: [.quotaName]), \.quotas)
+            .means("How much gateways let through (`gateways.md`).")
         Key(
             "appCheck",
             .object(AppCheckSettings.table),

@@ -10,5 +10,6 @@ extension HTTPField.Name {
     static let sealwardApp = HTTPField.Name("X-Sealward-App") ?? .from
     static let sealwardKey = HTTPField.Name("X-Sealward-Key") ?? .from
     static let sealwardTier = HTTPField.Name("X-Sealward-Tier") ?? .from
+    static let sealwardQuotaRemaining = HTTPField.Name("X-Sealward-Quota-Remaining") ?? .from
     static let sealwardEnvironment = HTTPField.Name("X-Sealward-Environment") ?? .from
 }

@@ -141,6 +141,12 @@ package enum ProblemTable {
             retry: .after,
             .init(.operator, "set the app's `mode` to monitor or enforce: while it is off, App Check gives it no token")
         ),
+        "policy.quota": Entry(
+            status: 429,
+            title: "The quota is used up for now.",
+            retry: .after,
+            .init(.operator, "wait until the window ends, or raise the quota's limit if honest clients reach it")
+        ),
         "policy.tier": Entry(
             status: 403,
             title: "The trust tier is too low.",

@@ -18,7 +18,13 @@ extension ServiceParts {
         let device = DeviceBits(live: live, bits: configuration.bits)
         let lifetime = configuration.challenges.ttl
         return [
-            TokenHandler(store: store, live: live, trusted: trusted, appCheck: appCheckBearers),
+            TokenHandler(
+                store: store,
+                live: live,
+                trusted: trusted,
+                appCheck: appCheckBearers,
+                quotas: quotas
+            ),
             AssertionHandler(
                 apps: apps,
                 modes: modes,
@@ -80,6 +86,9 @@ extension ServiceParts {
             AppCheckVerification(store: store, live: live, bearers: bearers),
         ]
     }
+
+    /// What gateways may be let through, by name.
+    var quotas: Quotas { Quotas(settings: configuration.quotas, store: store, observer: observer) }
 
     private var appCheckBearers: AppCheckBearers? {
         configuration.appCheck.map { _ in AppCheckBearers(live: live, trusted: trusted) }

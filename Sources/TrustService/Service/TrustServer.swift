@@ -56,6 +56,7 @@ public struct TrustServer: Service {
         )
         table = parts.routes(parts.handlers + interfaces(parts))
         parts.observer.declareWatchedCounters()
+        parts.quotas.declareCounters()
         var connectionLimits = connectionLimits
         connectionLimits.bodyBytes = configuration.limits.bodyBytes
         self.connectionLimits = connectionLimits

@@ -18,6 +18,8 @@ struct AuthorizationQuery: Equatable {
     private(set) var allowsSimulated = false
     /// Whether tokens that a debug token of App Check got pass.
     private(set) var allowsDebug = false
+    /// The quota that the request is counted under; nil for none.
+    private(set) var quota: String?
 
     /// Reads a query, without its question mark.
     ///
@@ -29,7 +31,7 @@ struct AuthorizationQuery: Equatable {
         }
     }
 
-    private static let names: [UTF8Key] = ["app", "env", "tier", "simulated", "debug"]
+    private static let names: [UTF8Key] = ["app", "env", "tier", "simulated", "debug", "quota"]
 
     private mutating func take(_ name: UTF8Key, _ value: String) throws(Problem) {
         switch name {
@@ -58,6 +60,9 @@ struct AuthorizationQuery: Equatable {
         case "debug":
             guard value.hasSameBytes(as: "allow") else { break }
             allowsDebug = true
+            return
+        case "quota":
+            quota = value
             return
         default: break
         }

@@ -12,6 +12,8 @@ struct TokenBearer: Sendable, Equatable {
     let identity: String
     /// The key id in standard base64. Without a key `none`, and `debug:` with its name for a debug token.
     let key: String
+    /// Who is counted by key: the key id, for a device token the token that it got, for a debug token its name.
+    let subject: String
     /// The user of the key.
     let user: String?
     /// The tier as the token says it.
@@ -28,6 +30,7 @@ struct TokenBearer: Sendable, Equatable {
         app = key.app
         identity = key.identity
         self.key = key.id.base64
+        subject = key.id.base64
         user = key.user
         self.tier = tier
         environment = key.environment
@@ -36,10 +39,11 @@ struct TokenBearer: Sendable, Equatable {
     }
 
     /// A device that Apple knows by a device token alone.
-    init(_ app: ServedApp, deviceTokenTier tier: String) {
+    init(_ app: ServedApp, deviceTokenTier tier: String, jti: String) {
         self.app = app.settings.id
         identity = app.settings.appIds.first ?? ""
         key = "none"
+        subject = "token:\(jti)"
         user = nil
         self.tier = tier
         environment = app.deviceTokenEnvironment
@@ -52,6 +56,7 @@ struct TokenBearer: Sendable, Equatable {
         self.app = app.settings.id
         identity = app.settings.appIds.first ?? ""
         key = "debug:\(debugName)"
+        subject = "debug:\(debugName)"
         user = nil
         self.tier = tier
         environment = "debug"

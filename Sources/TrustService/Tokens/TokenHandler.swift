@@ -16,6 +16,7 @@ struct TokenHandler: Handler {
     let trusted: TrustedKeys
     /// nil where the interface of App Check is off.
     let appCheck: AppCheckBearers?
+    let quotas: Quotas
 
     private var tokens: TokenAuthority { live.current.tokens }
 
@@ -31,6 +32,9 @@ struct TokenHandler: Handler {
     /// `GET /v1/authorize`: what a gateway asks for each request. No body; the verdict is the status.
     @Sendable private func authorize(_ call: Call) async throws -> Answer {
         let wanted = try AuthorizationQuery(call.query)
+        // What is wrong with the gateway's own words is said first, whoever asks.
+        var draft: Quotas.Draft?
+        if let name = wanted.quota { draft = try quotas.draft(name, call.headers) }
         let bearer = try await bearer(call)
         guard !bearer.simulated || wanted.allowsSimulated else {
             throw Problem("token.invalid", evidence: "a simulated device's token")
@@ -49,6 +53,11 @@ struct TokenHandler: Handler {
             (.sealwardApp, bearer.identity), (.sealwardKey, bearer.key), (.sealwardTier, bearer.tier),
             (.sealwardEnvironment, bearer.environment),
         ]
+        // The last of all: what is refused costs nothing.
+        if let draft {
+            let remaining = try await quotas.draw(draft, for: bearer, at: call.now)
+            answer.headers.append((.sealwardQuotaRemaining, String(remaining)))
+        }
         return answer
     }
 

@@ -69,6 +69,10 @@ public final class InMemoryTrustStore: TrustStore {
         try locked { $0.spend(SpentName(token), at: instant) }
     }
 
+    public func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome {
+        try locked { $0.draw(draw, at: instant) }
+    }
+
     public func insert(
         _ registration: KeyRegistration,
         spending challenge: SpendableChallenge,

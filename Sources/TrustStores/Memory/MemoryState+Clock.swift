@@ -48,6 +48,8 @@ extension MemoryState {
                 $0.filter { $0.key.promotion != name || $0.value.grantedAt.map { $0 >= edge } ?? true }
             }
         }
+        let quotaEdge = edge(.milliseconds(QuotaDraw.slack))
+        report.quotas = removing(&quotas) { $0.filter { $0.value.endsAt >= quotaEdge } }
         report.audit = removing(&audit) { $0.filter { $0.entry.at >= auditEdge } }
         return report
     }

@@ -19,6 +19,7 @@ struct MemoryState {
     var tallies: [TallyName: Int] = [:]
     var promotions: [PromotionClaim: PromotionEntry] = [:]
     var holders: [HolderName: HolderEntry] = [:]
+    var quotas: [[UInt8]: QuotaWindow] = [:]
     /// Oldest first.
     var audit: [NumberedAuditEntry] = []
     /// The last number of ``audit``.

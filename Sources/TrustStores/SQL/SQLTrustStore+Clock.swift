@@ -44,6 +44,7 @@ extension SQLTrustStore {
             if count == rows { report.more = true }
             report.promotionGrants += count
         }
+        report.quotas = try await delete(Text.sweepQuotas, upTo: edge(.milliseconds(QuotaDraw.slack)))
         report.audit = try await delete(Text.sweepAudit, upTo: edge(retention.audit))
         return report
     }
@@ -211,6 +212,10 @@ extension SQLTrustStore {
             DELETE FROM promotion_holders WHERE (promotion, app, subject) IN
             (SELECT promotion, app, subject FROM promotion_holders
             WHERE granted_at IS NOT NULL AND promotion = $1 AND granted_at < $2 ORDER BY granted_at LIMIT $3)
+            """
+        static let sweepQuotas: SQLText = """
+            DELETE FROM quota_windows WHERE name IN
+            (SELECT name FROM quota_windows WHERE ends_at < $1 ORDER BY ends_at LIMIT $2)
             """
         static let sweepAudit: SQLText = """
             DELETE FROM audit_entries WHERE id IN (SELECT id FROM audit_entries WHERE at < $1 ORDER BY at LIMIT $2)

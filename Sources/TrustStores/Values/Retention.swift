@@ -42,6 +42,8 @@ public struct SweepReport: Sendable, Equatable {
     public var openClaims = 0
     /// Rows of promotion grants that no longer counted.
     public var promotionGrants = 0
+    /// Rows of quotas whose window was over.
+    public var quotas = 0
     /// Rows of audit entries.
     public var audit = 0
     /// What is wrong with the clock; nil if nothing is. Nothing was swept if it is an offset or a jump.
@@ -54,7 +56,7 @@ public struct SweepReport: Sendable, Equatable {
 
     /// All rows together.
     public var total: Int {
-        spent + events + tallies + receipts + promotionAnswers + openClaims + promotionGrants + audit
+        spent + events + tallies + receipts + promotionAnswers + openClaims + promotionGrants + quotas + audit
     }
 }
 

@@ -1,0 +1,88 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import HTTPTypes
+import TrustStores
+
+extension TrustServer.Configuration {
+    /// How much a gateway lets through of each subject in a window, over all nodes.
+    public struct Quota: Sendable, Equatable {
+        /// Who is counted.
+        public enum Per: String, Sendable, CaseIterable {
+            /// Each key.
+            case key
+            /// Each user of an app; a key without a user counts by itself.
+            case user
+            /// Each app.
+            case app
+        }
+
+        /// Its name in the queries of gateways: 1 to 64 letters, digits, dots, hyphens and underscores.
+        public var name: String
+        /// Who is counted.
+        public var per: Per
+        /// How much there is in a window, at least 1.
+        public var limit: Int
+        /// How long a window is, from its first request on: whole seconds, up to a year.
+        public var window: Duration
+        /// The header in which the gateway states what a request costs; nil counts each as 1.
+        public var costHeader: String?
+
+        /// Makes one from its parts, which the properties describe.
+        public init(name: String, per: Per, limit: Int, window: Duration, costHeader: String? = nil) {
+            self.name = name
+            self.per = per
+            self.limit = limit
+            self.window = window
+            self.costHeader = costHeader
+        }
+    }
+}
+
+extension Configuration.Quota {
+    private typealias Key = ConfigurationKey<Configuration.Quota>
+
+    static let table = ConfigurationTable(Configuration.Quota(name: "", per: .key, limit: 1, window: .seconds(1))) {
+        Key("name", .quotaName, \.name).required()
+            .means("Its name in the queries of gateways (`quota=`).")
+        Key("per", .choice, \.per).required()
+            .means("Who is counted: each key, each user of an app (a key without a user by itself), or each app.")
+        Key("limit", .integer(1...1_000_000_000), \.limit).required()
+            .means("How much there is in a window.")
+        Key("windowSeconds", .seconds(1...31_536_000), \.window).required()
+            .means("How long a window is, in seconds; it begins with its first request.")
+        Key("cost", .costHeader, \.costHeader).otherwise("each request costs 1")
+            .means(
+                "The header in which the gateway states what a request costs. The gateway sets it and removes the client's."
+            )
+    }
+}
+
+extension ConfigurationForm<String> {
+    static var quotaName: Self {
+        let meaning = "1 to 64 letters, digits, dots, hyphens and underscores"
+        return .text(meaning, "must be \(meaning)") { text in
+            let isName = text.utf8.allSatisfy { byte in
+                (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte)
+                    || [0x2D, 0x2E, 0x5F].contains(byte)
+            }
+            return isName && (1...64).contains(text.utf8.count) ? text : nil
+        }
+    }
+
+    /// The name of a field that has no meaning of its own here.
+    static var costHeader: Self {
+        .text("name of a header", "must be the name of a header of your own, for example X-Cost") { text in
+            guard text.utf8.count <= 64, let name = HTTPField.Name(text) else { return nil }
+            let taken: [HTTPField.Name] = [
+                .authorization, .firebaseAppCheck, .xForwardedFor, .contentLength, .contentType,
+            ]
+            return taken.contains(name) ? nil : text
+        }
+    }
+}
+
+extension ConfigurationForm<Configuration.Quota>.Uniqueness {
+    static var quotaName: Self { Self(name: "name", value: \.name, reason: "is used by another quota") }
+}

@@ -1,0 +1,43 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+extension SQLTrustStore {
+    public func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome {
+        let now = StoreTime.milliseconds(instant)
+        let end = draw.end(from: now)
+        let counting = SQLStatement(
+            QuotaText.count,
+            .bytes(draw.name),
+            .integer(now),
+            .integer(end),
+            .integer(Int64(draw.cost)),
+            .integer(Int64(draw.limit - draw.cost)),
+            .integer(end + QuotaDraw.slack)
+        )
+        return try await engine.transact { session in
+            let results = try session.run([counting, SQLStatement(QuotaText.find, .bytes(draw.name))])
+            guard let changes = results.first?.changes, let row = results.last?.rows.first else {
+                throw StoreFault.damaged("a quota that was counted is not there")
+            }
+            let until = StoreTime.date(try row.integer(0))
+            guard changes == 1 else { return .rollback(.exhausted(until: until)) }
+            return .commit(.drawn(remaining: max(0, draw.limit - Int(try row.integer(1))), until: until))
+        }
+    }
+}
+
+private enum QuotaText {
+    /// Changes one row if the draw fits, none if it does not. `$2` is now, `$3` the end of a window that begins now, `$4` the cost, `$5` how
+    /// much may have been used before, and a window that ends after `$6` comes from a wrong clock.
+    static let count: SQLText = """
+        INSERT INTO quota_windows (name, ends_at, used) VALUES ($1, $3, $4)
+        ON CONFLICT (name) DO UPDATE SET
+        used = CASE WHEN quota_windows.ends_at <= $2 OR quota_windows.ends_at > $6 THEN $4 ELSE quota_windows.used + $4 END,
+        ends_at = CASE WHEN quota_windows.ends_at <= $2 OR quota_windows.ends_at > $6 THEN $3 ELSE quota_windows.ends_at END
+        WHERE quota_windows.ends_at <= $2 OR quota_windows.ends_at > $6 OR quota_windows.used <= $5
+        """
+
+    static let find: SQLText = "SELECT ends_at, used FROM quota_windows WHERE name = $1"
+}

@@ -1,0 +1,173 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import StrictJSON
+import Testing
+import TrustStores
+
+@testable import TrustService
+
+/// What a gateway lets through, counted over all nodes.
+@Suite struct QuotaTests {
+    static func configuration(_ quotas: Configuration.Quota...) -> Configuration {
+        RunningService.configuration { $0.quotas = quotas }
+    }
+
+    private static func token(_ service: RunningService, user: String? = nil) async throws -> String {
+        let phone = await Phone(service)
+        let keyId = try await phone.attested(user: user)
+        let challenge = try await phone.challenge("assert", keyId: keyId, user: user)
+        let reply = try await service.post(
+            "/v1/apps/shop/tokens",
+            try await phone.assertion(keyId, challenge: challenge)
+        )
+        guard let token = reply["token"]?.text else { throw Failure("no token: \(reply.verdict)") }
+        return token
+    }
+
+    private static func ask(
+        _ base: String,
+        _ token: String?,
+        _ quota: String,
+        cost: String? = nil,
+        query: String = ""
+    ) async throws -> Reply {
+        try await RunningService.call(
+            "GET",
+            "\(base)/v1/authorize?simulated=allow&quota=\(quota)\(query)",
+            token: token,
+            headers: cost.map { ["X-Cost": $0] } ?? [:]
+        )
+    }
+
+    @Test func manyAtOnceOnTwoNodesGetExactlyTheLimit() async throws {
+        let store = InMemoryTrustStore()
+        let settings = Self.configuration(.init(name: "api", per: .key, limit: 30, window: .seconds(60)))
+        try await RunningService.with(settings, store: store) { (left: RunningService) async throws -> Void in
+            try await RunningService.with(settings, store: store, clock: left.clock) {
+                (right: RunningService) async throws -> Void in
+                let token = try await Self.token(left)
+                let answers = try await withThrowingTaskGroup(of: Reply.self) { group in
+                    for index in 0..<80 {
+                        group.addTask { try await Self.ask(index % 2 == 0 ? left.base : right.base, token, "api") }
+                    }
+                    return try await group.reduce(into: [Reply]()) { $0.append($1) }
+                }
+                let rests = answers.compactMap { $0.headers["x-sealward-quota-remaining"].flatMap { Int($0) } }
+                #expect(rests.sorted() == Array(0..<30))
+                let refused = answers.filter { $0.verdict == "429 policy.quota" }
+                #expect(refused.count == 50)
+                #expect(refused.allSatisfy { (1...60).contains(Int($0.headers["retry-after"] ?? "") ?? 0) })
+                // Another key has its own, and a window ends.
+                let other = try await Self.token(left)
+                #expect(try await Self.ask(right.base, other, "api").headers["x-sealward-quota-remaining"] == "29")
+                left.clock.advance(61)
+                #expect(try await Self.ask(left.base, token, "api").status == 204)
+                let metrics = String(decoding: try await left.get("/metrics").body, as: UTF8.self)
+                #expect(metrics.contains("sealward_quotas_exhausted_total{quota=\"api\"}"))
+            }
+        }
+    }
+
+    @Test func theGatewayStatesTheCost() async throws {
+        let settings = Self.configuration(
+            .init(name: "llm", per: .key, limit: 100, window: .seconds(60), costHeader: "X-Cost"),
+            .init(name: "plain", per: .key, limit: 2, window: .seconds(60))
+        )
+        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+            let token = try await Self.token(service)
+            func rest(_ quota: String, _ cost: String?) async throws -> String {
+                let reply = try await Self.ask(service.base, token, quota, cost: cost)
+                return reply.headers["x-sealward-quota-remaining"] ?? reply.verdict
+            }
+            #expect(try await rest("llm", "60") == "40")
+            #expect(try await rest("llm", nil) == "39")
+            #expect(try await rest("llm", "40") == "429 policy.quota")
+            for wrong in ["0", "-1", "+1", "101", "1.0", "1e1", "", "x", "01", "99999999999999999999", "1, 1"] {
+                #expect(try await rest("llm", wrong) == "400 request.malformed", "\(wrong)")
+            }
+            // What was refused cost nothing, and a quota without a cost header does not read one.
+            #expect(try await rest("llm", "39") == "0")
+            #expect(try await rest("plain", "50") == "1")
+            #expect(try await rest("other", nil) == "400 request.malformed")
+            let without = try await Self.ask(service.base, nil, "other")
+            #expect(without.verdict == "400 request.malformed")
+        }
+    }
+
+    @Test func whatIsRefusedCostsNothing() async throws {
+        let settings = Self.configuration(.init(name: "api", per: .app, limit: 2, window: .seconds(60)))
+        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+            let token = try await Self.token(service)
+            for (query, verdict) in [
+                ("&env=development", "403 policy.environment"), ("&app=bank", "403 policy.app"),
+                ("&tier=best", "400 request.malformed"),
+            ] {
+                #expect(try await Self.ask(service.base, token, "api", query: query).verdict == verdict)
+            }
+            #expect(try await Self.ask(service.base, token + "x", "api").verdict == "401 token.invalid")
+            #expect(try await Self.ask(service.base, token, "api").headers["x-sealward-quota-remaining"] == "1")
+            // Per app: another key of it counts too.
+            let other = try await Self.token(service)
+            #expect(try await Self.ask(service.base, other, "api").headers["x-sealward-quota-remaining"] == "0")
+            #expect(try await Self.ask(service.base, token, "api").verdict == "429 policy.quota")
+            #expect(try await service.get("/v1/authorize?simulated=allow", token: token).status == 204)
+        }
+    }
+
+    @Test func usersAreCountedOverTheirKeys() async throws {
+        let settings = Self.configuration(.init(name: "api", per: .user, limit: 3, window: .seconds(60)))
+        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+            func rest(_ token: String) async throws -> String {
+                let reply = try await Self.ask(service.base, token, "api")
+                return reply.headers["x-sealward-quota-remaining"] ?? reply.verdict
+            }
+            let (phone, tablet) = (
+                try await Self.token(service, user: "ada"), try await Self.token(service, user: "ada")
+            )
+            #expect(try await rest(phone) == "2")
+            #expect(try await rest(tablet) == "1")
+            #expect(try await rest(try await Self.token(service, user: "bob")) == "2")
+            // Without a user a key counts by itself.
+            let (first, second) = (try await Self.token(service), try await Self.token(service))
+            #expect(try await rest(first) == "2")
+            #expect(try await rest(second) == "2")
+        }
+    }
+
+    /// A quota that cannot be counted lets nobody through.
+    @Test func aStoreThatIsAwayRefuses() async throws {
+        let store = FaultyStore { verb in if verb == "draw" { throw StoreFault.unavailable("away") } }
+        let settings = Self.configuration(.init(name: "api", per: .key, limit: 3, window: .seconds(60)))
+        try await RunningService.with(settings, store: store) { (service: RunningService) async throws -> Void in
+            let token = try await Self.token(service)
+            #expect(try await Self.ask(service.base, token, "api").verdict == "503 store.unavailable")
+        }
+    }
+
+    @Test func settingsAreRead() throws {
+        func issues(_ quotas: String) -> [String] {
+            let outcome = ConfigurationReader.read(file: Array("{\"quotas\": \(quotas)}".utf8), environment: [:]) {
+                path throws(UnreadableFile) in throw UnreadableFile(reason: path)
+            }
+            switch outcome {
+            case .issues(let issues): return issues.map(\.path)
+            case .configuration(let settings): return settings.quotas.map { "\($0.name) \($0.costHeader ?? "-")" }
+            }
+        }
+        #expect(
+            issues(#"[{"name": "a", "per": "key", "limit": 5, "windowSeconds": 60, "cost": "X-Cost"}]"#) == ["a X-Cost"]
+        )
+        #expect(
+            issues(#"[{"name": "a b", "per": "all", "limit": 0, "windowSeconds": 0, "cost": "Authorization"}, {}]"#)
+                == [
+                    "quotas[0].name", "quotas[0].per", "quotas[0].limit", "quotas[0].windowSeconds", "quotas[0].cost",
+                    "quotas[1].name", "quotas[1].per", "quotas[1].limit", "quotas[1].windowSeconds",
+                ]
+        )
+        let twice = #"{"name": "a", "per": "key", "limit": 5, "windowSeconds": 60}"#
+        #expect(issues("[\(twice), \(twice)]") == ["quotas[1].name"])
+    }
+}
