@@ -19,6 +19,7 @@ test: bootstrap
 	packaging/check-app-package
 	Examples/token-checks/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	Examples/app-check/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+	Examples/provider-key/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	Examples/gateways/check --program $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 
 ## What takes longer. Each part is a target of its own and ends within 20 minutes on two cores; SECONDS= is how long each fuzz target runs,
