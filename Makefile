@@ -28,7 +28,7 @@ TEST_PARTS := client service command
 LONG_PARTS := $(TEST_PARTS:%=check-long-%)
 THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
 ADDRESS_PARTS := $(TEST_PARTS:%=check-address-%)
-CHECK_PARTS := check-gateways check-requirements $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
+CHECK_PARTS := check-gateways check-requirements check-laboratory $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
 SECONDS ?= 60
 SEEDS ?= 1
 .PHONY: $(CHECK_PARTS) sbom
@@ -50,6 +50,11 @@ check-gateways: bootstrap
 check-requirements: bootstrap
 	swift build $(SWIFT_FLAGS) --product sealward
 	Scripts/requirements $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+
+## Published verifiers, asked what must be accepted and refused.
+check-laboratory: bootstrap
+	swift build $(SWIFT_FLAGS) --product sealward
+	Examples/verifier-tests/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 
 check-fuzz-build: bootstrap
 	cd Fuzz && swift build -c release

@@ -59,6 +59,20 @@ import Testing
         #expect(Set(all).subtracting(faults) == others)
     }
 
+    /// The simulator knows the group of a fault by the same number as the list.
+    @Test func faultsKnowTheirGroups() {
+        for group in NegativeGroup.all {
+            for witness in group.witnesses {
+                switch witness {
+                case .attestation(let fault): #expect(fault.group == group.number, "\(fault)")
+                case .assertion(let fault): #expect(fault.group == group.number, "\(fault)")
+                case .receipt(let fault): #expect(fault.group == group.number, "\(fault)")
+                case .table, .test: break
+                }
+            }
+        }
+    }
+
     @Test func thePageIsTheList() throws {
         let expected = NegativeGroupTests.rendered
         if ProcessInfo.processInfo.environment["SEALWARD_REGENERATE"] == "1" {
@@ -68,11 +82,11 @@ import Testing
     }
 
     private static let tableCases: [(group: Int, suite: String, what: String, code: String?)] =
-        NegativeCBORTests.cases.map { ($0.group, "NegativeCBORTests", $0.what, $0.code) }
-        + (NegativeChainTests.chainCases + NegativeChainTests.dataCases).map {
+        NegativeCases.objects.map { ($0.group, "NegativeCBORTests", $0.what, $0.code) }
+        + (NegativeCases.chains + NegativeChainTests.times + NegativeCases.data).map {
             ($0.group, "NegativeChainTests", $0.what, $0.code)
         }
-        + NegativeReceiptTests.cases.map { ($0.group, "NegativeReceiptTests", $0.what, $0.code) }
+        + NegativeCases.receipts.map { ($0.group, "NegativeReceiptTests", $0.what, $0.code) }
 
     /// From the attribute before a test function to the next attribute; of a case of the store contract, which has none, its function.
     private static func body(of function: String, in source: String) -> String? {

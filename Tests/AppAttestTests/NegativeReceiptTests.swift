@@ -51,125 +51,8 @@ import Testing
         #expect((verdict.refusal?.code == .receiptTooOld) == (limit < 0))
     }
 
-    struct Case: Sendable, CustomTestStringConvertible {
-        let group: Int
-        let what: String
-        let code: String?
-        let change: @Sendable (inout ReceiptRecipe) -> Void
-        var testDescription: String { "\(group) \(what)" }
-
-        init(_ group: Int, _ what: String, _ code: String?, _ change: @escaping @Sendable (inout ReceiptRecipe) -> Void)
-        {
-            self.group = group
-            self.what = what
-            self.code = code
-            self.change = change
-        }
-    }
-
-    /// Two authorities with the names of the signer's authority and its root, each of which signed the other.
-    private static let circle: [[UInt8]] = {
-        let keys = [SimulatorKey.p256(P256.Signing.PrivateKey()), .p256(P256.Signing.PrivateKey())]
-        let authority = try? Stage.sharedAuthority.get()
-        let names = [authority?.receiptCA.subject ?? [], authority?.receiptRoot.subject ?? []]
-        return [0, 1].compactMap { index in
-            let recipe = CertificateRecipe(
-                serialNumber: [0x77, UInt8(index)],
-                issuer: names[1 - index],
-                subject: names[index],
-                notBefore: SimulatedAuthority.defaultValidity.lowerBound,
-                notAfter: SimulatedAuthority.defaultValidity.upperBound,
-                keyInfo: keys[index].keyInfo,
-                extensions: [
-                    .basicConstraints(authority: true), .keyUsage(0x06),
-                    CertificateExtension(ASN1.apple(6, 2, 3), ASN1.null),
-                ]
-            )
-            return try? recipe.signed(by: keys[1 - index])
-        }
-    }()
-
-    static let cases: [Case] = [
-        Case(68, "an empty signature", "receipt.signature.invalid") { $0.adjustSignature = { _ in [] } },
-        Case(70, "an authority without its marker", "receipt.chain.untrusted") {
-            $0.adjustCertificates = { Array($0.prefix(1)) }
-        },
-        Case(71, "no certificates", "receipt.signature.invalid") { $0.adjustCertificates = { _ in [] } },
-        Case(71, "no root", nil) { $0.adjustCertificates = { Array($0.prefix(2)) } },
-        Case(74, "the signer's certificate twice", nil) { $0.adjustCertificates = { [$0[0]] + $0 } },
-        Case(74, "authorities that certify each other", "receipt.chain.untrusted") { recipe in
-            recipe.adjustCertificates = { [$0[0]] + circle }
-        },
-        Case(74, "the signer certifies itself", "receipt.chain.untrusted") { recipe in
-            recipe.adjustCertificates = { [$0[0], $0[0]] }
-        },
-        Case(74, "certificates in another order", nil) { $0.adjustCertificates = { $0.reversed() } },
-        Case(74, "17 certificates", "malformed.receipt") {
-            $0.adjustCertificates = { $0 + [[UInt8]](repeating: $0[0], count: 14) }
-        },
-        Case(79, "no app", "receipt.field.missing") { $0.content.omittedFields = [2] },
-        Case(79, "no key", "receipt.field.missing") { $0.content.omittedFields = [3] },
-        Case(79, "no creation", "receipt.field.missing") { $0.content.omittedFields = [12] },
-        Case(79, "no environment", nil) { $0.content.omittedFields = [7] },
-        Case(79, "a key that is no certificate", "receipt.field.invalid") { $0.content.otherFields[3] = [1, 2, 3] },
-        Case(79, "an unknown type", "receipt.field.invalid") { $0.content.otherFields[6] = Array("OTHER".utf8) },
-        Case(79, "an unknown environment", "receipt.field.invalid") { $0.content.otherFields[7] = Array("test".utf8) },
-        Case(79, "an app that is not UTF-8", "receipt.field.invalid") { $0.content.otherFields[2] = [0xFF] },
-        Case(79, "a creation that is no time", "receipt.field.invalid") {
-            $0.content.otherFields[12] = Array("2026-13-01T00:00:00Z".utf8)
-        },
-        Case(79, "an expiration that is no time", "receipt.field.invalid") {
-            $0.content.otherFields[21] = Array("tomorrow".utf8)
-        },
-        Case(79, "an empty metric", "receipt.field.invalid") { $0.content.otherFields[17] = [] },
-        Case(79, "a metric with a sign", "receipt.field.invalid") { $0.content.otherFields[17] = Array("+1".utf8) },
-        Case(79, "a metric of zeros", nil) { $0.content.otherFields[17] = Array("000000000".utf8) },
-        Case(80, "a first receipt with a metric", "receipt.type.mismatch") {
-            $0.content.type = .attest
-            $0.content.riskMetric = 3
-        },
-        Case(81, "the other environment", "receipt.environment.mismatch") { $0.content.isProduction = false },
-        Case(82, "a chunk that claims more", "malformed.receipt") {
-            $0.adjustMessage = { message in
-                var message = message
-                if let start = message.indices.first(where: { message[$0...].starts(with: [0x24, 0x80, 0x04, 0x82]) }) {
-                    message[start + 4] = 0xFF
-                }
-                return message
-            }
-        },
-        Case(82, "a chunk that claims less", "malformed.receipt") {
-            $0.adjustMessage = { message in
-                var message = message
-                if let start = message.indices.first(where: { message[$0...].starts(with: [0x24, 0x80, 0x04, 0x82]) }) {
-                    message[start + 5] -= 1
-                }
-                return message
-            }
-        },
-        Case(82, "no end of the contents", "malformed.receipt") { $0.adjustMessage = { $0.dropLast(2) } },
-        Case(82, "one end of the contents too many", "malformed.receipt") { $0.adjustMessage = { $0 + [0, 0] } },
-        Case(82, "a byte after the end", "malformed.receipt") { $0.adjustMessage = { $0 + [0] } },
-        Case(82, "the content is nested deeper", "malformed.receipt") {
-            $0.adjustMessage = { message in
-                guard let start = message.indices.first(where: { message[$0...].starts(with: [0x24, 0x80]) }) else {
-                    return []
-                }
-                return message[..<start] + [UInt8](repeating: 0x24, count: 1) + [0x80] + message[start...]
-            }
-        },
-        Case(82, "empty", "malformed.receipt") { $0.adjustMessage = { _ in [] } },
-        Case(82, "more than 64 KiB", "malformed.too-large") {
-            $0.adjustMessage = { _ in [UInt8](repeating: 0x30, count: 65537) }
-        },
-        Case(84, "DER with signed attributes", nil) {
-            $0.content.encoding = .der
-            $0.content.signsAttributes = true
-        },
-    ]
-
-    @Test(arguments: cases)
-    func hasItsVerdict(_ item: Case) async throws {
+    @Test(arguments: NegativeCases.receipts)
+    func hasItsVerdict(_ item: NegativeCase<ReceiptRecipe>) async throws {
         let stage = try Stage()
         let leaf = try stage.authority.attest(stage.request, at: stage.instant).leafCertificate
         let content = SimulatedReceipt(
@@ -184,7 +67,7 @@ import Testing
             refreshNotBefore: stage.instant,
             expiration: stage.instant.addingTimeInterval(86_400)
         )
-        let receipt = try stage.authority.receipt(content) { item.change(&$0) }
+        let receipt = try stage.authority.receipt(content) { try item.change(&$0, stage.authority) }
         let verdict = try await stage.receiptVerdict(receipt)
         #expect(verdict.code == item.code, "\(verdict)")
     }

@@ -6,7 +6,10 @@ import ArgumentParser
 struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Apple's side and a fleet of devices, over HTTP.",
-        subcommands: [SimulateAppleCommand.self, SimulateFleetCommand.self, SimulateFaultsCommand.self]
+        abstract: "Apple's side and a fleet of devices over HTTP, and every object that a verifier must judge.",
+        subcommands: [
+            SimulateAppleCommand.self, SimulateFleetCommand.self, SimulateFaultsCommand.self,
+            SimulateVerifierTestsCommand.self,
+        ]
     )
 }

@@ -14,9 +14,11 @@ final class FreshFolder {
         let name: String
         let contents: [UInt8]
 
-        init(_ name: String, _ text: String) {
+        init(_ name: String, _ text: String) { self.init(name, Array(text.utf8)) }
+
+        init(_ name: String, _ contents: [UInt8]) {
             self.name = name
-            contents = Array(text.utf8)
+            self.contents = contents
         }
     }
 

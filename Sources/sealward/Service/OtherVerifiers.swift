@@ -1,0 +1,176 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppleServices
+import Findings
+import Foundation
+
+/// A program that judges: it gets questions as lines and answers each with a line. One that ends or does not answer is started again for
+/// the next question.
+final class CommandVerifier {
+    private let command: String
+    private let timeout: Duration
+    private var process: Process?
+    private var input: Pipe?
+    private var output: Pipe?
+    private var hasAnswered = false
+    private var endings = 0
+
+    /// The most bytes of an answer.
+    private static let answerLimit = 64 << 10
+
+    init(_ command: String, timeout: Duration) {
+        self.command = command
+        self.timeout = timeout
+        // A program that ends while it is written to is a crash of its own and not ours.
+        signal(SIGPIPE, SIG_IGN)
+    }
+
+    deinit { stop() }
+
+    /// - Throws: ``CommandFault`` where the program cannot be started.
+    func judge(_ question: [UInt8]) throws -> VerifierAnswer {
+        let isNew = process == nil
+        let (writing, reading) = try running()
+        // A program may take a minute to start; that is not the time of its answer.
+        let end = ContinuousClock.now + timeout + (isNew ? .seconds(60) : .zero)
+        switch exchange(question, writing, reading, until: end) {
+        case .line(let line):
+            hasAnswered = true
+            return VerifierAnswer(reading: line)
+        case .late:
+            stop()
+            return VerifierAnswer(.tooSlow, "no answer within \(timeout.components.seconds) seconds")
+        case .tooLong:
+            stop()
+            return VerifierAnswer(.crashed, "the answer has more than \(CommandVerifier.answerLimit) bytes")
+        case .ended:
+            let process = self.process
+            stop()
+            let status = process?.terminationStatus ?? 0
+            // One that is not there, or lacks what it needs, ends at every question.
+            endings += 1
+            if !hasAnswered, endings == 3 {
+                throw CommandFault("--command: the program ended three times (status \(status)) and answered nothing.")
+            }
+            let how = process?.terminationReason == .uncaughtSignal ? "by signal" : "with status"
+            return VerifierAnswer(.crashed, "the program ended \(how) \(status) without an answer")
+        }
+    }
+
+    /// Ends the program, and what it started.
+    func stop() {
+        guard let process else { return }
+        self.process = nil
+        try? input?.fileHandleForWriting.close()
+        // One that ends by itself keeps its own status; two seconds are enough for that.
+        let end = ContinuousClock.now + .seconds(2)
+        while process.isRunning, ContinuousClock.now < end { usleep(5000) }
+        if process.isRunning {
+            let id = process.processIdentifier
+            kill(getpgid(id) == id ? -id : id, SIGKILL)
+        }
+        process.waitUntilExit()
+        try? output?.fileHandleForReading.close()
+        (input, output) = (nil, nil)
+    }
+
+    private func running() throws -> (writing: Int32, reading: Int32) {
+        if let input, let output, process != nil {
+            return (input.fileHandleForWriting.fileDescriptor, output.fileHandleForReading.fileDescriptor)
+        }
+        let (process, input, output) = (Process(), Pipe(), Pipe())
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments = ["-c", command]
+        process.standardInput = input
+        process.standardOutput = output
+        do { try process.run() } catch { throw CommandFault("--command: the shell cannot be started.") }
+        (self.process, self.input, self.output) = (process, input, output)
+        let ends = (input.fileHandleForWriting.fileDescriptor, output.fileHandleForReading.fileDescriptor)
+        for descriptor in [ends.0, ends.1] { _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) }
+        return ends
+    }
+
+    private enum Exchange {
+        case line([UInt8])
+        case late, ended, tooLong
+    }
+
+    private func exchange(
+        _ question: [UInt8],
+        _ writing: Int32,
+        _ reading: Int32,
+        until end: ContinuousClock.Instant
+    ) -> Exchange {
+        var rest = question[...]
+        while !rest.isEmpty {
+            guard CommandVerifier.wait(writing, Int16(POLLOUT), until: end) else { return .late }
+            let count = rest.withUnsafeBytes { write(writing, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR || errno == EAGAIN { continue }
+            guard count > 0 else { return .ended }
+            rest = rest.dropFirst(count)
+        }
+        var line: [UInt8] = []
+        var scratch = [UInt8](repeating: 0, count: 4096)
+        while true {
+            guard CommandVerifier.wait(reading, Int16(POLLIN), until: end) else { return .late }
+            let count = scratch.withUnsafeMutableBytes { read(reading, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR || errno == EAGAIN { continue }
+            guard count > 0 else { return .ended }
+            line += scratch.prefix(count)
+            if line.last == 0x0A { return .line(line.dropLast()) }
+            if line.count > CommandVerifier.answerLimit { return .tooLong }
+        }
+    }
+
+    /// Waits until a descriptor is ready or broken; false where the time is over.
+    private static func wait(_ descriptor: Int32, _ events: Int16, until end: ContinuousClock.Instant) -> Bool {
+        while true {
+            let left = end - .now
+            guard left > .zero else { return false }
+            var one = pollfd(fd: descriptor, events: events, revents: 0)
+            let ready = poll(&one, 1, Int32(clamping: left.components.seconds * 1000 + 1000))
+            if ready > 0 { return true }
+            if ready < 0, errno != EINTR { return true }
+        }
+    }
+}
+
+/// An address that judges: it gets each question with POST and answers with the same JSON.
+struct URLVerifier {
+    private var hasAnswered = false
+    private let url: String
+    private let timeout: Duration
+    private let transport: LiveAppleTransport
+
+    init(_ url: String, timeout: Duration) {
+        self.url = url
+        self.timeout = timeout
+        transport = .unrestricted(timeout: timeout)
+    }
+
+    /// - Throws: ``CommandFault`` where nothing answers the first question.
+    mutating func judge(_ question: [UInt8]) async throws -> VerifierAnswer {
+        let start = ContinuousClock.now
+        do {
+            let request = AppleRequest(
+                method: "POST",
+                url: url,
+                headers: [.init("Content-Type", "application/json")],
+                body: question
+            )
+            let answer = try await transport.send(request)
+            hasAnswered = true
+            guard answer.status == 200 else { return VerifierAnswer(.crashed, "the status is \(answer.status)") }
+            return VerifierAnswer(reading: answer.body)
+        } catch let fault as AppleTransportFault {
+            if ContinuousClock.now - start >= timeout {
+                return VerifierAnswer(.tooSlow, "no answer within \(timeout.components.seconds) seconds")
+            }
+            guard hasAnswered else { throw CommandFault("--url: \(fault.reason).") }
+            return VerifierAnswer(.crashed, fault.reason)
+        }
+    }
+
+    func shutDown() async { await transport.shutDown() }
+}

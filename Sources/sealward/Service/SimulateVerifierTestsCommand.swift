@@ -1,0 +1,128 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import DeviceSimulator
+import Findings
+import Foundation
+import StrictJSON
+
+struct SimulateVerifierTestsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verifier-tests",
+        abstract: "Ask another App Attest verifier every right and wrong object, and print what it judges wrongly.",
+        discussion: """
+            A question is one line of JSON: id, kind (attestation, assertion, receipt), object in base64, and what a server knows: appId, environment, \
+            keyId, clientData, clientDataHash, publicKey, previousCounter, maximumAgeSeconds, attestationRoot, receiptRoot. The answer is one line: \
+            {"verdict": "accepted"}, "refused", "unsupported" for what the verifier does not judge, or "crashed"; "reason" may say more. The program of \
+            --command answers on standard output until its input ends; --url is asked with POST. --export writes the same questions as files, which hold \
+            until the end of 2043.
+
+            Status 1 means that something was judged wrongly. Adapters for published verifiers are in Examples/verifier-tests.
+
+            Example: sealward simulate verifier-tests --command "python3 adapter.py"
+            """
+    )
+
+    @Option(help: ArgumentHelp("A program that answers a line for each line.", valueName: "CMD"))
+    var command: String?
+
+    @Option(help: ArgumentHelp("An address that answers the same with POST.", valueName: "URL"))
+    var url: String?
+
+    @Option(help: ArgumentHelp("An empty or new folder for the questions as files.", valueName: "DIR"))
+    var export: String?
+
+    @Option(help: "Only these: attestation, assertion or receipt; repeatable.")
+    var kind: [String] = []
+
+    @Option(help: ArgumentHelp("The longest time for one answer, in seconds.", valueName: "S"))
+    var timeout = 10
+
+    @Option(help: "text or json.")
+    var format: AttestFormat = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func validate() throws {
+        guard [command, url, export].count(where: { $0 != nil }) == 1 else {
+            throw ValidationError("Give exactly one of --command, --url and --export.")
+        }
+        guard 1...600 ~= timeout else { throw ValidationError("--timeout must be 1 to 600.") }
+        for name in kind where VerifierCase.Kind(rawValue: name) == nil {
+            throw ValidationError("--kind: '\(name.terminalSafe)' is not attestation, assertion or receipt.")
+        }
+        if let url, !url.hasPrefix("http://"), !url.hasPrefix("https://") {
+            throw ValidationError("--url must begin with http:// or https://.")
+        }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            let cases = try VerifierCase.all().filter { kind.isEmpty || kind.contains($0.kind.rawValue) }
+            if let export {
+                try FreshFolder.fill(export) { _ in VerifierQuestion.files(cases) }
+                try CommandIO.write(
+                    "wrote \(cases.count) cases into \(export.terminalSafe); cases.json lists them\n",
+                    to: shared.output
+                )
+                return .clean
+            }
+            var report = VerifierReport()
+            if let command {
+                let verifier = CommandVerifier(command, timeout: .seconds(timeout))
+                defer { verifier.stop() }
+                for item in cases { report.add(item, try verifier.judge(VerifierQuestion.line(item))) }
+            } else if let url {
+                var verifier = URLVerifier(url, timeout: .seconds(timeout))
+                for item in cases { report.add(item, try await verifier.judge(VerifierQuestion.line(item))) }
+                await verifier.shutDown()
+            }
+            let text = format == .json ? report.json.rendered() + "\n" : report.text
+            try CommandIO.write(text, to: shared.output)
+            return report.outcome
+        }
+    }
+}
+
+/// A case as JSON: what the verifier is told and shown, without the right answer.
+enum VerifierQuestion {
+    static func line(_ item: VerifierCase) -> [UInt8] {
+        let members = [JSONValue.Member("schema", "sealward.verifier-case/1")] + told(item)
+        let object = JSONValue.Member("object", .string(Base64.encode(item.object)))
+        return JSONValue.object(members + [object]).encoded(pretty: false) + [0x0A]
+    }
+
+    private static func told(_ item: VerifierCase) -> [JSONValue.Member] {
+        let told = item.told
+        return [
+            .init("id", .string(item.id)), .init("kind", .string(item.kind.rawValue)),
+            .init("appId", .string(told.applicationId)),
+            .init("environment", told.isProduction ? "production" : "development"),
+            .init("keyId", .string(Base64.encode(told.keyId))),
+            .init("clientData", .string(Base64.encode(told.clientData))),
+            .init("clientDataHash", .string(Base64.encode(told.clientDataHash))),
+            .init("publicKey", .string(Base64.encode(told.publicKey))),
+            .init("previousCounter", .integer(Int(told.previousCounter))),
+            .init("maximumAgeSeconds", .optional(told.maximumAge)),
+            .init("attestationRoot", .string(told.attestationRootPEM)),
+            .init("receiptRoot", .string(told.receiptRootPEM)),
+        ]
+    }
+
+    /// The objects, one file each, and a list of what is told about each of them with the right answer.
+    static func files(_ cases: [VerifierCase]) -> [FreshFolder.File] {
+        let list = cases.map { item in
+            JSONValue.object(
+                told(item) + [
+                    .init("file", .string(item.id + ".bin")), .init("group", .optional(item.group)),
+                    .init("what", .string(item.what)),
+                    .init("expected", item.code == nil ? "accepted" : "refused"), .init("code", .optional(item.code)),
+                ]
+            )
+        }
+        let index = JSONValue.object([.init("schema", "sealward.verifier-cases/1"), .init("cases", .array(list))])
+        return cases.map { FreshFolder.File($0.id + ".bin", $0.object) }
+            + [FreshFolder.File("cases.json", index.rendered() + "\n")]
+    }
+}

@@ -1,0 +1,156 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import DeviceSimulator
+import Findings
+import StrictJSON
+
+/// What another verifier said about one object.
+struct VerifierAnswer: Sendable {
+    enum Verdict: String, Sendable {
+        case accepted, refused
+        /// The verifier does not judge such objects.
+        case unsupported
+        /// No answer, one that cannot be read, or a failure that the verifier does not call a refusal.
+        case crashed
+        case tooSlow = "too-slow"
+    }
+
+    let verdict: Verdict
+    /// Its own words, or ours where it had none.
+    let words: String
+
+    init(_ verdict: Verdict, _ words: String) {
+        self.verdict = verdict
+        self.words = words
+    }
+
+    /// Reads one line of JSON.
+    init(reading line: [UInt8]) {
+        var limits = JSONReader.Limits.outside
+        limits.depth = 8
+        guard let answer = try? JSONReader.read(line, limits: limits), let text = answer.member("verdict")?.text else {
+            self.init(.crashed, "the answer is no JSON with a verdict")
+            return
+        }
+        let words = answer.member("reason")?.text ?? ""
+        switch Verdict(rawValue: text) {
+        case .tooSlow?, nil: self.init(.crashed, "the verdict is '\(text)'")
+        case let verdict?: self.init(verdict, words)
+        }
+    }
+}
+
+/// What a verifier made of every case.
+struct VerifierReport {
+    enum Judgement: String, CaseIterable {
+        case right
+        case acceptedWrongly = "accepted wrongly"
+        case refusedWrongly = "refused wrongly"
+        case crashed
+        case tooSlow = "too slow"
+        case notJudged = "not judged"
+
+        /// The name of the member in JSON.
+        var member: String {
+            switch self {
+            case .right: "right"
+            case .acceptedWrongly: "acceptedWrongly"
+            case .refusedWrongly: "refusedWrongly"
+            case .crashed: "crashed"
+            case .tooSlow: "tooSlow"
+            case .notJudged: "notJudged"
+            }
+        }
+    }
+
+    private struct Result {
+        let item: VerifierCase
+        let answer: VerifierAnswer
+
+        var judgement: Judgement {
+            switch answer.verdict {
+            case .accepted: item.code == nil ? .right : .acceptedWrongly
+            case .refused: item.code == nil ? .refusedWrongly : .right
+            case .unsupported: .notJudged
+            case .crashed: .crashed
+            case .tooSlow: .tooSlow
+            }
+        }
+
+        var expected: String { item.code == nil ? "accepted" : "refused" }
+    }
+
+    private var results: [Result] = []
+
+    mutating func add(_ item: VerifierCase, _ answer: VerifierAnswer) {
+        results.append(Result(item: item, answer: answer))
+    }
+
+    /// Findings where anything was judged wrongly; undetermined where nothing was judged at all.
+    var outcome: Outcome {
+        let judged = results.filter { $0.judgement != .notJudged }
+        if judged.isEmpty { return .undetermined }
+        return judged.allSatisfy { $0.judgement == .right } ? .clean : .findings
+    }
+
+    private func count(_ judgement: Judgement, _ kind: VerifierCase.Kind? = nil) -> Int {
+        results.count { $0.judgement == judgement && (kind == nil || $0.item.kind == kind) }
+    }
+
+    var text: String {
+        let columns = Judgement.allCases.map(\.rawValue)
+        var rows = [[""] + columns]
+        for kind in VerifierCase.Kind.allCases where results.contains(where: { $0.item.kind == kind }) {
+            rows.append([kind.rawValue + "s"] + Judgement.allCases.map { String(count($0, kind)) })
+        }
+        let widths = (0...columns.count).map { column in rows.map { $0[column].utf8.count }.max() ?? 0 }
+        var text = "\(results.count) cases\n\n"
+        for row in rows {
+            let cells = zip(row, widths).enumerated().map { index, cell in
+                let gap = String(repeating: " ", count: max(0, cell.1 - cell.0.utf8.count))
+                return index == 0 ? cell.0 + gap : gap + cell.0
+            }
+            text += cells.joined(separator: "  ") + "\n"
+        }
+        for judgement in Judgement.allCases where judgement != .right && judgement != .notJudged {
+            let found = results.filter { $0.judgement == judgement }
+            guard !found.isEmpty else { continue }
+            text += "\n\(judgement.rawValue)\n"
+            for result in found {
+                let item = result.item
+                let right = item.code.map { "refused, for example with \($0)" } ?? "accepted"
+                let words = result.answer.words.isEmpty ? "" : " (\(result.answer.words.terminalSafe(limit: 200)))"
+                text += "  \(item.id): \(item.what); is to be \(right)\(words)\n"
+            }
+        }
+        let others = VerifierCase.notAsked.map { "\($0.group) (\($0.why))" }.joined(separator: ", ")
+        return text + "\nGroups of docs/negative-groups.md that no verifier alone can be asked: \(others).\n"
+    }
+
+    /// `sealward.verifier-tests/1`.
+    var json: JSONValue {
+        func counts(_ kind: VerifierCase.Kind?) -> [JSONValue.Member] {
+            Judgement.allCases.map { .init($0.member, .integer(count($0, kind))) }
+        }
+        let kinds = VerifierCase.Kind.allCases.map { JSONValue.Member($0.rawValue, .object(counts($0))) }
+        let others = VerifierCase.notAsked.map {
+            JSONValue.object([.init("group", .integer($0.group)), .init("why", .string($0.why))])
+        }
+        let list = results.map { result in
+            JSONValue.object([
+                .init("id", .string(result.item.id)), .init("kind", .string(result.item.kind.rawValue)),
+                .init("group", .optional(result.item.group)), .init("what", .string(result.item.what)),
+                .init("expected", .string(result.expected)), .init("code", .optional(result.item.code)),
+                .init("answer", .string(result.answer.verdict.rawValue)),
+                .init("judgement", .string(result.judgement.member)),
+                .init("reason", .string(result.answer.words.terminalSafe(limit: 400))),
+            ])
+        }
+        return .object(
+            [.init("schema", "sealward.verifier-tests/1"), .init("cases", .integer(results.count))] + counts(nil) + [
+                .init("kinds", .object(kinds)), .init("notAsked", .array(others)), .init("results", .array(list)),
+            ]
+        )
+    }
+}
