@@ -141,7 +141,7 @@ let package = Package(
         library(
             "TLSProbe",
             [
-                "TLSFacts", "TLSWire", "StrictASN1", "Findings", "Bounds", .nioCore, .nioPosix, .crypto,
+                "TLSFacts", "TLSWire", "StrictASN1", "Findings", "Bounds", "CZlib", .nioCore, .nioPosix, .crypto,
                 .cryptoExtras,
             ]
         ),

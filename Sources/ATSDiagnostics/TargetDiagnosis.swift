@@ -207,10 +207,7 @@ package struct TargetDiagnosis: Sendable {
         let known = judge.evidence[endpoint] ?? HostEvidence()
         let results = configurations.map(judge.judge)
         let defaults = PlaceDecision(ATSDictionary(), profile, target.url).offer
-        var facts: ConnectionFacts?
-        if case .negotiated(let observation)? = known.outcomes[defaults] { facts = known.facts(of: observation) }
-        let wider = known.widest?.facts ?? known.explanation.flatMap(known.facts)
-        let isWider = facts == nil && wider != nil
+        let (facts, hello) = known.answer(to: defaults, host: target.url.host)
         return TargetReport(
             target: target.url.text,
             host: target.url.host,
@@ -219,12 +216,12 @@ package struct TargetDiagnosis: Sendable {
             results: results,
             secure: secure,
             smallestException: judge.smallestException(),
-            facts: facts ?? wider,
-            factsAreOfWiderHello: isWider,
+            facts: facts,
+            hello: hello,
             status: judge.trace?.status,
             handshakes: known.hellos,
             elapsed: elapsed,
-            notes: (results.first?.notes ?? []) + expiring(facts ?? wider),
+            notes: (results.first?.notes ?? []) + expiring(facts),
             instant: instant
         )
     }

@@ -74,7 +74,7 @@ package func evaluate(
     return TransportVerdict(
         passed: causes.isEmpty,
         causes: causes,
-        notes: trust.transparencyNotes + HandshakeEvaluation.notes(requirements, handshake) + trust.notes,
+        notes: trust.transparencyNotes + HandshakeEvaluation.notes(handshake) + trust.notes,
         error: causes.isEmpty ? nil : error,
         onlyTrustFailed: onlyTrustFailed
     )

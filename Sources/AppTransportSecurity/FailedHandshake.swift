@@ -28,16 +28,26 @@ public struct FailedHandshakeVerdict: Sendable {
 ///   - host: the host of the URL.
 ///   - widest: what the same server negotiates when everything is offered: it tells which requirement stood in the way.
 ///   - leaf: the first certificate that the server presents then.
+///   - smaller: how the same hello without post-quantum groups ended, where it was sent.
 public func evaluate(
     _ requirements: TransportRequirements,
     failed outcome: HandshakeOutcome,
     host: String,
     widest: HandshakeObservation? = nil,
-    leaf: CertificateFacts? = nil
+    leaf: CertificateFacts? = nil,
+    smaller: HandshakeOutcome? = nil
 ) -> FailedHandshakeVerdict {
     let inferred = inferred(requirements, widest, leaf)
     switch outcome {
     case .connection(let failure):
+        if let smaller, let cause = LargeHello.cause(requirements, failure, smaller, host: host) {
+            // Where even an orderly end loses the connection: the system sees no more of it than that it is gone.
+            return FailedHandshakeVerdict(
+                isDetermined: true,
+                causes: [cause],
+                error: .connection(failure == .closed ? .reset : failure)
+            )
+        }
         return FailedHandshakeVerdict(
             isDetermined: false,
             causes: [Cause(ConnectionCauses.code(failure), ConnectionCauses.sentence(failure, host: host))],
@@ -55,7 +65,9 @@ public func evaluate(
         }
         return FailedHandshakeVerdict(
             isDetermined: true,
-            causes: inferred ?? [refusal(description)],
+            causes: inferred ?? [
+                LargeHello.cause(requirements, alert: description, smaller, host) ?? refusal(description)
+            ],
             error: .secureConnectionFailed(streamCode)
         )
     case .protocolError(let reason):
@@ -69,6 +81,46 @@ public func evaluate(
             isDetermined: true,
             causes: [Cause("ats.tls.handshake-failed", "The handshake did not complete.")],
             error: .secureConnectionFailed(-9801)
+        )
+    }
+}
+
+/// A server, or something on the way to it, that fails for a hello with a share of ML-KEM.
+private enum LargeHello {
+    /// Nil where the smaller hello got no answer either, or the failure is none of the hello.
+    static func cause(
+        _ requirements: TransportRequirements,
+        _ failure: ConnectionFailure,
+        _ smaller: HandshakeOutcome,
+        host: String
+    ) -> Cause? {
+        if case .connection = smaller { return nil }
+        switch failure {
+        case .reset: return cause(requirements, "\(host) resets the connection after")
+        case .closed: return cause(requirements, "\(host) closes the connection after")
+        case .timeout: return cause(requirements, "\(host) stays silent after")
+        case .refused, .notTLS, .unreachable, .nameNotFound: return nil
+        }
+    }
+
+    /// Nil unless the smaller hello leads to a handshake.
+    static func cause(
+        _ requirements: TransportRequirements,
+        alert description: UInt8,
+        _ smaller: HandshakeOutcome?,
+        _ host: String
+    ) -> Cause? {
+        guard case .negotiated? = smaller else { return nil }
+        let name = ConnectionCauses.alertName(description)
+        return cause(requirements, "\(host) answers with alert \(description) (\(name)) to")
+    }
+
+    private static func cause(_ requirements: TransportRequirements, _ what: String) -> Cause {
+        Cause(
+            "ats.tls.large-hello",
+            "\(what) the hello of \(requirements.profile.name), which the key share of X25519MLKEM768 makes larger than one TCP segment, "
+                + "and answers the same hello without it.",
+            citation: Citation(source: "support.apple.com/122756; tldr.fail", read: "2026-11-22")
         )
     }
 }

@@ -147,9 +147,8 @@ enum HandshakeEvaluation {
         requirements.effectiveMinimum == .tls13 && !requirements.profile.supportsTLS13Minimum.value ? -9800 : -9836
     }
 
-    static func notes(_ requirements: TransportRequirements, _ handshake: HandshakeObservation) -> [Cause] {
+    static func notes(_ handshake: HandshakeObservation) -> [Cause] {
         var notes: [Cause] = []
-        if SuiteLists.tripleDES.contains(handshake.suite) { notes += requirements.profile.disagreements }
         if case .unproven(let reason) = handshake.keyPossession {
             notes.append(Cause("ats.note.key-possession-unproven", reason, kind: .note))
         }

@@ -24,6 +24,8 @@ struct Measurement: Sendable {
     private static let mastg = "OWASP MASTG-TECH-0149"
     private static let blochberger = "blochberger/ats, tests/test_ats.py"
     private static let intune = "BouCloud/audit-intune-ios"
+    /// What a hello shows.
+    private static let seen: Set<SystemProperty> = [.stackMinimum, .newestVersion, .unrestrictedSuites, .hello]
     private static let safari = "Safari's ClientHello; that URLSession sends the same is inferred"
 
     static let all: [Measurement] = [
@@ -60,19 +62,19 @@ struct Measurement: Sendable {
         .init("apple-26-default-min", ["ios26", "macos26"], [.stackMinimum], .appleText, "release notes 135996267"),
         .init("boucloud-27-noems", ["ios27"], [.hardening], .measured, intune),
         .init("boucloud-27-ems", ["ios27"], [.hardening], .measured, intune),
-        .init("hello 26.4", ["ios26.4", "macos26.4"], [.stackMinimum, .newestVersion], .captured, safari),
-        .init("hello 18.4", ["ios18", "macos15"], [.stackMinimum, .newestVersion], .captured, safari),
-        .init("hello macOS 12.3.1", ["macos12"], [.stackMinimum, .newestVersion], .captured, safari),
-        .init("hello iOS 12.2", ["ios12.2"], [.stackMinimum, .newestVersion], .captured, safari),
-        .init("hello macOS 10.14.6", ["macos10.14"], [.stackMinimum, .newestVersion], .captured, safari),
-        .init("hello macOS 10.13.6", ["macos10.13"], [.stackMinimum, .newestVersion], .captured, safari),
+        .init("hello 26.4", ["ios26.4", "macos26.4"], seen, .captured, safari),
+        .init("hello 18.4", ["ios18", "macos15"], seen, .captured, safari),
+        .init("hello macOS 12.3.1", ["macos12"], seen, .captured, safari),
+        .init("hello iOS 12.2", ["ios12.2"], seen, .captured, safari),
+        .init("hello macOS 10.14.6", ["macos10.14"], seen, .captured, safari),
+        .init("hello macOS 10.13.6", ["macos10.13"], seen, .captured, safari),
         .init(
             "hello iOS 10, macOS 10.12",
             ["ios10", "macos10.12"],
-            [.stackMinimum, .newestVersion],
+            seen,
             .captured,
             safari
         ),
-        .init("hello iOS 9, OS X 10.11", ["ios9", "macos10.11"], [.stackMinimum, .newestVersion], .captured, safari),
+        .init("hello iOS 9, OS X 10.11", ["ios9", "macos10.11"], seen, .captured, safari),
     ]
 }

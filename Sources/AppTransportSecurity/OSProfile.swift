@@ -70,8 +70,10 @@ public struct OSProfile: Sendable, Identifiable {
     public var forwardSecretSuites: Cited<[CipherSuite]>
     /// What NSExceptionRequiresForwardSecrecy = NO adds.
     public var rsaSuites: Cited<[CipherSuite]>
-    /// What the system offers where ATS restricts nothing, TLS 1.3 apart.
+    /// What the system offers where ATS restricts nothing, TLS 1.3 apart, in the order of the hello. The suites of ATS are among them.
     public var unrestrictedSuites: Cited<[CipherSuite]>
+    /// Everything else of the hello.
+    public var hello: Cited<SystemHello>
     /// What ATS asks of certificates.
     public var transportSecurityRules: Cited<CertificateRules>
     /// What plain trust evaluation asks of certificates.
@@ -90,16 +92,12 @@ public struct OSProfile: Sendable, Identifiable {
     public var builtInExceptions: Cited<[String: ExceptionEntry]>
     /// Whether the system has App Transport Security at all; where it has not, the dictionary is ignored and nothing else here counts.
     public internal(set) var hasTransportSecurity = true
-    /// Where sources disagree about this system, and what was done.
-    public var disagreements: [Cause]
 
     /// Everything that TLS may negotiate where ATS restricts nothing, TLS 1.3 first.
     public var systemSuites: [CipherSuite] { tls13Suites + unrestrictedSuites.value }
 
     /// The TLS 1.3 suites; empty on systems without TLS 1.3.
-    public var tls13Suites: [CipherSuite] {
-        supportsTLS13.value ? [.aes128GCMSHA256, .aes256GCMSHA384, .chacha20Poly1305SHA256] : []
-    }
+    public var tls13Suites: [CipherSuite] { hello.value.tls13Suites }
 
     /// Which hosts count as local.
     public var localRule: Cited<LocalRule> {
@@ -147,16 +145,10 @@ public struct OSProfile: Sendable, Identifiable {
     public var maximumVersion: TLSVersion { supportsTLS13.value ? .tls13 : .tls12 }
 
     /// Groups for the key exchange, in the order of the client's preference.
-    public var groups: [NamedGroup] { [.x25519, .secp256r1, .secp384r1, .secp521r1] }
+    public var groups: [NamedGroup] { hello.value.groups }
 
     /// What the system's client puts into signature_algorithms, in its order.
-    public var signatureSchemes: [SignatureScheme] {
-        [
-            .ecdsaSECP256R1SHA256, .rsaPSSSHA256, .rsaPKCS1SHA256, .ecdsaSECP384R1SHA384, .rsaPSSSHA384,
-            .rsaPKCS1SHA384,
-            .ecdsaSECP521R1SHA512, .rsaPSSSHA512, .rsaPKCS1SHA512, .ecdsaSHA1, .rsaPKCS1SHA1,
-        ]
-    }
+    public var signatureSchemes: [SignatureScheme] { hello.value.signatureSchemes }
 }
 
 extension OSProfile {

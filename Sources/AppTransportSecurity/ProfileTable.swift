@@ -12,18 +12,18 @@ enum ProfileTable {
     }
 
     static let iOS = releases([
-        ("9", { _ in }), ("10", newGlobalKeys), ("11", { _ in }), ("12", { _ in }), ("12.2", tls13),
+        ("9", { _ in }), ("10", changes2016), ("11", { _ in }), ("12", { _ in }), ("12.2", tls13),
         ("13", certificateRules2019),
-        ("14", release2020), ("14.5", suites2021), ("15", transparencySettled), ("16", { _ in }), ("17", addressRule),
-        ("18", { _ in }),
+        ("14", release2020), ("14.5", suites2021), ("15", changes2021), ("16", { _ in }), ("17", addressRule),
+        ("18", hello2024),
         ("26", stackMinimum), ("26.4", hardening), ("27", { _ in }),
     ])
 
     static let macOS = releases([
-        ("10.11", { _ in }), ("10.12", newGlobalKeys), ("10.13", { _ in }), ("10.14", tls13),
+        ("10.11", { _ in }), ("10.12", changes2016), ("10.13", hello2017), ("10.14", tls13),
         ("10.15", certificateRules2019),
-        ("11", release2020), ("11.3", suites2021), ("12", transparencySettled), ("13", { _ in }), ("14", addressRule),
-        ("15", { _ in }),
+        ("11", release2020), ("11.3", suites2021), ("12", changes2021), ("13", { _ in }), ("14", addressRule),
+        ("15", hello2024),
         ("26", stackMinimum), ("26.4", hardening), ("27", { _ in }),
     ])
 
@@ -58,10 +58,8 @@ enum ProfileTable {
             SuiteLists.rsaSix,
             .apple("Cocoa Keys: NSExceptionRequiresForwardSecrecy", read: "2026-11-21")
         ),
-        unrestrictedSuites: Cited(
-            SuiteLists.first + SuiteLists.rsaSix + SuiteLists.tripleDES,
-            .security("SecProtocolInternal.h")
-        ),
+        unrestrictedSuites: Cited(SuiteLists.offered2015, .capture("iOS 9 and OS X 10.11"), .inferred),
+        hello: Cited(SystemHellos.of2015, .capture("iOS 9 and OS X 10.11"), .inferred),
         transportSecurityRules: Cited(.transportSecurityUntil2019, .security("SecPolicy.c")),
         plainRules: Cited(
             .plainUntil2019,
@@ -72,20 +70,14 @@ enum ProfileTable {
         readsHardening: Cited(false, .apple("NSRequiresNIAPTLSPackageVersion", read: "2026-11-21")),
         readsTransparencyKey: Cited(false, .apple("NSRequiresCertificateTransparency", read: "2026-11-21")),
         requiresTransparency: Cited(false, .security("CertificateTransparency.m")),
-        builtInExceptions: Cited([:], .security("SecProtocolConfiguration.m")),
-        disagreements: [
-            Cause(
-                "ats.note.dhe-before-2019",
-                "Whether DHE_RSA suites are offered without forward secrecy before macOS 10.15 is not settled; six RSA suites are assumed.",
-                citation: .security("SecProtocolInternal.h"),
-                kind: .note
-            )
-        ]
+        builtInExceptions: Cited([:], .security("SecProtocolConfiguration.m"))
     )
 
     // MARK: - What each release changed
 
-    private static let newGlobalKeys: @Sendable (inout OSProfile) -> Void = { profile in
+    private static let changes2016: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.unrestrictedSuites = Cited(SuiteLists.offered2016, .capture("iOS 10 and macOS 10.12"), .inferred)
+        profile.hello = Cited(SystemHellos.of2016, .capture("iOS 10 and macOS 10.12"), .inferred)
         profile.obeysOnlyArbitraryLoads = Cited(false, .apple("NSAppTransportSecurity, versioning", read: "2026-11-21"))
         profile.releaseLocalRule = Cited(.namesAndAddresses, .apple("NSAllowsLocalNetworking", read: "2026-11-21"))
         profile.readsTransparencyKey = Cited(
@@ -94,7 +86,14 @@ enum ProfileTable {
         )
     }
 
+    private static let hello2017: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.unrestrictedSuites = Cited(SuiteLists.offered2017, .capture("macOS 10.13.6"), .inferred)
+        profile.hello = Cited(SystemHellos.of2017, .capture("macOS 10.13.6"), .inferred)
+    }
+
     private static let tls13: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.unrestrictedSuites = Cited(SuiteLists.offered2018, .capture("iOS 12.2 and macOS 10.14.6"), .inferred)
+        profile.hello = Cited(SystemHellos.of2018, .capture("iOS 12.2 and macOS 10.14.6"), .inferred)
         profile.supportsTLS13 = Cited(true, .apple("NSExceptionMinimumTLSVersion: TLSv1.3", read: "2026-11-21"))
         profile.supportsTLS13Minimum = Cited(
             false,
@@ -122,19 +121,7 @@ enum ProfileTable {
             .unknown
         )
         profile.forwardSecretSuites = Cited(SuiteLists.withChaCha, .security("60157.80.4: SecProtocolInternal.h"))
-        profile.unrestrictedSuites = Cited(
-            SuiteLists.withChaCha + SuiteLists.rsaSix + SuiteLists.tripleDES,
-            .security("60157.80.4: SecProtocolInternal.h")
-        )
         profile.builtInExceptions = Cited(BuiltInExceptions.all, .security("SecProtocolConfiguration.m"))
-        profile.disagreements = [
-            Cause(
-                "ats.note.triple-des-unverified",
-                "The list that the system offers where ATS restricts nothing is not published; 3DES is assumed to be in it.",
-                citation: .security("SecProtocolInternal.h"),
-                kind: .note
-            )
-        ]
     }
 
     private static let release2020: @Sendable (inout OSProfile) -> Void = { profile in
@@ -142,11 +129,26 @@ enum ProfileTable {
         profile.supportsTLS13Minimum = Cited(true, .report("blochberger/ats, tests/test_ats.py on macOS 11"), .measured)
     }
 
-    private static let transparencySettled: @Sendable (inout OSProfile) -> Void = { profile in
+    private static let changes2021: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.unrestrictedSuites = Cited(SuiteLists.offered2021, .capture("macOS 12.3.1"), .inferred)
+        profile.hello = Cited(SystemHellos.of2021, .capture("macOS 12.3.1"), .inferred)
         profile.readsTransparencyKey = Cited(false, .apple("NSRequiresCertificateTransparency", read: "2026-11-21"))
     }
 
+    private static let hello2024: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.unrestrictedSuites = Cited(SuiteLists.offered2021, .capture("iOS 18.4 and macOS 15.4"), .inferred)
+        profile.hello = Cited(SystemHellos.of2024, .capture("iOS 18.4 and macOS 15.4"), .inferred)
+    }
+
     private static let stackMinimum: @Sendable (inout OSProfile) -> Void = { profile in
+        profile.unrestrictedSuites = Cited(SuiteLists.offered2021, .capture("iOS 26.4 and macOS 26.4"), .inferred)
+        profile.hello = Cited(
+            SystemHellos.of2025,
+            .report(
+                "Safari's ClientHello of iOS 26.4 and macOS 26.4; support.apple.com/122756 on X25519MLKEM768 since 26"
+            ),
+            .inferred
+        )
         profile.releaseMinimum = Cited(.tls12, .stackMinimum)
     }
 
@@ -154,8 +156,9 @@ enum ProfileTable {
         profile.forwardSecretSuites = Cited(SuiteLists.current, .security("SecProtocolInternal.h, ats group"))
         profile.rsaSuites = Cited(SuiteLists.rsaFour, .security("SecProtocolInternal.h, ats compatibility group"))
         profile.unrestrictedSuites = Cited(
-            SuiteLists.current + SuiteLists.rsaFour + SuiteLists.tripleDES,
-            .security("SecProtocolInternal.h")
+            SuiteLists.offered2021,
+            .security("SecProtocolInternal.h"),
+            .inferred
         )
     }
 
@@ -187,10 +190,7 @@ enum ProfileTable {
             SuiteLists.rsaSix,
             .apple("Cocoa Keys: NSExceptionRequiresForwardSecrecy", read: "2026-11-21")
         )
-        profile.unrestrictedSuites = Cited(
-            SuiteLists.withChaCha + SuiteLists.rsaSix + SuiteLists.tripleDES,
-            .apple("Cocoa Keys", read: "2026-11-21")
-        )
+        profile.unrestrictedSuites = Cited(SuiteLists.offered2018, .apple("Cocoa Keys", read: "2026-11-21"))
         profile.transportSecurityRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
         profile.plainRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
         profile.builtInExceptions = Cited([:], .apple("NSExceptionDomains", read: "2026-11-21"))
@@ -204,6 +204,11 @@ extension Citation {
         "iOS 26 and macOS 26 release notes, Security, 135996267",
         read: "2026-11-22"
     )
+
+    /// A ClientHello of Safari that was captured and is published with its bytes.
+    static func capture(_ systems: String) -> Citation {
+        report("Safari's ClientHello of \(systems) (testssl.sh, etc/client-simulation.txt)")
+    }
 
     /// A measurement or report of somebody else than Apple.
     static func report(_ source: String) -> Citation { Citation(source: source, read: "2026-11-22") }
@@ -240,8 +245,8 @@ enum SuiteLists {
     ]
 
     static let rsaSix: [CipherSuite] = [
-        .rsaWithAES256GCMSHA384, .rsaWithAES128GCMSHA256, .rsaWithAES256CBCSHA256, .rsaWithAES256CBCSHA,
-        .rsaWithAES128CBCSHA256, .rsaWithAES128CBCSHA,
+        .rsaWithAES256GCMSHA384, .rsaWithAES128GCMSHA256, .rsaWithAES256CBCSHA256, .rsaWithAES128CBCSHA256,
+        .rsaWithAES256CBCSHA, .rsaWithAES128CBCSHA,
     ]
 
     static let rsaFour: [CipherSuite] = [
@@ -249,6 +254,42 @@ enum SuiteLists {
     ]
 
     static let tripleDES: [CipherSuite] = [.ecdheECDSAWith3DESCBCSHA, .ecdheRSAWith3DESCBCSHA, .rsaWith3DESCBCSHA]
+
+    // What a hello offers if nothing restricts it, as captured.
+
+    /// iOS 9: 3DES behind the AES suites of its kind, RC4 last.
+    static let offered2015 =
+        offered2016 + [
+            .ecdheECDSAWithRC4128SHA, .ecdheRSAWithRC4128SHA, .rsaWithRC4128SHA, .rsaWithRC4128MD5,
+        ]
+
+    /// iOS 10: without RC4.
+    static let offered2016: [CipherSuite] =
+        [
+            .ecdheECDSAWithAES256GCMSHA384, .ecdheECDSAWithAES128GCMSHA256, .ecdheECDSAWithAES256CBCSHA384,
+            .ecdheECDSAWithAES128CBCSHA256, .ecdheECDSAWithAES256CBCSHA, .ecdheECDSAWithAES128CBCSHA,
+            .ecdheECDSAWith3DESCBCSHA,
+            .ecdheRSAWithAES256GCMSHA384, .ecdheRSAWithAES128GCMSHA256, .ecdheRSAWithAES256CBCSHA384,
+            .ecdheRSAWithAES128CBCSHA256, .ecdheRSAWithAES256CBCSHA, .ecdheRSAWithAES128CBCSHA,
+            .ecdheRSAWith3DESCBCSHA,
+        ] + rsaSix + [.rsaWith3DESCBCSHA]
+
+    /// macOS 10.13.6: with ChaCha20, and the only one without 3DES.
+    static let offered2017: [CipherSuite] =
+        [
+            .ecdheECDSAWithAES256GCMSHA384, .ecdheECDSAWithAES128GCMSHA256, .ecdheECDSAWithAES256CBCSHA384,
+            .ecdheECDSAWithAES128CBCSHA256, .ecdheECDSAWithAES256CBCSHA, .ecdheECDSAWithAES128CBCSHA,
+            .ecdheECDSAWithChaCha20Poly1305,
+            .ecdheRSAWithAES256GCMSHA384, .ecdheRSAWithAES128GCMSHA256, .ecdheRSAWithAES256CBCSHA384,
+            .ecdheRSAWithAES128CBCSHA256, .ecdheRSAWithAES256CBCSHA, .ecdheRSAWithAES128CBCSHA,
+            .ecdheRSAWithChaCha20Poly1305,
+        ] + rsaSix
+
+    /// iOS 12.2 and macOS 10.14.6.
+    static let offered2018 = offered2017 + tripleDES
+
+    /// macOS 12.3.1 and every capture since: without CBC with SHA-256 and SHA-384.
+    static let offered2021 = current + rsaFour + tripleDES
 
     /// What hardening (FCP_v2.1) leaves of TLS 1.2: ECDHE with AES-GCM.
     static let hardened: Set<CipherSuite> = [

@@ -158,6 +158,11 @@ package struct Remediation: Sendable {
             nginx: "ssl_ecdh_curve X25519:prime256v1:secp384r1;"
         ),
         "ats.tls.handshake-failed": .init("check the server's TLS log"),
+        "ats.tls.large-hello": .init(
+            "update what reads the hello first, often a load balancer or firewall: a ClientHello may come in several TCP segments; the "
+                + "server itself need not know X25519MLKEM768 (tldr.fail)",
+            nginx: "# No setting helps: nginx reads such hellos; look at what stands before it."
+        ),
         "ats.tls.client-certificate-required": .init(
             "give the app a client certificate, or make it optional on the server",
             nginx: "ssl_verify_client optional;"

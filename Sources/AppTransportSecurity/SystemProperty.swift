@@ -17,6 +17,7 @@ package enum SystemProperty: String, Sendable, CaseIterable {
     case forwardSecretSuites
     case rsaSuites
     case unrestrictedSuites
+    case hello
     case transportSecurityRules
     case plainRules
     case keySizeWithoutForwardSecrecy
@@ -40,6 +41,7 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .forwardSecretSuites: "Suites of ATS up to TLS 1.2"
         case .rsaSuites: "Suites that NSExceptionRequiresForwardSecrecy = NO adds"
         case .unrestrictedSuites: "Suites up to TLS 1.2 if ATS restricts nothing"
+        case .hello: "The rest of the ClientHello"
         case .transportSecurityRules: "Certificates under ATS"
         case .plainRules: "Certificates outside ATS"
         case .keySizeWithoutForwardSecrecy: "Key sizes are judged without forward secrecy too"
@@ -74,6 +76,7 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .forwardSecretSuites: say(profile.forwardSecretSuites) { "\($0.count)" }
         case .rsaSuites: say(profile.rsaSuites) { "\($0.count)" }
         case .unrestrictedSuites: say(profile.unrestrictedSuites) { "\($0.count)" }
+        case .hello: say(profile.hello, \.words)
         case .transportSecurityRules: say(profile.transportSecurityRules, \.words)
         case .plainRules: say(profile.plainRules, \.words)
         case .keySizeWithoutForwardSecrecy: say(profile.forwardSecrecyOffDropsKeySize) { yes(!$0) }

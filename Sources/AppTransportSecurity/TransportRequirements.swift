@@ -92,20 +92,29 @@ public struct TransportRequirements: Sendable {
     /// The highest version that the system's client offers.
     public var maximum: TLSVersion { profile.maximumVersion }
 
-    /// What a hello offers, TLS 1.3 suites first; suites that no allowed version can use are left out.
+    /// What a hello offers in the order of the system's client, TLS 1.3 suites first; suites that no allowed version can use are left out.
     public var suites: [CipherSuite] {
-        let older: [CipherSuite]
+        guard effectiveMinimum < .tls13 else { return profile.tls13Suites }
+        let allowed: Set<CipherSuite>
         switch suitePolicy {
-        case .ats: older = profile.forwardSecretSuites.value
-        case .atsPlusRSA: older = profile.forwardSecretSuites.value + profile.rsaSuites.value
-        case .system: older = profile.unrestrictedSuites.value
+        case .ats: allowed = Set(profile.forwardSecretSuites.value)
+        case .atsPlusRSA: allowed = Set(profile.forwardSecretSuites.value + profile.rsaSuites.value)
+        case .system: allowed = Set(profile.unrestrictedSuites.value)
         }
-        let kept = isHardened ? older.filter(SuiteLists.hardened.contains) : older
-        return profile.tls13Suites + (effectiveMinimum < .tls13 ? kept : [])
+        let kept = profile.unrestrictedSuites.value.filter {
+            allowed.contains($0) && (!isHardened || SuiteLists.hardened.contains($0))
+        }
+        return profile.tls13Suites + kept
     }
 
     /// What the system's client offers as supported_groups.
     public var groups: [NamedGroup] { profile.groups }
+
+    /// The groups of which the hello has a key share.
+    public var keyShareGroups: [NamedGroup] { profile.hello.value.keyShareGroups }
+
+    /// How the system's client writes its hello.
+    public var helloLayout: HelloLayout { profile.hello.value.layout }
 
     /// What the system's client offers as signature_algorithms.
     public var signatureSchemes: [SignatureScheme] {

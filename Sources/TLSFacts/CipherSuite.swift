@@ -102,6 +102,14 @@ extension CipherSuite {
     public static let ecdheRSAWith3DESCBCSHA = CipherSuite(rawValue: 0xC012)
     /// 0x000A of the IANA registry.
     public static let rsaWith3DESCBCSHA = CipherSuite(rawValue: 0x000A)
+    /// 0xC007 of the IANA registry.
+    public static let ecdheECDSAWithRC4128SHA = CipherSuite(rawValue: 0xC007)
+    /// 0xC011 of the IANA registry.
+    public static let ecdheRSAWithRC4128SHA = CipherSuite(rawValue: 0xC011)
+    /// 0x0005 of the IANA registry.
+    public static let rsaWithRC4128SHA = CipherSuite(rawValue: 0x0005)
+    /// 0x0004 of the IANA registry.
+    public static let rsaWithRC4128MD5 = CipherSuite(rawValue: 0x0004)
     /// 0x009F of the IANA registry.
     public static let dheRSAWithAES256GCMSHA384 = CipherSuite(rawValue: 0x009F)
     /// 0x009E of the IANA registry.
@@ -227,6 +235,18 @@ extension CipherSuite {
             keyExchange: .ecdheRSA
         ),
         .rsaWith3DESCBCSHA: Entry(name: "TLS_RSA_WITH_3DES_EDE_CBC_SHA", openssl: "DES-CBC3-SHA", keyExchange: .rsa),
+        .ecdheECDSAWithRC4128SHA: Entry(
+            name: "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
+            openssl: "ECDHE-ECDSA-RC4-SHA",
+            keyExchange: .ecdheECDSA
+        ),
+        .ecdheRSAWithRC4128SHA: Entry(
+            name: "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
+            openssl: "ECDHE-RSA-RC4-SHA",
+            keyExchange: .ecdheRSA
+        ),
+        .rsaWithRC4128SHA: Entry(name: "TLS_RSA_WITH_RC4_128_SHA", openssl: "RC4-SHA", keyExchange: .rsa),
+        .rsaWithRC4128MD5: Entry(name: "TLS_RSA_WITH_RC4_128_MD5", openssl: "RC4-MD5", keyExchange: .rsa),
         .dheRSAWithAES256GCMSHA384: Entry(
             name: "TLS_DHE_RSA_WITH_AES_256_GCM_SHA384",
             openssl: "DHE-RSA-AES256-GCM-SHA384",

@@ -17,6 +17,11 @@ public struct NamedGroup: RawRepresentable, Hashable, Sendable, CustomStringConv
     public static let x25519 = NamedGroup(rawValue: 29)
     /// Curve448, 0x001E.
     public static let x448 = NamedGroup(rawValue: 30)
+    /// ML-KEM-768 beside Curve25519, 0x11EC (draft-ietf-tls-ecdhe-mlkem).
+    public static let x25519MLKEM768 = NamedGroup(rawValue: 0x11EC)
+
+    /// Whether the group has a post-quantum part beside the classical one; its key share does not fit into one TCP segment.
+    public var isHybrid: Bool { self == .x25519MLKEM768 }
 
     public var description: String {
         switch self {
@@ -25,6 +30,7 @@ public struct NamedGroup: RawRepresentable, Hashable, Sendable, CustomStringConv
         case .secp521r1: "secp521r1"
         case .x25519: "x25519"
         case .x448: "x448"
+        case .x25519MLKEM768: "X25519MLKEM768"
         default: "group \(rawValue)"
         }
     }

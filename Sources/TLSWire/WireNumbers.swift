@@ -12,6 +12,7 @@ package enum ContentType {
 /// The numbers of handshake messages (IANA registry "TLS HandshakeType").
 package enum MessageType {
     package static let helloRequest: UInt8 = 0
+    package static let clientHello: UInt8 = 1
     package static let serverHello: UInt8 = 2
     package static let encryptedExtensions: UInt8 = 8
     package static let certificate: UInt8 = 11
@@ -21,6 +22,7 @@ package enum MessageType {
     package static let certificateVerify: UInt8 = 15
     package static let finished: UInt8 = 20
     package static let certificateStatus: UInt8 = 22
+    package static let compressedCertificate: UInt8 = 25
     package static let messageHash: UInt8 = 254
 }
 
@@ -33,11 +35,14 @@ package enum ExtensionType {
     package static let signatureAlgorithms: UInt16 = 13
     package static let applicationProtocols: UInt16 = 16
     package static let timestamps: UInt16 = 18
+    package static let padding: UInt16 = 21
     package static let extendedMasterSecret: UInt16 = 23
+    package static let certificateCompression: UInt16 = 27
     package static let supportedVersions: UInt16 = 43
     package static let cookie: UInt16 = 44
     package static let pskModes: UInt16 = 45
     package static let keyShare: UInt16 = 51
+    package static let nextProtocol: UInt16 = 0x3374
     package static let renegotiation: UInt16 = 0xFF01
 }
 
@@ -45,6 +50,8 @@ package enum ExtensionType {
 package enum WireLimits {
     /// The most bytes of one flight. The largest honest ones, with a long chain and a staple, stay under 40 KiB.
     package static let flight = 256 * 1024
+    /// The most bytes of a client's hello. With a post-quantum share they have 2 KiB, and with a ticket seldom 4.
+    package static let hello = 64 * 1024
     /// The most bytes of a handshake message. Chains of the web stay under 20 KiB; 128 KiB are ten times what OpenSSL accepts of a chain by
     /// default.
     package static let message = 128 * 1024

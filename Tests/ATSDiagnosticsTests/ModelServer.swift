@@ -25,7 +25,7 @@ struct ModelServer: ServerProbing {
             HandshakeObservation(
                 version: version,
                 suite: suite,
-                group: suite.hasForwardSecrecy ? .x25519 : nil,
+                group: suite.hasForwardSecrecy ? .secp256r1 : nil,
                 certificates: chain.presented.map(\.der),
                 keyPossession: .proven
             )

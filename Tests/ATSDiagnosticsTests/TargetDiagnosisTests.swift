@@ -90,7 +90,7 @@ import Testing
         #expect(Self.letters(report) == "FPFFFFPPFPPPFPPP")
         #expect(report.decisive?.because.first?.code == "ats.tls.no-forward-secrecy")
         #expect(report.smallestException == Self.exception(["NSExceptionRequiresForwardSecrecy": .boolean(false)]))
-        #expect(report.factsAreOfWiderHello)
+        #expect(report.hello.kind == .wider)
     }
 
     @Test func badCertificatesHaveNoExceptionAndNeedADelegate() async throws {

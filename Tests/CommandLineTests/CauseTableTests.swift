@@ -75,6 +75,12 @@ struct CauseTableTests {
             fix: "check the server's TLS log"
         ),
         Row(
+            code: "ats.tls.large-hello",
+            server: "stands behind a box that resets hellos of more than one TCP segment",
+            from: .kind("large-hello-reset"),
+            fix: "update what reads the hello first"
+        ),
+        Row(
             code: "ats.tls.client-certificate-required",
             server: "demands a client certificate",
             from: .kind("client-certificate-demanded"),
@@ -388,7 +394,7 @@ struct CauseTableTests {
             "ats.trust.needs-delegate",
             // Of `ats certificate`, of the library's delegates, of request bodies and limits, and of the proxy.
             "ats.trust.issuance", "ats.trust.refused-by-delegate", "ats.http.request-body", "ats.http.answer-too-large",
-            "ats.http.incomplete-answer", "ats.proxy.forbidden-address",
+            "ats.http.incomplete-answer", "ats.proxy.forbidden-address", "ats.proxy.name-mismatch",
             // Without a resolver there is none to say no.
             "ats.net.dns",
         ]

@@ -12,7 +12,7 @@ struct TLSOffer: Hashable, Sendable {
     let maximum: TLSFacts.TLSVersion
     let suites: [CipherSuite]
     let groups: [NamedGroup]
-    let refusesSHA1: Bool
+    let signatureSchemes: [SignatureScheme]
     let protocols: [String]
 
     init(_ requirements: TransportRequirements, protocols: [String]) {
@@ -22,7 +22,7 @@ struct TLSOffer: Hashable, Sendable {
         maximum = requirements.maximum
         suites = usable
         groups = requirements.groups
-        refusesSHA1 = requirements.isHardened
+        signatureSchemes = requirements.signatureSchemes
         self.protocols = protocols
     }
 
@@ -32,7 +32,7 @@ struct TLSOffer: Hashable, Sendable {
         maximum = .tls13
         suites = VettedSuites.upToTLS12
         groups = []
-        refusesSHA1 = false
+        signatureSchemes = TLSOffer.knownSchemes
         self.protocols = protocols
     }
 
@@ -49,14 +49,20 @@ struct TLSOffer: Hashable, Sendable {
         // An empty list of suites ends the process; with TLS 1.3 alone none of these is used.
         configuration.cipherSuiteValues = VettedSuites.offerable(suites.isEmpty ? VettedSuites.upToTLS12 : suites)
         configuration.curves = VettedSuites.offerable(groups)
+        // The library takes no scheme twice, which Apple's hellos have.
+        var seen: Set<SignatureScheme> = []
         configuration.verifySignatureAlgorithms =
-            [
-                .ecdsaSecp256R1Sha256, .rsaPssRsaeSha256, .rsaPkcs1Sha256, .ecdsaSecp384R1Sha384, .rsaPssRsaeSha384,
-                .rsaPkcs1Sha384, .ecdsaSecp521R1Sha512, .rsaPssRsaeSha512, .rsaPkcs1Sha512,
-            ] + (refusesSHA1 ? [] : [.rsaPkcs1Sha1])
+            signatureSchemes.filter { TLSOffer.knownSchemes.contains($0) && seen.insert($0).inserted }
+            .map { SignatureAlgorithm(rawValue: $0.rawValue) }
         configuration.applicationProtocols = protocols
         return configuration
     }
+
+    /// What the library can verify; ecdsa_sha1 is not among it.
+    private static let knownSchemes: [SignatureScheme] = [
+        .ecdsaSECP256R1SHA256, .rsaPSSSHA256, .rsaPKCS1SHA256, .ecdsaSECP384R1SHA384, .rsaPSSSHA384, .rsaPKCS1SHA384,
+        .ecdsaSECP521R1SHA512, .rsaPSSSHA512, .rsaPKCS1SHA512, .rsaPKCS1SHA1,
+    ]
 
     private static func library(_ version: TLSFacts.TLSVersion) -> NIOSSL.TLSVersion {
         switch version {

@@ -19,10 +19,13 @@ enum VettedSuites {
         .rsaWithAES128GCMSHA256, .rsaWithAES256CBCSHA, .rsaWithAES128CBCSHA, .rsaWith3DESCBCSHA,
     ]
 
-    /// The four that are missing, and two with 3DES that only the system's own list has, where ATS is off; only the prober can offer them.
+    /// The four that are missing, and of the system's own list, where ATS is off, two with 3DES and four with RC4; only the prober can offer
+    /// them.
     static let unavailable: [CipherSuite] = [
         .ecdheECDSAWithAES256CBCSHA384, .ecdheRSAWithAES256CBCSHA384, .rsaWithAES256CBCSHA256, .rsaWithAES128CBCSHA256,
-        .ecdheECDSAWith3DESCBCSHA, .ecdheRSAWith3DESCBCSHA,
+        .ecdheECDSAWith3DESCBCSHA, .ecdheRSAWith3DESCBCSHA, .ecdheECDSAWithRC4128SHA, .ecdheRSAWithRC4128SHA,
+        .rsaWithRC4128SHA,
+        .rsaWithRC4128MD5,
     ]
 
     /// BoringSSL offers these three by itself; they cannot be chosen.
@@ -37,7 +40,7 @@ enum VettedSuites {
 
     private static let knownGroups: Set<UInt16> = [
         NIOTLSCurve.x25519.rawValue, NIOTLSCurve.secp256r1.rawValue, NIOTLSCurve.secp384r1.rawValue,
-        NIOTLSCurve.secp521r1.rawValue,
+        NIOTLSCurve.secp521r1.rawValue, NIOTLSCurve.x25519_MLKEM768.rawValue,
     ]
 
     /// The groups of an offer that may be passed on; nil, the library's own list, where none is left.

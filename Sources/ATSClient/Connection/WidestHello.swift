@@ -58,7 +58,10 @@ package enum WidestHello {
     }()
 
     /// secp192r1, secp224r1, secp256k1, the brainpool curves and X448: RFC 8422, RFC 7027, RFC 7748.
-    private static let rareGroups: [NamedGroup] = [19, 21, 22, 26, 27, 28, 30].map { NamedGroup(rawValue: $0) }
+    ///
+    /// The post-quantum group has no share in this hello, which stays small: a server that insists on it asks for one.
+    private static let rareGroups: [NamedGroup] =
+        [19, 21, 22, 26, 27, 28, 30].map { NamedGroup(rawValue: $0) } + [.x25519MLKEM768]
 
     /// Ed25519, Ed448, RSASSA-PSS keys, and ECDSA and RSA with SHA-224: RFC 8446 section 4.2.3, RFC 5246 section 7.4.1.4.1.
     private static let rareSchemes: [SignatureScheme] = [0x0807, 0x0808, 0x0809, 0x080A, 0x080B, 0x0303, 0x0301]

@@ -157,7 +157,9 @@ struct ProxyJudge: Sendable {
             suites: requirements.suites,
             groups: requirements.groups,
             signatureSchemes: requirements.signatureSchemes,
-            serverName: IPAddress(host) == nil ? host : nil
+            serverName: IPAddress(host) == nil ? host : nil,
+            keyShareGroups: requirements.keyShareGroups,
+            layout: requirements.helloLayout
         )
     }
 

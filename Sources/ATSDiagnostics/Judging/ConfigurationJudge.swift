@@ -172,7 +172,8 @@ package struct ConfigurationJudge: Sendable {
             failed: outcome,
             host: host,
             widest: widest?.handshake ?? known.explanation,
-            leaf: widest?.chain.presented.first
+            leaf: widest?.chain.presented.first,
+            smaller: known.smaller?.outcome
         )
         return Judgement(
             result: verdict.isDetermined ? .fail : .undetermined,

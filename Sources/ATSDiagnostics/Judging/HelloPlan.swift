@@ -50,6 +50,7 @@ package struct HelloPlan: Sendable {
 extension Offer {
     /// Whether what is learned with one of two hellos says something about the other.
     func isComparable(to other: Offer) -> Bool {
-        maximum == other.maximum && groups == other.groups && signatureSchemes == other.signatureSchemes
+        maximum == other.maximum && groups == other.groups && keyShareGroups == other.keyShareGroups
+            && signatureSchemes == other.signatureSchemes && layout == other.layout
     }
 }

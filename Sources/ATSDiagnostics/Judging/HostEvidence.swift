@@ -13,7 +13,11 @@ package struct Offer: Hashable, Sendable {
     /// The most wanted first.
     package let suites: [CipherSuite]
     package let groups: [NamedGroup]
+    /// The groups that the hello has a key share of.
+    package let keyShareGroups: [NamedGroup]
     package let signatureSchemes: [SignatureScheme]
+    /// How the hello is written.
+    package let layout: HelloLayout
     /// What a hello with this offer asks.
     let question: HelloQuestion
 
@@ -22,13 +26,50 @@ package struct Offer: Hashable, Sendable {
         maximum = requirements.maximum
         suites = requirements.suites
         groups = requirements.groups
+        keyShareGroups = requirements.keyShareGroups
         signatureSchemes = requirements.signatureSchemes
+        layout = requirements.helloLayout
         question = HelloQuestion(minimumVersion: minimum, suites: suites)
+    }
+
+    private init(_ other: Offer, groups: [NamedGroup], keyShareGroups: [NamedGroup]) {
+        minimum = other.minimum
+        maximum = other.maximum
+        suites = other.suites
+        self.groups = groups
+        self.keyShareGroups = keyShareGroups
+        signatureSchemes = other.signatureSchemes
+        layout = other.layout
+        question = other.question
+    }
+
+    /// The same without post-quantum groups, so that the hello fits into one TCP segment; nil where it has none.
+    package var smaller: Offer? {
+        guard keyShareGroups.contains(where: \.isHybrid) else { return nil }
+        return Offer(
+            self,
+            groups: groups.filter { !$0.isHybrid },
+            keyShareGroups: keyShareGroups.filter { !$0.isHybrid }
+        )
+    }
+
+    /// The hello itself.
+    func hello(serverName: String) -> HelloOffer {
+        HelloOffer(
+            minimumVersion: minimum,
+            maximumVersion: maximum,
+            suites: suites,
+            groups: groups,
+            signatureSchemes: signatureSchemes,
+            serverName: serverName,
+            keyShareGroups: keyShareGroups,
+            layout: layout
+        )
     }
 
     package static func == (left: Offer, right: Offer) -> Bool {
         left.minimum == right.minimum && left.maximum == right.maximum && left.suites == right.suites
-            && left.groups == right.groups && left.signatureSchemes == right.signatureSchemes
+            && left.isComparable(to: right)
     }
 
     /// Of the lists the lengths alone: few offers differ in more, and they are looked up for every judgement.
@@ -50,6 +91,9 @@ package struct HostEvidence: Sendable {
     package var hellos: Int
     /// What the server negotiates when far more is offered than any system does; asked only where every hello was refused, to tell why.
     package var explanation: HandshakeObservation?
+    /// A hello without post-quantum groups and what the server said to it; sent only where the others failed in a way that their size may
+    /// explain.
+    package var smaller: (offer: Offer, outcome: HandshakeOutcome)?
     /// The address that answered first.
     package var address: String?
 
@@ -74,6 +118,33 @@ package struct HostEvidence: Sendable {
                 staple: HostEvidence.stapleKey(observation).flatMap { staples[$0] }
             )
         }
+    }
+
+    /// What to show of the server: the answer to the default offer, or else to the widest one, or else to a smaller one.
+    func answer(to defaults: Offer, host: String) -> (facts: ConnectionFacts?, hello: AnsweredHello) {
+        var smallerFacts: ConnectionFacts?
+        var gotFurther: Bool?
+        switch smaller?.outcome {
+        case .negotiated(let observation)?:
+            smallerFacts = facts(of: observation)
+            gotFurther = true
+        case .alert?, .protocolError?: gotFurther = true
+        case .connection?: gotFurther = false
+        case nil: break
+        }
+        func hello(_ kind: AnsweredHello.Kind, _ offer: Offer?) -> AnsweredHello {
+            AnsweredHello(
+                kind: kind,
+                length: offer.map { $0.hello(serverName: host).length },
+                smallerGotFurther: gotFurther
+            )
+        }
+        if case .negotiated(let observation)? = outcomes[defaults], let facts = facts(of: observation) {
+            return (facts, hello(.default, defaults))
+        }
+        if let widest { return (widest.facts, hello(.wider, widest.offer)) }
+        if let smallerFacts { return (smallerFacts, hello(.smaller, smaller?.offer)) }
+        return (explanation.flatMap(facts), hello(explanation == nil ? .default : .wider, nil))
     }
 
     /// Looks at the staple of a handshake whose chain is there.
@@ -101,6 +172,9 @@ package struct HostEvidence: Sendable {
 }
 
 extension Offer {
+    /// The offer that decides the most.
+    static func widest(of offers: some Collection<Offer>) -> Offer? { offers.max { $1.isWider(than: $0) } }
+
     /// A total order, so that the choice never depends on the order of a dictionary.
     fileprivate func isWider(than other: Offer) -> Bool {
         if suites.count != other.suites.count { return suites.count > other.suites.count }

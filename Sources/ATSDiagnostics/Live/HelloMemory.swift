@@ -32,6 +32,7 @@ final class HelloMemory: Sendable {
         private struct State {
             var server: Result<ServerAddress, NoAddress>?
             var outcomes: [Offer: HandshakeOutcome] = [:]
+            var wasConnected = false
             /// An outcome that every other hello would have too, with the offer that had it.
             var dead: (offer: Offer, outcome: HandshakeOutcome)?
             /// By the highest version that is offered; a value of nil says that nothing was negotiated.
@@ -57,8 +58,12 @@ final class HelloMemory: Sendable {
             }
         }
 
-        func remember(_ outcome: HandshakeOutcome, of offer: Offer) {
+        /// Whether any hello was written to the server.
+        var wasConnected: Bool { state.withLock { $0.wasConnected } }
+
+        func remember(_ outcome: HandshakeOutcome, of offer: Offer, wasConnected: Bool) {
             state.withLock { state in
+                if wasConnected { state.wasConnected = true }
                 state.outcomes[offer] = outcome
                 if outcome.endsThePlan { state.dead = (offer, outcome) }
             }

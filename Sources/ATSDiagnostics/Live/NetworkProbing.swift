@@ -51,11 +51,10 @@ struct NetworkProbing: ServerProbing {
         }
         let plan = HelloPlan(offers: offers, isExhaustive: isExhaustive)
         var hellos = 0
-        var evidence = await plan.run { offer in
-            if let outcome = known.outcome(of: offer) { return outcome }
+        func send(_ offer: Offer) async -> HandshakeOutcome? {
             let timeout = TargetDeadline.remaining(atMost: connectTimeout)
             guard timeout > .zero, !Task.isCancelled else { return nil }
-            let (outcome, used) = await prober.probe(
+            let (outcome, used, wasConnected) = await prober.attempt(
                 offer.hello(serverName: endpoint.host),
                 addresses: server.candidates,
                 connectTimeout: timeout,
@@ -63,10 +62,14 @@ struct NetworkProbing: ServerProbing {
             )
             hellos += 1
             server.settle(on: used, after: outcome)
-            known.remember(outcome, of: offer)
+            known.remember(outcome, of: offer, wasConnected: wasConnected)
             return outcome
         }
-        evidence.hellos = hellos
+        func ask(_ offer: Offer) async -> HandshakeOutcome? {
+            if let outcome = known.outcome(of: offer) { return outcome }
+            return await send(offer)
+        }
+        var evidence = await plan.run(ask)
         evidence.address = server.settled?.ipAddress
         if let last = offers.last, evidence.outcomes.values.allSatisfy(\.isRefusal), !evidence.outcomes.isEmpty {
             evidence.explanation = await known.explanation(upTo: last.maximum) {
@@ -79,10 +82,23 @@ struct NetworkProbing: ServerProbing {
                 )
             }
         }
+        if let widest = Offer.widest(of: offers), let smaller = widest.smaller, known.wasConnected,
+            evidence.mayFailForSize(widest), let outcome = await ask(smaller)
+        {
+            // A server may have been busy once: only one that fails for the large hello again, after it answered the smaller one, is proven.
+            let isAnswer = if case .connection = outcome { false } else { true }
+            if !isAnswer {
+                evidence.smaller = (smaller, outcome)
+            } else if let again = await send(widest), !again.isNegotiated {
+                evidence.smaller = (smaller, outcome)
+            }
+        }
+        evidence.hellos = hellos
         let scope: FetchScope =
             fetchesFromPrivateAddresses
             ? .anyNetwork : server.settled.map { FetchScope(of: $0) } ?? .publicAddresses
-        let negotiated = evidence.outcomes.values.compactMap { outcome in
+        let negotiated = (evidence.outcomes.values + [evidence.smaller?.outcome].compactMap(\.self)).compactMap {
+            outcome in
             if case .negotiated(let observation) = outcome { observation } else { nil }
         }
         for observation in negotiated + [evidence.explanation].compactMap(\.self) {
@@ -146,18 +162,23 @@ struct NetworkProbing: ServerProbing {
     }
 }
 
-extension Offer {
-    fileprivate func hello(serverName: String) -> HelloOffer {
-        HelloOffer(
-            minimumVersion: minimum,
-            maximumVersion: maximum,
-            suites: suites,
-            groups: groups,
-            signatureSchemes: signatureSchemes,
-            serverName: serverName,
-            // One share, as Apple's clients send; a server that wants another group asks for it.
-            keyShareGroups: [.x25519]
-        )
+extension HostEvidence {
+    /// Whether nothing but the size of the hello may be the reason that no hello led to a handshake.
+    ///
+    /// A server that answers with alerts has another reason unless it negotiates, where everything classical is offered, what was offered.
+    fileprivate func mayFailForSize(_ widest: Offer) -> Bool {
+        if outcomes.values.contains(where: \.isNegotiated) || outcomes.isEmpty { return false }
+        if let explanation {
+            return widest.question.accepts(explanation.version, explanation.suite)
+                && explanation.group.map(widest.groups.contains) != false
+                && explanation.signatureScheme.map(widest.signatureSchemes.contains) != false
+        }
+        return outcomes.values.contains { outcome in
+            switch outcome {
+            case .connection(.reset), .connection(.closed), .connection(.timeout): true
+            case .connection, .alert, .protocolError, .negotiated: false
+            }
+        }
     }
 }
 

@@ -49,6 +49,9 @@ public struct CheckText: Sendable {
             if verbose || note.code == "ats.note.expires-soon" { lines.append(detail("note", note.message)) }
         }
         if verbose {
+            if let facts = report.facts {
+                lines.append(detail("hello", CheckText.words(report.hello, facts.handshake)))
+            }
             for result in report.results { lines += row(result) }
         }
         return lines.joined(separator: "\n") + "\n"
@@ -102,6 +105,13 @@ public struct CheckText: Sendable {
 
     private static func column(_ system: OSProfile) -> Int {
         max(system.id.utf8.count, ConfigurationResult.Result.undetermined.rawValue.utf8.count)
+    }
+
+    /// How long the hello was that got the answer, and what the key was agreed on with.
+    private static func words(_ hello: AnsweredHello, _ handshake: HandshakeObservation) -> String {
+        let length = hello.length.map { "\($0) bytes, " } ?? ""
+        let group = handshake.group.map { "key exchange with \($0)" } ?? "key exchange with RSA"
+        return length + group + (hello.smallerGotFurther == true ? "; a smaller hello got further" : "")
     }
 
     /// How a cleartext target would fare over TLS.

@@ -69,9 +69,9 @@ extension ConnectionFacts {
     /// What was negotiated, who signed what, and how the path ended.
     ///
     /// - Parameters:
-    ///   - ofWiderHello: whether a hello that offers more than the default configuration got the answer.
+    ///   - hello: which hello got the answer.
     ///   - instant: the time of judgement, from which the days that certificates have left are counted.
-    package func json(ofWiderHello: Bool, at instant: Date) -> JSONValue {
+    package func json(of hello: AnsweredHello, at instant: Date) -> JSONValue {
         var possession = "unproven"
         switch handshake.keyPossession {
         case .proven: possession = "proven"
@@ -79,7 +79,8 @@ extension ConnectionFacts {
         case .unproven: break
         }
         return .object([
-            .init("hello", .string(ofWiderHello ? "wider" : "default")),
+            .init("hello", .string(hello.kind.rawValue)), .init("helloLength", .optional(hello.length)),
+            .init("smallerHelloGotFurther", hello.smallerGotFurther.map(JSONValue.bool) ?? .null),
             .init("tlsVersion", .string(handshake.version.description)),
             .init("cipherSuite", .string(handshake.suite.description)),
             .init("forwardSecrecy", .bool(handshake.suite.hasForwardSecrecy)),

@@ -13,7 +13,7 @@ extension TargetReport {
             .init("target", .string(target)), .init("host", .string(host)), .init("port", .integer(port)),
             .init("address", .optional(address)), .init("tests", .array(results.map(\.json))),
             .init("smallestException", smallestException.dictionary?.propertyListValue.json ?? .null),
-            .init("facts", facts?.json(ofWiderHello: factsAreOfWiderHello, at: instant) ?? .null),
+            .init("facts", facts?.json(of: hello, at: instant) ?? .null),
             .init("status", .optional(status)), .init("handshakes", .integer(handshakes)),
             .init("elapsedMilliseconds", .integer(elapsed.milliseconds)),
         ]

@@ -22,10 +22,11 @@ public struct TargetReport: Sendable {
     public let secure: ConfigurationResult?
     /// The least exposing dictionary that lets the target load.
     public let smallestException: SmallestException
-    /// What was negotiated and presented: of the default configuration where it got that far, else of the widest hello.
+    /// What was negotiated and presented: of the default configuration where it got that far, else of the widest hello, else of a smaller
+    /// one.
     public let facts: ConnectionFacts?
-    /// Whether the facts are those of a hello that offers more than the default configuration.
-    public let factsAreOfWiderHello: Bool
+    /// Which hello the facts are from.
+    public let hello: AnsweredHello
     /// The HTTP status that the load ended with; nil where none was made or none came.
     public let status: Int?
     /// Hellos of the plan.
@@ -48,7 +49,7 @@ public struct TargetReport: Sendable {
         secure: ConfigurationResult? = nil,
         smallestException: SmallestException,
         facts: ConnectionFacts?,
-        factsAreOfWiderHello: Bool = false,
+        hello: AnsweredHello = AnsweredHello(),
         status: Int? = nil,
         handshakes: Int,
         elapsed: Duration,
@@ -64,7 +65,7 @@ public struct TargetReport: Sendable {
         self.secure = secure
         self.smallestException = smallestException
         self.facts = facts
-        self.factsAreOfWiderHello = factsAreOfWiderHello
+        self.hello = hello
         self.status = status
         self.handshakes = handshakes
         self.elapsed = elapsed
@@ -95,6 +96,32 @@ public struct TargetReport: Sendable {
         let passing = results.filter { $0.result == .pass }
         let least = passing.first { $0.configuration.name != DiagnosticConfiguration.allowAllName } ?? passing.first
         return least?.configuration == result.configuration
+    }
+}
+
+/// The hello that the facts of a report are from.
+public struct AnsweredHello: Sendable, Equatable {
+    /// What it offers beside the default configuration.
+    public enum Kind: String, Sendable {
+        /// The same.
+        case `default`
+        /// More: older versions, more suites.
+        case wider
+        /// No post-quantum groups, so that it fits into one TCP segment.
+        case smaller
+    }
+
+    /// What it offers.
+    public let kind: Kind
+    /// The bytes of its record; nil where it was not written here.
+    public let length: Int?
+    /// Whether a hello without post-quantum groups got an answer where the others got none; nil if none was sent.
+    public let smallerGotFurther: Bool?
+
+    package init(kind: Kind = .default, length: Int? = nil, smallerGotFurther: Bool? = nil) {
+        self.kind = kind
+        self.length = length
+        self.smallerGotFurther = smallerGotFurther
     }
 }
 

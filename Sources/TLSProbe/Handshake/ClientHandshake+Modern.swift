@@ -22,6 +22,16 @@ extension ClientHandshake {
         case (.requestOrCertificate, MessageType.certificate), (.modernCertificate, MessageType.certificate):
             try takeModernCertificates(body)
             state = .certificateVerify
+        case (.requestOrCertificate, MessageType.compressedCertificate),
+            (.modernCertificate, MessageType.compressedCertificate):
+            try require(
+                offer.layout.items.contains(.certificateCompression),
+                "The server compressed its certificates, which was not offered"
+            )
+            try takeModernCertificates(
+                try parse { () throws(MalformedMessage) in try CompressedCertificate.body(body) }
+            )
+            state = .certificateVerify
         case (.certificateVerify, MessageType.certificateVerify):
             try takeVerify(body)
             state = .finished

@@ -131,6 +131,7 @@ extension ClientHandshake {
         )
         let hash: ScheduleHash = answer.suite == .aes256GCMSHA384 ? .sha384 : .sha256
         let digest = hash.hash(transcript)
+        hello.isSecond = true
         let second = hello.message
         transcript = [MessageType.messageHash, 0, 0, UInt8(clamping: digest.count)] + digest + whole + second
         return RecordReader.record(ContentType.changeCipherSpec, version: TLSVersion.tls12.rawValue, [1])

@@ -54,10 +54,8 @@ public struct ClientHandshake: Sendable {
 
     /// The bytes that open the connection.
     public mutating func start() -> [UInt8] {
-        if offer.maximumVersion >= .tls13 {
-            shares = offer.keyShareGroups.filter { offer.groups.contains($0) }.compactMap { secrets.keyShare($0) }
-            hello.shares = shares.map { ($0.group, $0.publicKey) }
-        }
+        shares = offer.sharedGroups.compactMap { secrets.keyShare($0) }
+        hello.shares = shares.map { ($0.group, $0.publicKey) }
         transcript = hello.message
         return RecordReader.record(ContentType.handshake, version: TLSVersion.tls10.rawValue, transcript)
     }

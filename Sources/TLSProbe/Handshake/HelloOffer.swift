@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TLSFacts
+import TLSWire
 
 /// What a client hello offers.
 public struct HelloOffer: Sendable, Hashable {
@@ -21,6 +22,8 @@ public struct HelloOffer: Sendable, Hashable {
     public var serverName: String?
     /// The groups that TLS 1.3 sends a key share for at once; others cost a HelloRetryRequest.
     public var keyShareGroups: [NamedGroup]
+    /// How the hello is written.
+    public var layout: HelloLayout
 
     /// Makes one from its parts, which the properties describe.
     public init(
@@ -31,7 +34,8 @@ public struct HelloOffer: Sendable, Hashable {
         signatureSchemes: [SignatureScheme] = HelloOffer.commonSignatureSchemes,
         applicationProtocols: [String] = ["h2", "http/1.1"],
         serverName: String? = nil,
-        keyShareGroups: [NamedGroup] = [.x25519, .secp256r1]
+        keyShareGroups: [NamedGroup] = [.x25519, .secp256r1],
+        layout: HelloLayout = .plain
     ) {
         self.minimumVersion = minimumVersion
         self.maximumVersion = maximumVersion
@@ -41,6 +45,7 @@ public struct HelloOffer: Sendable, Hashable {
         self.applicationProtocols = applicationProtocols
         self.serverName = serverName
         self.keyShareGroups = keyShareGroups
+        self.layout = layout
     }
 
     /// The groups of Apple's clients that this prober can agree on a key with.
@@ -51,6 +56,21 @@ public struct HelloOffer: Sendable, Hashable {
         .ecdsaSECP256R1SHA256, .rsaPSSSHA256, .rsaPKCS1SHA256, .ecdsaSECP384R1SHA384, .rsaPSSSHA384, .rsaPKCS1SHA384,
         .ecdsaSECP521R1SHA512, .rsaPSSSHA512, .rsaPKCS1SHA512, .rsaPKCS1SHA1, .ecdsaSHA1,
     ]
+
+    /// The bytes of the first record, with its head of five: what the connection begins with.
+    public var length: Int {
+        let zeros = [UInt8](repeating: 0, count: 32)
+        var hello = ClientHello(offer: self, random: zeros, sessionIdentifier: zeros)
+        hello.shares = sharedGroups.compactMap { group in
+            KeyShare.length(group).map { (group, [UInt8](repeating: 0, count: $0)) }
+        }
+        return RecordReader.record(ContentType.handshake, version: TLSVersion.tls10.rawValue, hello.message).count
+    }
+
+    /// The groups that the first hello has a share of.
+    var sharedGroups: [NamedGroup] {
+        maximumVersion >= .tls13 ? keyShareGroups.filter { groups.contains($0) } : []
+    }
 
     /// The versions from the highest down.
     var versions: [TLSVersion] {

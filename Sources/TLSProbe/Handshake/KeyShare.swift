@@ -14,6 +14,8 @@ public enum KeyShare: Sendable {
     case secp384r1(P384.KeyAgreement.PrivateKey)
     /// P-521.
     case secp521r1(P521.KeyAgreement.PrivateKey)
+    /// ML-KEM-768 beside Curve25519.
+    case x25519MLKEM768(HybridKey)
 
     /// The group of the key.
     public var group: NamedGroup {
@@ -22,6 +24,19 @@ public enum KeyShare: Sendable {
         case .secp256r1: .secp256r1
         case .secp384r1: .secp384r1
         case .secp521r1: .secp521r1
+        case .x25519MLKEM768: .x25519MLKEM768
+        }
+    }
+
+    /// The bytes of a client's share; nil for groups that no key is made of here.
+    static func length(_ group: NamedGroup) -> Int? {
+        switch group {
+        case .x25519: 32
+        case .secp256r1: 65
+        case .secp384r1: 97
+        case .secp521r1: 133
+        case .x25519MLKEM768: HybridKey.clientShareLength
+        default: nil
         }
     }
 
@@ -32,6 +47,7 @@ public enum KeyShare: Sendable {
         case .secp256r1(let key): Array(key.publicKey.x963Representation)
         case .secp384r1(let key): Array(key.publicKey.x963Representation)
         case .secp521r1(let key): Array(key.publicKey.x963Representation)
+        case .x25519MLKEM768(let key): key.publicKey
         }
     }
 
@@ -39,19 +55,61 @@ public enum KeyShare: Sendable {
     /// knows (RFC 8446 section 7.4.2).
     func secret(with share: some Collection<UInt8>) -> [UInt8]? {
         let share = Array(share)
-        let secret: SharedSecret? =
-            switch self {
-            case .x25519(let key):
-                try? key.sharedSecretFromKeyAgreement(with: .init(rawRepresentation: share))
-            case .secp256r1(let key):
-                try? key.sharedSecretFromKeyAgreement(with: .init(x963Representation: share))
-            case .secp384r1(let key):
-                try? key.sharedSecretFromKeyAgreement(with: .init(x963Representation: share))
-            case .secp521r1(let key):
-                try? key.sharedSecretFromKeyAgreement(with: .init(x963Representation: share))
-            }
-        let bytes = secret.map { $0.withUnsafeBytes { Array($0) } }
-        return bytes.flatMap { $0.allSatisfy { $0 == 0 } ? nil : $0 }
+        switch self {
+        case .x25519(let key):
+            return (try? key.sharedSecretFromKeyAgreement(with: .init(rawRepresentation: share)))?.unlessZero
+        case .secp256r1(let key):
+            return (try? key.sharedSecretFromKeyAgreement(with: .init(x963Representation: share)))?.unlessZero
+        case .secp384r1(let key):
+            return (try? key.sharedSecretFromKeyAgreement(with: .init(x963Representation: share)))?.unlessZero
+        case .secp521r1(let key):
+            return (try? key.sharedSecretFromKeyAgreement(with: .init(x963Representation: share)))?.unlessZero
+        case .x25519MLKEM768(let key): return key.secret(with: share)
+        }
+    }
+}
+
+/// The client's keys of X25519MLKEM768 (draft-ietf-tls-ecdhe-mlkem): ML-KEM-768 of FIPS 203, and Curve25519 behind it.
+public struct HybridKey: Sendable {
+    /// 1,184 bytes of ML-KEM-768 and 32 of Curve25519.
+    let publicKey: [UInt8]
+    private let classical: Curve25519.KeyAgreement.PrivateKey
+    /// The secret that a ciphertext of 1,088 bytes carries. A closure, for the key's type is newer than some systems that this runs on.
+    private let decapsulate: @Sendable ([UInt8]) -> [UInt8]?
+
+    /// A fresh pair; nil on systems without ML-KEM: macOS before 26, and the others of that year.
+    public init?() {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *), let key = try? MLKEM768.PrivateKey()
+        else { return nil }
+        let classical = Curve25519.KeyAgreement.PrivateKey()
+        self.classical = classical
+        publicKey = Array(key.publicKey.rawRepresentation) + Array(classical.publicKey.rawRepresentation)
+        decapsulate = { ciphertext in
+            (try? key.decapsulate(ciphertext)).map { $0.withUnsafeBytes { Array($0) } }
+        }
+    }
+
+    /// The secret of ML-KEM before that of Curve25519; nil if the share has another length than 1,120 bytes or a half of it is no share.
+    func secret(with share: [UInt8]) -> [UInt8]? {
+        guard share.count == HybridKey.ciphertextLength + HybridKey.classicalLength,
+            let quantum = decapsulate(Array(share.prefix(HybridKey.ciphertextLength))),
+            let other = try? classical.sharedSecretFromKeyAgreement(
+                with: .init(rawRepresentation: Array(share.suffix(HybridKey.classicalLength)))
+            ).unlessZero
+        else { return nil }
+        return quantum + other
+    }
+
+    static let clientShareLength = 1184 + classicalLength
+    private static let ciphertextLength = 1088
+    private static let classicalLength = 32
+}
+
+extension SharedSecret {
+    /// The bytes; nil for zeros, which a share of small order makes.
+    fileprivate var unlessZero: [UInt8]? {
+        let bytes = withUnsafeBytes { Array($0) }
+        return bytes.allSatisfy { $0 == 0 } ? nil : bytes
     }
 }
 

@@ -27,6 +27,7 @@ extension HandshakeSecrets {
             case .secp256r1: .secp256r1(.init())
             case .secp384r1: .secp384r1(.init())
             case .secp521r1: .secp521r1(.init())
+            case .x25519MLKEM768: HybridKey().map { .x25519MLKEM768($0) }
             default: nil
             }
         }

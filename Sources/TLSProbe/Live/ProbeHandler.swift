@@ -10,7 +10,7 @@ final class ProbeHandler: ChannelInboundHandler {
     typealias OutboundOut = ByteBuffer
 
     private var handshake: ClientHandshake
-    private let promise: EventLoopPromise<HandshakeOutcome>
+    private let promise: EventLoopPromise<ProbeEnd>
     private let connectTimeout: TimeAmount
     private let timeout: TimeAmount
     private var timer: Scheduled<Void>?
@@ -25,7 +25,7 @@ final class ProbeHandler: ChannelInboundHandler {
     ///   - timeout: for the whole probe.
     init(
         _ handshake: ClientHandshake,
-        promise: EventLoopPromise<HandshakeOutcome>,
+        promise: EventLoopPromise<ProbeEnd>,
         connectTimeout: TimeAmount,
         timeout: TimeAmount
     ) {
@@ -108,6 +108,13 @@ final class ProbeHandler: ChannelInboundHandler {
         timer?.cancel()
         send(handshake.closingAlerts(), context)
         context.close(promise: nil)
-        promise.succeed(outcome)
+        promise.succeed(ProbeEnd(outcome: outcome, wasConnected: isConnected))
     }
+}
+
+/// How one probe of one address ended.
+struct ProbeEnd: Sendable {
+    let outcome: HandshakeOutcome
+    /// Whether the connection came about and the hello was written, whatever came after it.
+    let wasConnected: Bool
 }

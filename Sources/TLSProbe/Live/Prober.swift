@@ -41,10 +41,19 @@ public struct Prober: Sendable {
     ) async -> HandshakeOutcome {
         var offer = offer
         if let serverName { offer.serverName = serverName }
+        return await attempt(offer, address: address, connectTimeout: connectTimeout, timeout: timeout).outcome
+    }
+
+    private func attempt(
+        _ offer: HelloOffer,
+        address: SocketAddress,
+        connectTimeout: Duration,
+        timeout: Duration
+    ) async -> ProbeEnd {
         let handshake = ClientHandshake(offer: offer, secrets: secrets())
         // A task that runs on an event loop of the group keeps its connection there: no message crosses threads.
         let loop = group.any()
-        let promise = loop.makePromise(of: HandshakeOutcome.self)
+        let promise = loop.makePromise(of: ProbeEnd.self)
         let connected = ClientBootstrap(group: loop)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -59,13 +68,15 @@ public struct Prober: Sendable {
                 }
             }
             .connectEarly(to: address, on: loop)
-        connected.whenFailure { promise.succeed(.connection(ConnectionFailure(connecting: $0))) }
-        let outcome = try? await withTaskCancellationHandler {
+        connected.whenFailure {
+            promise.succeed(ProbeEnd(outcome: .connection(ConnectionFailure(connecting: $0)), wasConnected: false))
+        }
+        let end = try? await withTaskCancellationHandler {
             try await promise.futureResult.get()
         } onCancel: {
             connected.whenSuccess { $0.close(promise: nil) }
         }
-        return outcome ?? .connection(.closed)
+        return end ?? ProbeEnd(outcome: .connection(.closed), wasConnected: false)
     }
 
     /// Probes the addresses in order; the first one that can be connected to decides.
@@ -81,21 +92,35 @@ public struct Prober: Sendable {
         connectTimeout: Duration = .seconds(5),
         timeout: Duration = .seconds(10)
     ) async -> (outcome: HandshakeOutcome, address: SocketAddress?) {
-        var last: (HandshakeOutcome, SocketAddress?) = (.connection(.nameNotFound("the name has no address")), nil)
+        var offer = offer
+        if let serverName { offer.serverName = serverName }
+        let end = await attempt(offer, addresses: addresses, connectTimeout: connectTimeout, timeout: timeout)
+        return (end.outcome, end.address)
+    }
+
+    /// The same, and whether the hello was written at all: silence after a hello is another thing than no connection.
+    package func attempt(
+        _ offer: HelloOffer,
+        addresses: [SocketAddress],
+        connectTimeout: Duration,
+        timeout: Duration
+    ) async -> (outcome: HandshakeOutcome, address: SocketAddress?, wasConnected: Bool) {
+        var last: (HandshakeOutcome, SocketAddress?, Bool) = (
+            .connection(.nameNotFound("the name has no address")), nil, false
+        )
         for address in addresses {
             let left = TargetDeadline.remaining(atMost: timeout)
             guard left > .zero else {
-                return last.1 == nil ? (.connection(.timeout), nil) : last
+                return last.1 == nil ? (.connection(.timeout), nil, false) : last
             }
-            let outcome = await probe(
+            let end = await attempt(
                 offer,
                 address: address,
-                serverName: serverName,
                 connectTimeout: min(connectTimeout, left),
                 timeout: left
             )
-            last = (outcome, address)
-            switch outcome {
+            last = (end.outcome, address, end.wasConnected)
+            switch end.outcome {
             case .connection(.refused), .connection(.timeout), .connection(.unreachable): continue
             default: return last
             }

@@ -120,7 +120,7 @@ public struct AdaptivePlan: Sendable {
 }
 
 extension HandshakeOutcome {
-    var isNegotiated: Bool {
+    package var isNegotiated: Bool {
         if case .negotiated = self { true } else { false }
     }
 

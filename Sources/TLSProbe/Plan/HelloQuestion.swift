@@ -27,7 +27,7 @@ public struct HelloQuestion: Sendable, Hashable {
     }
 
     /// Whether a handshake that ended with this version and suite is accepted.
-    func accepts(_ version: TLSVersion, _ suite: CipherSuite) -> Bool {
+    package func accepts(_ version: TLSVersion, _ suite: CipherSuite) -> Bool {
         minimumVersion <= version && suites.contains(suite)
     }
 

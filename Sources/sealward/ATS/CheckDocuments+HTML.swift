@@ -44,19 +44,22 @@ extension CheckDocuments {
     /// The verdict on the system that was asked for, and on others where the same connection tells it.
     ///
     /// One connection speaks for another system where that one could have made it too: the facts are of the default configuration,
-    /// the version is one that the system knows, and the judge agrees with what was measured.
+    /// version, group and signature scheme are ones that the system offers, and the judge agrees with what was measured.
     private static func verdicts(_ report: TargetReport, on profile: OSProfile, at instant: Date) -> [DiagnosisPage
         .Verdict]
     {
         guard let decisive = report.decisive else { return [] }
         let result = DiagnosisPage.Result(rawValue: decisive.result.rawValue) ?? .undetermined
         let own = DiagnosisPage.Verdict(system: profile.shownName, result: result)
-        guard let facts = report.facts, !report.factsAreOfWiderHello, let url = try? LoadURL(report.target),
+        guard let facts = report.facts, report.hello.kind == .default, let url = try? LoadURL(report.target),
             passes(decisive, url, profile, facts, instant) == (result == .pass)
         else { return [own] }
         var all: [DiagnosisPage.Verdict] = []
         for id in stripSystems where id != profile.id {
-            guard let other = OSProfile.named(id), facts.handshake.version <= other.maximumVersion else { continue }
+            guard let other = OSProfile.named(id), facts.handshake.version <= other.maximumVersion,
+                facts.handshake.group.map(other.groups.contains) != false,
+                facts.handshake.signatureScheme.map(other.signatureSchemes.contains) != false
+            else { continue }
             all.append(.init(system: other.name, result: passes(decisive, url, other, facts, instant) ? .pass : .fail))
         }
         return all + [own]

@@ -30,7 +30,7 @@ enum FetchReport {
                 report.headerFields.map { ["name": .string($0.name.rawName), "value": .string($0.value)] }
             ),
             "bodyBytes": .integer(report.bodyLength),
-            "connection": report.connection?.json(ofWiderHello: false, at: Date()) ?? .null,
+            "connection": report.connection?.json(of: AnsweredHello(), at: Date()) ?? .null,
         ]
     }
 
