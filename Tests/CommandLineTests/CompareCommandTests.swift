@@ -73,4 +73,11 @@ struct CompareCommandTests {
         #expect(run.status == 2)
         #expect(run.errors.contains("nscurl --ats-diagnostics --verbose URL"), "\(run.errors)")
     }
+
+    @Test("A folder is named once, with what is wrong with it") func aFolderIsNamedOnce() throws {
+        let folder = try TemporaryDirectory()
+        let run = try ProgramRun(["ats", "compare", folder.url.path])
+        #expect(run.status == 2)
+        #expect(run.errors.components(separatedBy: folder.url.path).count == 2, "\(run.errors)")
+    }
 }

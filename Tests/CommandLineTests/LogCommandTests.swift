@@ -200,7 +200,7 @@ import Testing
             "old.example.com, 1 line", "1x  NSURLError -1200, stream -9836, first in line 1",
             "cause  ats.tls.version-too-low", "fix    enable TLS 1.2",
             "run  sealward ats check https://old.example.com:8443/",
-            "1 lines, 0 of them say nothing known",
+            "1 line, 0 of them say nothing known",
         ] { #expect(run.output.contains(words), "\(run.output)") }
     }
 

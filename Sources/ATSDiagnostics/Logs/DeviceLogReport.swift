@@ -80,8 +80,9 @@ extension DeviceLogReport {
             }
             if let command = host.command { text += "    run  \(command.terminalSafe)\n" }
         }
-        if beyond > 0 { text += "\(beyond) lines about further hosts\n" }
-        return text + "\(lines) lines, \(unknown) of them say nothing known\n"
+        if beyond > 0 { text += "\(beyond) \(beyond == 1 ? "line" : "lines") about further hosts\n" }
+        let says = unknown == 1 ? "says" : "say"
+        return text + "\(lines) \(lines == 1 ? "line" : "lines"), \(unknown) of them \(says) nothing known\n"
     }
 }
 

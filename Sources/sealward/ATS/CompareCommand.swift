@@ -38,10 +38,11 @@ struct CompareCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
+            let bytes = try CommandIO.read(transcript, limit: 4 << 20)
             let recorded: NSCurlTranscript
             let target: CheckTarget
             do throws(MalformedInput) {
-                recorded = try NSCurlTranscript(try bytes())
+                recorded = try NSCurlTranscript(bytes)
                 target = try CheckTarget(nscurl: recorded.url)
             } catch {
                 throw error.fault(in: transcript)
@@ -61,12 +62,6 @@ struct CompareCommand: AsyncParsableCommand {
                 }
             try CommandIO.write(text, to: shared.output)
             return comparison.differences.isEmpty ? .clean : .findings
-        }
-    }
-
-    private func bytes() throws(MalformedInput) -> [UInt8] {
-        do { return try CommandIO.read(transcript, limit: 4 << 20) } catch {
-            throw MalformedInput(code: "malformed.transcript", reason: error.reason)
         }
     }
 }
