@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSClient
+import Findings
 import Foundation
 import TestSupport
 import Testing
@@ -55,6 +56,38 @@ struct TunnelTests {
             print("2,000 tunnels: descriptors and kilobytes \(before) before, \(after) after")
             #expect(after.0 <= before.0 + 40)
             #expect(after.1 - before.1 < 8_000)
+        }
+    }
+
+    @Test(
+        "A hello for another host than the tunnel's is cut, logged and counted",
+        .enabled(if: Programs.has("openssl")),
+        arguments: [
+            (["-servername", "api.example.com"], true), (["-servername", "API.Example.com"], true),
+            (["-noservername"], true),
+            (["-servername", "www.example.com"], false), (["-servername", "api.example.com.evil.example"], false),
+        ]
+    )
+    func serverName(options: [String], isLetThrough: Bool) async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let server = try servers.server("modern")
+        try await RunningProxy.with(servers) { running in
+            let arguments =
+                [
+                    "20", "openssl", "s_client", "-proxy", "127.0.0.1:\(running.port)", "-connect",
+                    "\(server.host):\(server.port)",
+                ]
+                + options
+            let client = try await Programs.run("timeout", arguments)
+            #expect(client.output.contains("BEGIN CERTIFICATE") == isLetThrough, "\(client)")
+            #expect(running.proxy.mismatchedNames == (isLetThrough ? 0 : 1))
+            // Events come on a task of their own, and the list of hosts is older than any of them.
+            let host = try #require(await running.proxy.summary(within: .seconds(5)).hosts.first)
+            #expect((host.causes.first?.code == "ats.proxy.name-mismatch") == !isLetThrough, "\(host)")
+            if !isLetThrough {
+                let text = host.causes.first?.message ?? ""
+                #expect(text.contains(server.host) && text.contains(options.last ?? "-"))
+            }
         }
     }
 

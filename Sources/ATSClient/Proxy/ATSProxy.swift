@@ -188,6 +188,13 @@ public final class ATSProxy: Service {
         onEvent(event)
     }
 
+    /// Tunnels that were cut since the start because their hello asked for another host than the tunnel was opened to.
+    public var mismatchedNames: Int { mismatches.withLock { $0 } }
+
+    func countMismatch() { mismatches.withLock { $0 = $0 &+ 1 } }
+
+    private let mismatches = Mutex(0)
+
     /// The connections that were closed at once since the start.
     public var turnedAway: TurnedAway { TurnedAway(admission.refused) }
 

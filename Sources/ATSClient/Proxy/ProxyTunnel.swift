@@ -104,6 +104,7 @@ enum ProxyTunnel {
         }
         return await connect(destination, target, proxy, loop) { causes in
             // The probe's connection complied and this one does not: TLS is broken off.
+            if causes.first?.code == "ats.proxy.name-mismatch" { proxy.countMismatch() }
             note(isMonitoring ? .wouldRefuse : .refused, causes, .secureConnectionFailed(-9801))
         }
     }
@@ -149,6 +150,31 @@ struct TunnelWatch: Sendable {
     let host: String
     let address: SocketAddress
     let onViolation: @Sendable ([Cause]) -> Void
+
+    /// Compares the name that the client's hello asks for with the host that the tunnel was opened to: only that one was judged.
+    ///
+    /// A hello without a name gets what the server shows to nobody in particular; that is no other host.
+    func violation(_ hello: ClientFlight) -> [Cause] {
+        if let reason = hello.violation { return [Cause("ats.tls.handshake-failed", reason + ".")] }
+        guard case .named(let name)? = hello.serverName, !TunnelWatch.isSame(name, Array(host.utf8)) else { return [] }
+        return [
+            Cause(
+                "ats.proxy.name-mismatch",
+                "The tunnel was opened to \(host), and the hello in it asks for "
+                    + "\(String(decoding: name, as: UTF8.self).terminalSafe(limit: 255)), which was not judged."
+            )
+        ]
+    }
+
+    /// Host names without regard to case and to the dot at the end.
+    private static func isSame(_ name: [UInt8], _ host: [UInt8]) -> Bool {
+        func plain(_ name: [UInt8]) -> [UInt8] {
+            (name.last == UInt8(ascii: ".") ? name.dropLast() : name[...]).map {
+                (0x41...0x5A).contains($0) ? $0 | 0x20 : $0
+            }
+        }
+        return plain(name) == plain(host)
+    }
 
     /// Judges a flight that is over. Certificates are judged where they came in the clear; a resumed session and TLS 1.3 show none, and there the
     /// version and suite must be among those that the policy allows, the rest having been judged by the probe.

@@ -7,8 +7,9 @@ import TLSWire
 
 /// Both ends of a tunnel, on one event loop: bytes go across as fast as the slower side takes them.
 ///
-/// With a watch, nothing of the client goes to the server that does not begin like TLS, and the server's first flight is held until it is
-/// judged: the client learns nothing from a server that breaks the policy, and sends it nothing but its hello.
+/// With a watch, nothing of the client goes to the server before its hello is whole and asks for the host that was judged, and the server's
+/// first flight is held until it is judged: the client learns nothing from a server that breaks the policy, and sends it nothing but its
+/// hello.
 final class TunnelPair {
     private enum Watching {
         case none
@@ -20,6 +21,10 @@ final class TunnelPair {
     private let back: any Channel
     private var watching: Watching
     private var clientHasSpoken = false
+    /// The client's hello until it is whole; nil without a watch, and behind it.
+    private var hello: (flight: ClientFlight, held: [ByteBuffer])?
+    /// Whether the tunnel ends for a violation, so that nothing more goes across.
+    private var isCut = false
     private let idleTimeout: TimeAmount
     private let handshakeTimeout: TimeAmount
     private var lastActivity = NIODeadline.now()
@@ -45,6 +50,7 @@ final class TunnelPair {
         self.idleTimeout = idleTimeout
         self.handshakeTimeout = handshakeTimeout
         watching = watch.map { .flight($0, ServerFlight(), held: []) } ?? .none
+        hello = watch == nil ? nil : (ClientFlight(), [])
         armIdle()
     }
 
@@ -66,6 +72,7 @@ final class TunnelPair {
     }
 
     private func fromClient(_ bytes: ByteBuffer) {
+        guard !isCut else { return }
         if !clientHasSpoken, bytes.readableBytes > 0 {
             clientHasSpoken = true
             if case .flight(let watch, _, _) = watching, bytes.readableBytesView.first != 22 {
@@ -79,6 +86,20 @@ final class TunnelPair {
                     self?.close()
                 }
             }
+        }
+        if case .flight(let watch, _, _) = watching, var (flight, held) = hello {
+            flight.read(bytes.readableBytesView)
+            held.append(bytes)
+            hello = (flight, held)
+            guard flight.isOver else { return }
+            hello = nil
+            let causes = watch.violation(flight)
+            guard causes.isEmpty else {
+                watch.onViolation(causes)
+                return cut()
+            }
+            for bytes in held { back.write(bytes, promise: nil) }
+            return
         }
         back.write(bytes, promise: nil)
     }
@@ -125,8 +146,9 @@ final class TunnelPair {
         resume(isFront: false)
     }
 
-    /// Ends the client's handshake with alert 71, insufficient_security, in place of the flight that breaks the policy.
+    /// Ends the client's handshake with alert 71, insufficient_security, in place of a flight that breaks the policy.
     private func cut() {
+        isCut = true
         let alert = ByteBuffer(bytes: [21, 3, 3, 0, 2, 2, 71])
         let pair = NIOLoopBound(self, eventLoop: front.eventLoop)
         front.writeAndFlush(alert).whenComplete { _ in pair.value.close() }

@@ -1,0 +1,75 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads a client's hello while it passes by, for the name of the server that it asks for (RFC 6066 section 3).
+///
+/// Fed with bytes as they come, in any pieces. Where the client encrypts its hello (RFC 9849) the name is that of the hello outside.
+package struct ClientFlight: Sendable {
+    /// What a hello says of the server.
+    package enum ServerName: Sendable, Equatable {
+        /// The bytes of the name as they stand there.
+        case named([UInt8])
+        /// No name.
+        case none
+    }
+
+    /// Nil until the hello is whole.
+    package private(set) var serverName: ServerName?
+    /// What is wrong with the hello, as a sentence without a full stop.
+    package private(set) var violation: String?
+
+    private var records = RecordReader()
+    private var messages = MessageReader()
+
+    package init() {}
+
+    /// Whether nothing more needs to be read.
+    package var isOver: Bool { serverName != nil || violation != nil }
+
+    /// Takes the next bytes that the client sent.
+    package mutating func read(_ bytes: some Collection<UInt8>) {
+        guard !isOver else { return }
+        guard records.received + bytes.count <= WireLimits.hello else {
+            violation = "The client's hello is larger than \(WireLimits.hello) bytes"
+            return
+        }
+        records.append(bytes)
+        while !isOver {
+            switch records.next() {
+            case .needsMore: return
+            case .notTLS: violation = "The client sends something that is not TLS"
+            case .broken(let reason): violation = "The client broke the record layer: \(reason)"
+            case .record(let record) where record.type == ContentType.handshake: take(record.body)
+            case .record(let record): violation = "The client's first record is of type \(record.type)"
+            }
+        }
+    }
+
+    private mutating func take(_ fragment: ArraySlice<UInt8>) {
+        messages.append(fragment)
+        switch messages.next() {
+        case .needsMore: return
+        case .tooLong(let length): violation = "The client announced a handshake message of \(length) bytes"
+        case .message(MessageType.clientHello, let body, _):
+            serverName = ClientFlight.serverName(inHello: body)
+            if serverName == nil { violation = "The client's hello is malformed" }
+        case .message(let type, _, _): violation = "The client's first handshake message is of type \(type)"
+        }
+    }
+
+    /// Nil for a malformed hello, and for one with more than one name: who reads it next may take another one of them.
+    private static func serverName(inHello body: ArraySlice<UInt8>) -> ServerName? {
+        var reader = WireReader(body)
+        guard reader.read(34) != nil, reader.vector(1) != nil, reader.vector(2) != nil, reader.vector(1) != nil
+        else { return nil }
+        if reader.isEmpty { return ServerName.none }
+        guard let block = reader.vector(2), reader.isEmpty, let extensions = WireReader.extensions(block)
+        else { return nil }
+        guard let content = extensions[ExtensionType.serverName] else { return ServerName.none }
+        var names = WireReader(content)
+        guard let list = names.vector(2), names.isEmpty else { return nil }
+        var entries = WireReader(list)
+        guard entries.read8() == 0, let name = entries.vector(2), !name.isEmpty, entries.isEmpty else { return nil }
+        return .named(Array(name))
+    }
+}
