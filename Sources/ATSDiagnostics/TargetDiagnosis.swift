@@ -56,6 +56,8 @@ package struct TargetDiagnosis: Sendable {
     package let logs: CTLogList?
     /// A note is made of certificates that expire within so many days; nil makes none.
     package let expiryDays: Int?
+    /// Whether the verdict is that of the system's own processes, which no dictionary changes.
+    package let isManaged: Bool
 
     package init(
         profile: OSProfile,
@@ -67,7 +69,8 @@ package struct TargetDiagnosis: Sendable {
         allowsPrivate: Bool = false,
         instant: Date,
         logs: CTLogList? = nil,
-        expiryDays: Int? = nil
+        expiryDays: Int? = nil,
+        isManaged: Bool = false
     ) {
         self.profile = profile
         self.appDictionary = appDictionary
@@ -80,6 +83,7 @@ package struct TargetDiagnosis: Sendable {
         self.instant = instant
         self.logs = logs
         self.expiryDays = expiryDays
+        self.isManaged = isManaged
     }
 
     /// - Parameter clock: measures how long the check took; it decides nothing.
@@ -119,7 +123,8 @@ package struct TargetDiagnosis: Sendable {
             allowsPrivate: allowsPrivate,
             instant: instant,
             logs: logs,
-            expiryDays: expiryDays
+            expiryDays: expiryDays,
+            isManaged: isManaged
         )
     }
 
@@ -193,7 +198,7 @@ package struct TargetDiagnosis: Sendable {
 
     package func configurations(of target: CheckTarget) -> [DiagnosticConfiguration] {
         let all = DiagnosticConfiguration.all(host: target.url.host, supportsTLS13: profile.supportsTLS13.value)
-        return all + (appDictionary.map { [.app($0)] } ?? [])
+        return all + (isManaged ? [.managed] : appDictionary.map { [.app($0)] } ?? [])
     }
 
     private func report(
@@ -215,7 +220,8 @@ package struct TargetDiagnosis: Sendable {
             address: known.address,
             results: results,
             secure: secure,
-            smallestException: judge.smallestException(),
+            smallestException: isManaged
+                ? (results.decisive?.result == .pass ? .none : .noneHelps) : judge.smallestException(),
             facts: facts,
             hello: hello,
             status: judge.trace?.status,

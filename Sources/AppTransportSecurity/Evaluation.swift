@@ -56,7 +56,7 @@ package func evaluate(
     _ handshake: HandshakeObservation,
     trust: TrustFindings
 ) -> TransportVerdict {
-    let protocolCauses = HandshakeEvaluation.causes(requirements, handshake)
+    let protocolCauses = HandshakeEvaluation.causes(requirements, handshake, leaf: trust.leafSignature)
     var trustCauses = trust.causes
     // A pin is part of trust evaluation, but no delegate can accept what pinning refused.
     let onlyTrustFailed = protocolCauses.isEmpty && trust.pinCauses.isEmpty && !trustCauses.isEmpty
@@ -102,6 +102,8 @@ package struct TrustFindings: Sendable {
     let transparencyNotes: [Cause]
     let notes: [Cause]
     let error: URLLoadError?
+    /// How the server's certificate is signed.
+    let leafSignature: SignatureFacts?
 
     package init(
         _ requirements: TransportRequirements,
@@ -117,5 +119,6 @@ package struct TrustFindings: Sendable {
         transparencyNotes = transparency.notes
         notes = trust.notes()
         error = trust.error(for: (causes + pinCauses).first)
+        leafSignature = facts.chain.presented.first?.signature
     }
 }

@@ -6,7 +6,12 @@ import TLSFacts
 
 /// Version, suite, key exchange and proof of possession.
 enum HandshakeEvaluation {
-    static func causes(_ requirements: TransportRequirements, _ handshake: HandshakeObservation) -> [Cause] {
+    /// - Parameter leaf: how the server's certificate is signed, if it is known.
+    static func causes(
+        _ requirements: TransportRequirements,
+        _ handshake: HandshakeObservation,
+        leaf: SignatureFacts?
+    ) -> [Cause] {
         var causes: [Cause] = []
         if let cause = minimumCause(requirements) { causes.append(cause) }
         if let cause = versionCause(requirements, handshake.version) { causes.append(cause) }
@@ -27,12 +32,40 @@ enum HandshakeEvaluation {
                 )
             )
         }
-        if requirements.isHardened, handshake.version == .tls12, !handshake.usesExtendedMasterSecret {
+        if requirements.isHardened, handshake.version == .tls12 {
+            causes += hardenedCauses(requirements, handshake, leaf)
+        }
+        return causes
+    }
+
+    /// What FCP_v2.1 asks of TLS 1.2 beside versions and suites.
+    private static func hardenedCauses(
+        _ requirements: TransportRequirements,
+        _ handshake: HandshakeObservation,
+        _ leaf: SignatureFacts?
+    ) -> [Cause] {
+        let citation = Citation(
+            source: "support.apple.com/126655; macOS 27 release notes, 176055825",
+            read: "2026-11-22"
+        )
+        var causes: [Cause] = []
+        if !handshake.usesExtendedMasterSecret {
             causes.append(
                 Cause(
-                    "ats.tls.handshake-failed",
-                    "NSRequiresNIAPTLSPackageVersion asks for the extended master secret, and the server did not negotiate it.",
-                    citation: .apple("NSRequiresNIAPTLSPackageVersion", read: "2026-11-21")
+                    "ats.tls.no-extended-master-secret",
+                    "FCP_v2.1 requires the extended master secret in TLS 1.2, and the server did not negotiate it.",
+                    citation: citation
+                )
+            )
+        }
+        if let leaf, let scheme = leaf.scheme, !requirements.signatureSchemes.contains(scheme) {
+            causes.append(
+                Cause(
+                    "ats.trust.weak-signature",
+                    "FCP_v2.1 asks in TLS 1.2 that the server's certificate be signed with an algorithm that the hello offers, and "
+                        + "\(scheme) is not among them.",
+                    citation: citation,
+                    situation: Remediation.Situation.unofferedSignature.rawValue
                 )
             )
         }
@@ -153,5 +186,23 @@ enum HandshakeEvaluation {
             notes.append(Cause("ats.note.key-possession-unproven", reason, kind: .note))
         }
         return notes
+    }
+}
+
+extension SignatureFacts {
+    /// The signature scheme that means the same (RFC 8446 section 4.2.3); nil for algorithms without one.
+    fileprivate var scheme: SignatureScheme? {
+        switch algorithm {
+        case "1.2.840.113549.1.1.5": .rsaPKCS1SHA1
+        case "1.2.840.113549.1.1.11": .rsaPKCS1SHA256
+        case "1.2.840.113549.1.1.12": .rsaPKCS1SHA384
+        case "1.2.840.113549.1.1.13": .rsaPKCS1SHA512
+        case "1.2.840.10045.4.1": .ecdsaSHA1
+        case "1.2.840.10045.4.3.2": .ecdsaSECP256R1SHA256
+        case "1.2.840.10045.4.3.3": .ecdsaSECP384R1SHA384
+        case "1.2.840.10045.4.3.4": .ecdsaSECP521R1SHA512
+        case "1.3.101.112": .ed25519
+        default: nil
+        }
     }
 }

@@ -63,6 +63,8 @@ package struct Remediation: Sendable {
         case uncheckedSignature = "unchecked-signature"
         /// The leaf's key is on a curve that no system offers, so that no handshake comes about.
         case foreignCurve = "foreign-curve"
+        /// The certificate is signed with an algorithm that FCP_v2.1 does not offer.
+        case unofferedSignature = "unoffered-signature"
         /// An intermediate or the root is out of its dates.
         case issuerDates = "issuer-dates"
     }
@@ -129,6 +131,10 @@ package struct Remediation: Sendable {
             "get a certificate with an RSA key of at least 2048 bits or a P-256 key",
             nginx: strongKey
         ),
+        .unofferedSignature: .init(
+            "get a certificate that its authority signs with RSA, or with ECDSA and SHA-256 or SHA-384",
+            nginx: "# Get a certificate that is signed with RSA, or with ECDSA and SHA-256 or SHA-384."
+        ),
         .issuerDates: .init(
             "send the authority's present intermediate; the leaf need not be renewed if its key is still the same",
             nginx: "ssl_certificate /etc/ssl/fullchain.pem;    # leaf first, then every intermediate",
@@ -158,6 +164,10 @@ package struct Remediation: Sendable {
             nginx: "ssl_ecdh_curve X25519:prime256v1:secp384r1;"
         ),
         "ats.tls.handshake-failed": .init("check the server's TLS log"),
+        "ats.tls.no-extended-master-secret": .init(
+            "run the server with a TLS library that has the extended master secret (OpenSSL 1.1.0 or later), or enable TLS 1.3",
+            nginx: "# Run nginx with OpenSSL 1.1.1 or later; no setting of older ones helps."
+        ),
         "ats.tls.large-hello": .init(
             "update what reads the hello first, often a load balancer or firewall: a ClientHello may come in several TCP segments; the "
                 + "server itself need not know X25519MLKEM768 (tldr.fail)",

@@ -109,6 +109,14 @@ package enum ServerExpectations {
             "Only a floor of 1.0 passes, and linked on 26 nothing does.",
             linkedOn18: Row.only10
         ),
+        .init(
+            "tls12-no-extended-master-secret",
+            Row.upTo12,
+            nil,
+            Row.pass13,
+            nil,
+            "Only FCP_v2.1 asks for the extended master secret."
+        ),
         .init("tls10-to-12", Row.upTo12, nil, Row.pass13, nil, "1.2 is negotiated."),
         .init(
             "tls10-to-11",

@@ -88,6 +88,18 @@ extension DiagnosticConfiguration {
         return rows
     }
 
+    /// What the system's own processes of OS 27 ask of servers, judged after nscurl's. No key of an app changes it.
+    public static let managed: DiagnosticConfiguration = {
+        var dictionary = ATSDictionary()
+        dictionary.hardening = .fcpV21
+        return DiagnosticConfiguration(
+            section: "As processes of the system load (MDM, enrolment, app installation, software update)",
+            name: "ATS and FCP_v2.1",
+            dictionary: dictionary,
+            isAppDictionary: true
+        )
+    }()
+
     /// The app's own dictionary, judged after nscurl's.
     public static func app(_ dictionary: ATSDictionary) -> DiagnosticConfiguration {
         DiagnosticConfiguration(

@@ -20,6 +20,8 @@ public struct CheckSession: Sendable {
         public var appSDK: LinkedSDK?
         /// Several systems that the same observations are judged for; the first one is ``profile``. Empty: ``profile`` alone.
         public var systems: [OSProfile] = []
+        /// Whether targets are judged as the system's own processes of OS 27 load; takes the place of the app's dictionary.
+        public var isManaged = false
         /// A note is made of certificates that expire within so many days; nil makes none.
         public var expiryDays: Int?
         /// All distinct hellos instead of the adaptive plan.
@@ -91,7 +93,8 @@ public struct CheckSession: Sendable {
             allowsPrivate: configuration.allowsPrivateRedirects,
             instant: instant,
             logs: configuration.logs,
-            expiryDays: configuration.expiryDays
+            expiryDays: configuration.expiryDays,
+            isManaged: configuration.isManaged
         )
     }
 

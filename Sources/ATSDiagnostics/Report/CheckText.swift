@@ -129,6 +129,7 @@ public struct CheckText: Sendable {
         if let cause = decisive.because.first, let fix = Remediation(for: cause) {
             lines.append(detail("fix", fix.server))
         }
+        for (software, line) in report.serverLines { lines.append(detail(software.title, line)) }
         switch report.smallestException {
         case .none: break
         case .dictionary(let exception): lines.append(detail("or", CheckText.keys(of: exception)))

@@ -77,6 +77,13 @@ public struct TargetReport: Sendable {
         results.decisive
     }
 
+    /// The line to change on the server for the first cause, in the words of each kind of server; empty but for ``CheckSession`` of managed
+    /// loads.
+    package var serverLines: [(software: ServerSoftware, line: String)] {
+        guard let decisive, decisive.configuration == .managed, let cause = decisive.because.first else { return [] }
+        return ServerSoftware.allCases.compactMap { software in software.line(for: cause).map { (software, $0) } }
+    }
+
     /// Whether the decisive verdict is not the same on all systems.
     public var changesBetweenSystems: Bool {
         Set(systems.map { $0.decisive?.result }).count > 1

@@ -20,7 +20,7 @@ struct CheckCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "Hosts, host:port or URLs.")
+    @Argument(help: "Hosts, host:port or URLs; with --for managed also mail addresses and mdm:DOMAIN.")
     var targets: [String] = []
 
     @OptionGroup var network: CheckOptions
@@ -38,6 +38,12 @@ struct CheckCommand: AsyncParsableCommand {
 
     @Flag(help: "With --systems: only targets whose verdict is not the same on all of them.")
     var changes = false
+
+    @Option(
+        name: .customLong("for"),
+        help: "managed: as the system's own processes of OS 27 load (MDM, enrolment, updates): ATS and FCP_v2.1."
+    )
+    var purpose: CheckPurpose?
 
     @Option(help: ArgumentHelp("Note certificates that expire within so many days.", valueName: "DAYS"))
     var expiresWithin: Int?
@@ -60,6 +66,11 @@ struct CheckCommand: AsyncParsableCommand {
         if systems != nil, ![.text, .json, .jsonl].contains(format) {
             throw ValidationError("--systems goes with --format text, json and jsonl.")
         }
+        if purpose != nil, infoPlist != nil || systems != nil || format == .nscurl {
+            throw ValidationError(
+                "--for managed has a dictionary and a system of its own: leave out --info-plist, --systems and nscurl."
+            )
+        }
         if let expiresWithin, !(0...100_000).contains(expiresWithin) {
             throw ValidationError("--expires-within takes days, from 0 to 100000.")
         }
@@ -69,13 +80,19 @@ struct CheckCommand: AsyncParsableCommand {
         HeapGrowth.step(16 << 20)
         try await CommandIO.run {
             let app = try infoPlist.map(PropertyListFile.app)
-            let asked = systems?.profiles ?? [network.system.os ?? .standard]
+            let system =
+                try purpose == nil ? network.system.os ?? .standard : CheckPurpose.managedSystem(network.system.os)
+            let asked = systems?.profiles ?? [system]
             let profiles = try asked.map { try network.system.profile(on: $0) }
             guard let profile = profiles.first else { throw ValidationError("--systems names no system.") }
-            var list = try network.targets(targets, asNSCurl: format == .nscurl)
+            var list =
+                try await purpose == nil
+                ? network.targets(targets, asNSCurl: format == .nscurl)
+                : EnrolmentDiscovery(network, on: profile).targets(targets)
             let session = try network.session(profile, app: app) {
                 $0.systems = systems == nil ? [] : profiles
                 $0.expiryDays = expiresWithin
+                $0.isManaged = purpose != nil
             }
             if allAddresses { list = await session.expandingAddresses(list) }
             let stream = try ResultStream(path: shared.output)

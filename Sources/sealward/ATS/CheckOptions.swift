@@ -6,6 +6,7 @@ import AppTransportSecurity
 import ArgumentParser
 import Findings
 import Foundation
+import TLSFacts
 import TLSProbe
 
 /// What `ats check` and `ats minimize` share: which targets, which system, how to reach them and whom to trust.
@@ -96,6 +97,14 @@ struct CheckOptions: ParsableArguments {
             )
         }
         return list
+    }
+
+    /// The roots of the options.
+    func anchors() throws -> TrustAnchors {
+        var anchors = TrustAnchors()
+        if let roots { try anchors.add(file: roots, kind: .system) } else { anchors = (try? .system()) ?? anchors }
+        for path in caFile { try anchors.add(file: path, kind: .installed) }
+        return anchors
     }
 
     /// - Parameter profile: the system and SDK of every row but the app's own.
