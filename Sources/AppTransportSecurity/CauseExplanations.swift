@@ -27,6 +27,16 @@ package enum CauseExplanations {
             "the handshake failed for another reason: an alert, a broken message, a signature that does not match",
             .server
         ),
+        fixed(
+            "ats.tls.large-hello",
+            "only a smaller hello is answered: the server, or something on the way, fails for one that comes in two TCP segments",
+            .server
+        ),
+        fixed(
+            "ats.tls.no-extended-master-secret",
+            "FCP_v2.1 is required, and TLS 1.2 was negotiated without the extended master secret",
+            .server
+        ),
         fixed("ats.tls.client-certificate-required", "the server demands a client certificate", .developer),
         fixed("ats.trust.unknown-root", "the chain ends in a root that is in no store", .server),
         fixed("ats.trust.self-signed", "the leaf is self-signed", .server),
@@ -106,6 +116,12 @@ package enum CauseExplanations {
         fixed("ats.net.closed", "the connection was closed without an answer", .server),
         fixed("ats.net.not-tls", "the answer is not TLS", .server),
         fixed("ats.net.dns", "the name cannot be resolved", .server),
+        .init(
+            "ats.proxy.name-mismatch",
+            "the hello in a tunnel asks for another host than the tunnel was opened to",
+            .developer,
+            "open the tunnel to the host that the hello names: only the host of CONNECT was judged"
+        ),
         .init(
             "ats.proxy.forbidden-address",
             "the proxy does not connect there: itself, link-local, metadata",
@@ -191,8 +207,6 @@ package enum CauseExplanations {
             "what an app with an older SDK does on this system follows from Apple's words and was not measured"
         ),
         note("ats.note.tls13-unknown", "the system does not know TLSv1.3"),
-        note("ats.note.triple-des-unverified", "whether 3DES is offered is not published"),
-        note("ats.note.dhe-before-2019", "whether DHE is offered on old systems is not settled"),
         .init(
             "ats.note.ct-not-judged",
             "Certificate Transparency was not judged for want of a log list",

@@ -86,10 +86,9 @@ struct NetworkProbing: ServerProbing {
             evidence.mayFailForSize(widest), let outcome = await ask(smaller)
         {
             // A server may have been busy once: only one that fails for the large hello again, after it answered the smaller one, is proven.
-            let isAnswer = if case .connection = outcome { false } else { true }
-            if !isAnswer {
+            if outcome.isSilence {
                 evidence.smaller = (smaller, outcome)
-            } else if let again = await send(widest), !again.isNegotiated {
+            } else if let again = await send(widest), again.isSilence || outcome.isNegotiated && !again.isNegotiated {
                 evidence.smaller = (smaller, outcome)
             }
         }
@@ -173,16 +172,19 @@ extension HostEvidence {
                 && explanation.group.map(widest.groups.contains) != false
                 && explanation.signatureScheme.map(widest.signatureSchemes.contains) != false
         }
-        return outcomes.values.contains { outcome in
-            switch outcome {
-            case .connection(.reset), .connection(.closed), .connection(.timeout): true
-            case .connection, .alert, .protocolError, .negotiated: false
-            }
-        }
+        return outcomes.values.allSatisfy(\.isSilence)
     }
 }
 
 extension HandshakeOutcome {
+    /// No word of TLS from a server that may have read the hello.
+    fileprivate var isSilence: Bool {
+        switch self {
+        case .connection(.reset), .connection(.closed), .connection(.timeout): true
+        case .connection, .alert, .protocolError, .negotiated: false
+        }
+    }
+
     /// A TLS answer that is a no.
     fileprivate var isRefusal: Bool {
         switch self {
