@@ -18,6 +18,7 @@ test: bootstrap
 	packaging/check-deb $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	packaging/check-app-package
 	Examples/token-checks/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+	Examples/check-servers $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	Examples/app-check/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	Examples/provider-key/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	Examples/gateways/check --program $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward

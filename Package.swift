@@ -11,6 +11,7 @@ let settings: [SwiftSetting] = [
 
 /// Products of other packages, by the names that the code uses.
 extension Target.Dependency {
+    static let asyncHTTPClient = product(name: "AsyncHTTPClient", package: "async-http-client")
     static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
     static let asn1 = product(name: "SwiftASN1", package: "swift-asn1")
     static let crypto = product(name: "Crypto", package: "swift-crypto")
@@ -91,6 +92,7 @@ let package = Package(
         .library(name: "DeviceSimulator", targets: ["DeviceSimulator", "AppleSimulator"]),
         .library(name: "TrustService", targets: ["TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite"]),
         .library(name: "TrustStoresPostgres", targets: ["TrustStoresPostgres"]),
+        .library(name: "SealwardHummingbird", targets: ["SealwardHummingbird", "TrustPolicy"]),
         .library(name: "TrustStoreContract", targets: ["TrustStoreContract", "TrustStores"]),
     ],
     traits: [
@@ -109,6 +111,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     ],
     targets: [
@@ -218,6 +221,14 @@ let package = Package(
             resources: [.embedInCode("openapi.yaml")]
         ),
 
+        // A server that only checks tokens: none of the service, the stores and the prober.
+        library(
+            "SealwardHummingbird",
+            [
+                "Findings", "StrictJSON", "TrustPolicy", .asyncHTTPClient, .crypto, .hummingbird, .httpTypes, .logging,
+                .nioCore, .nioHTTP1,
+            ]
+        ),
         library("SimulatedFleet", ["Bounds", "AppleServices", "DeviceSimulator", "StrictJSON", "Findings", .crypto]),
         library(
             "Demonstration",
@@ -289,9 +300,13 @@ let package = Package(
             [
                 "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest", "AppleServices",
                 "Findings", "StrictCBOR", "StrictJSON", "TLSFacts", "TrustStores", "TrustStoresSQLite",
-                "TrustStoresPostgres", .jwt,
+                "TrustStoresPostgres", "SealwardHummingbird", .jwt, .hummingbird, .httpTypes,
                 .crypto, .cryptoExtras, .lifecycle, .logging, .metrics, .nioConcurrency, .nioCore, .nioHTTP1,
             ]
+        ),
+        tests(
+            of: "SealwardHummingbird",
+            ["Findings", "StrictJSON", "TrustPolicy", .crypto, .httpTypes, .nioConcurrency]
         ),
         tests(of: "DeviceSimulator", ["AppAttest", .crypto]),
         tests(
@@ -309,7 +324,8 @@ let package = Package(
                 "ATSDiagnostics", "ATSLint",
                 "AppBundles", "AppAttest", "DeviceCheckBits", "AppleServices", "DeviceSimulator", "AppleSimulator",
                 "TrustService", "TrustPolicy", "TrustStores", "TrustStoreContract", "TrustStoresSQLite",
-                "TrustStoresPostgres", .crypto, .httpTypes, .lifecycle, .logging, .nioPosix, .unixSignals,
+                "TrustStoresPostgres", "SealwardHummingbird", .hummingbird, .crypto, .httpTypes, .lifecycle, .logging,
+                .nioCore, .nioPosix, .unixSignals,
             ],
             packageAccess: false,
             swiftSettings: settings

@@ -36,11 +36,20 @@ enum CodeCatalog {
         Section(title: "Malformed input", explanations: MalformedInput.explanations),
         Section(title: "The service (`code` of a problem document)", explanations: ProblemTable.explanations),
         Section(title: "The store", explanations: StoreFault.explanations),
-        Section(title: "The app's package (`SessionError`, beside the service's codes)", explanations: sessionErrors),
+        Section(
+            title: "The packages `AppAttestClient` and `SealwardHummingbird`, beside the service's codes",
+            explanations: packageCodes
+        ),
     ]
 
-    /// AppAttestClient depends on no other module, so its own codes are explained here.
-    private static let sessionErrors: [CodeExplanation] = [
+    /// The program is built without these two packages, so their own codes are explained here.
+    private static let packageCodes: [CodeExplanation] = [
+        .init(
+            "token.unchecked",
+            "the middleware cannot ask the trust service whether the token is good",
+            .operator,
+            "look at the service and the way to it; the app waits as long as Retry-After says"
+        ),
         .init(
             "token.none",
             "the service only watches this app and would have refused the proof, so it gives no token",

@@ -1,0 +1,121 @@
+"""A FastAPI server with three routes that only real apps can use. Needs fastapi, uvicorn and PyJWT[crypto].
+
+    SERVICE=https://trust.example.com ISSUER=https://trust.example.com AUDIENCE=shop-api APP=ABCDE12345.com.example.shop \
+    SERVER_TOKEN=... uvicorn shop:server
+
+/price checks the signature alone: fast, but a key that was revoked passes until its token ends, and a copied token works until then.
+/order also asks the trust service: a revoked key stops at once.
+/prize spends a single-use token: it works once, on any number of servers, and a revoked key stops at once.
+"""
+import json
+import os
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import jwt
+from fastapi import Depends, FastAPI, Header, HTTPException
+
+SERVICE, ISSUER, AUDIENCE, APP = (os.environ[name] for name in ("SERVICE", "ISSUER", "AUDIENCE", "APP"))
+KEYS = os.environ.get("KEYS", "/.well-known/jwks.json")
+
+
+class Keys:
+    """The service's keys: kept for ten minutes, and asked for at most once a minute, because anybody can invent key identifiers."""
+
+    def __init__(self):
+        self.known, self.fetched, self.asked, self.lock = {}, -3600.0, -3600.0, threading.Lock()
+
+    def key(self, identifier):
+        with self.lock:
+            now = time.monotonic()
+            if (identifier not in self.known or now - self.fetched > 600) and now - self.asked > 60:
+                self.asked = now
+                try:
+                    with urllib.request.urlopen(SERVICE + KEYS, timeout=5) as answer:
+                        entries = jwt.PyJWKSet.from_dict(json.loads(answer.read(65536))).keys
+                    self.known, self.fetched = {entry.key_id: entry.key for entry in entries}, now
+                except (OSError, ValueError, jwt.PyJWTError):
+                    if now - self.fetched > 3600:
+                        self.asked = now - 59
+                        raise HTTPException(503, "the keys cannot be fetched", {"Retry-After": "5"})
+            return self.known.get(identifier)
+
+
+keys = Keys()
+
+
+def ask(request):
+    """A call to the trust service; its refusals are ours, and its silence closes the route."""
+    try:
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        if error.code in (401, 403, 409, 429, 503):
+            pause = error.headers.get("Retry-After")
+            raise HTTPException(error.code, json.loads(error.read(65536) or b"{}").get("code"), {"Retry-After": pause} if pause else None)
+        raise HTTPException(503, "the token cannot be checked", {"Retry-After": "5"})
+    except OSError:
+        raise HTTPException(503, "the token cannot be checked", {"Retry-After": "5"})
+
+
+def bearer(authorization: str = Header("")):
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        raise HTTPException(401, "token.missing", {"WWW-Authenticate": "Bearer"})
+    return token
+
+
+def signed(token, single_use):
+    """The claims of a token that the service signed for this app, of the kind that the route takes."""
+    try:
+        key = keys.key(jwt.get_unverified_header(token).get("kid"))
+        if key is None:
+            raise jwt.InvalidTokenError("an unknown key")
+        claims = jwt.decode(token, key, algorithms=["ES256"], issuer=ISSUER, audience=AUDIENCE,
+                            options={"require": ["exp", "iat", "jti", "sub", "key", "tier", "env"]})
+    except jwt.PyJWTError:
+        raise HTTPException(401, "token.invalid", {"WWW-Authenticate": "Bearer"})
+    if claims["sub"] != APP:
+        raise HTTPException(403, "policy.app")
+    # Only the service can tell a single-use token from its copy; a token that can be used again is no single-use token.
+    if bool(claims.get("singleUse")) != single_use:
+        raise HTTPException(401, "token.invalid", {"WWW-Authenticate": "Bearer"})
+    return claims
+
+
+def checked(token: str = Depends(bearer)):
+    return signed(token, single_use=False)
+
+
+def authorized(token: str = Depends(bearer)):
+    claims = signed(token, single_use=False)
+    query = os.environ.get("AUTHORIZE", "")
+    ask(urllib.request.Request(f"{SERVICE}/v1/authorize{query}", headers={"Authorization": "Bearer " + token}))
+    return claims
+
+
+def spent(token: str = Depends(bearer)):
+    claims = signed(token, single_use=True)
+    headers = {"Authorization": "Bearer " + os.environ["SERVER_TOKEN"], "Content-Type": "application/json"}
+    ask(urllib.request.Request(SERVICE + "/v1/tokens/consume", json.dumps({"token": token}).encode(), headers))
+    return claims
+
+
+server = FastAPI()
+
+
+@server.get("/price")
+def price(claims=Depends(checked)):
+    return {"price": "10.00" if claims["tier"] == "low" else "8.00"}
+
+
+@server.get("/order")
+def order(claims=Depends(authorized)):
+    return {"orderedBy": claims["key"]}
+
+
+@server.get("/prize")
+def prize(claims=Depends(spent)):
+    return {"wonBy": claims["key"]}

@@ -1,0 +1,53 @@
+"""A real service with a simulated Apple and a phone, for the checks of the examples. Standard library and openssl only."""
+import json, os, re, signal, subprocess, sys, time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+APP = "SIMTEAM001.com.example.shop"
+ISSUER, AUDIENCE = "https://trust.example.com", "shop-api"
+SERVER_TOKEN, ADMIN_TOKEN = "server-token-of-the-examples-0123456789", "admin-token-of-the-examples-0123456789"
+
+
+class Service:
+    """Runs until ``stop``; ``base`` and ``apple`` are its addresses."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder, self.running = os.path.abspath(program), folder, []
+        self.apple = self.start([self.program, "simulate", "apple", "--listen", "127.0.0.1:0", "--attestation-root", "a.pem", "--receipt-root", "r.pem"])
+        subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", f"{folder}/k.ec"], check=True)
+        subprocess.run(["openssl", "pkcs8", "-topk8", "-nocrypt", "-in", f"{folder}/k.ec", "-out", f"{folder}/token.pem"], check=True)
+        for name, token in [("server", SERVER_TOKEN), ("admin", ADMIN_TOKEN)]:
+            with open(os.open(f"{folder}/{name}.token", os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
+                file.write(token)
+        os.chmod(f"{folder}/token.pem", 0o600)
+        with open(f"{folder}/sealward.json", "w") as file:
+            json.dump({"listen": "127.0.0.1:0", "store": f"sqlite:{folder}/s.sqlite",
+                       "serverTokenFile": f"{folder}/server.token", "adminTokenFile": f"{folder}/admin.token",
+                       "trustSimulator": {"attestationRoot": f"{folder}/a.pem", "receiptRoot": f"{folder}/r.pem"},
+                       "tokens": {"issuer": ISSUER, "audience": AUDIENCE, "keyFiles": [f"{folder}/token.pem"]},
+                       "apps": [{"id": "shop", "teamId": "SIMTEAM001", "bundleIds": ["com.example.shop"], "binding": "challenge",
+                                 "environments": ["production", "development"]}]}, file)
+        self.base = self.start([self.program, "serve", "--config", f"{folder}/sealward.json"])
+
+    def start(self, words, pattern=r"(http://127\.0\.0\.1:\d+)", **more):
+        """Starts a program and waits until it names its address."""
+        log = os.path.join(self.folder, f"log{len(self.running)}")
+        with open(log, "w") as errors:
+            process = subprocess.Popen(words, stderr=errors, stdout=errors, cwd=more.pop("cwd", self.folder), **more)
+        self.running.append(process)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and process.poll() is None:
+            if found := re.search(r"(?:listening|running) on " + pattern, open(log).read()):
+                return found.group(1)
+            time.sleep(0.05)
+        sys.exit(f"{' '.join(words)} did not start:\n{open(log).read()}")
+
+    def token(self, use):
+        """A token of a new key: for `many` uses or a `single` one."""
+        done = subprocess.run([sys.executable, f"{ROOT}/Examples/python-client/client.py", self.base, self.apple, "shop", APP, use],
+                              capture_output=True, text=True)
+        return sys.exit(done.stdout + done.stderr) if done.returncode else done.stdout.split()[-1]
+
+    def stop(self):
+        for process in self.running:
+            process.send_signal(signal.SIGKILL)
+            process.wait()

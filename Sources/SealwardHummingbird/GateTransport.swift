@@ -1,0 +1,41 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// One call of the gate to the trust service.
+package struct GateRequest: Sendable, Equatable {
+    package let method: String
+    package let url: String
+    /// The bearer token of the call, if it needs one.
+    package var bearer: String?
+    /// The JSON body of a POST.
+    package var body: [UInt8] = []
+
+    package static func get(_ url: String, bearer: String? = nil) -> GateRequest {
+        GateRequest(method: "GET", url: url, bearer: bearer)
+    }
+}
+
+/// What the service answered.
+package struct GateAnswer: Sendable {
+    package let status: Int
+    package var retryAfterSeconds: Int?
+    package var quotaRemaining: Int?
+    /// At most ``GateAnswer/bodyLimit`` bytes.
+    package let body: [UInt8]
+
+    /// The most bytes of a body that are read: 64 keys have less than 16 KiB.
+    package static let bodyLimit = 65_536
+
+    package init(status: Int, retryAfterSeconds: Int? = nil, quotaRemaining: Int? = nil, body: [UInt8] = []) {
+        self.status = status
+        self.retryAfterSeconds = retryAfterSeconds
+        self.quotaRemaining = quotaRemaining
+        self.body = body
+    }
+}
+
+/// The only door of this target to the network.
+package protocol GateTransport: Sendable {
+    /// - Throws: anything where no whole answer came within the deadline.
+    func send(_ request: GateRequest) async throws -> GateAnswer
+}

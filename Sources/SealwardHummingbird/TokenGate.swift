@@ -1,0 +1,256 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Findings
+package import Foundation
+public import HTTPTypes
+import StrictJSON
+public import TrustPolicy
+
+/// Checks the tokens of a trust service for a server that runs beside it.
+///
+/// Which check is right depends on what the request may cost: see ``Proof``. Whatever cannot be found out is refused with 503.
+///
+///     let gate = TokenGate(.init(service: "https://trust.example.com", issuer: "https://trust.example.com",
+///                                audience: "shop-api", apps: ["ABCDE12345.com.example.shop"]))
+///     router.addMiddleware { AttestationMiddleware(gate) }
+public struct TokenGate: Sendable {
+    /// How a token is proven.
+    public struct Proof: Sendable {
+        enum Kind: Sendable {
+            case signature
+            case service(quota: String?)
+            case singleUse(serverToken: String)
+        }
+
+        let kind: Kind
+
+        /// By its signature alone, without a question to the service: the fastest. A key that was revoked passes until its token ends.
+        public static let signature = Proof(kind: .signature)
+
+        /// By its signature, and then by `GET /v1/authorize`: a revoked key stops at once, at the price of one call for each request.
+        ///
+        /// - Parameter quota: the quota of the service's configuration that each request counts against; none if nil.
+        public static func service(quota: String? = nil) -> Proof { Proof(kind: .service(quota: quota)) }
+
+        /// By its signature, and then by `POST /v1/tokens/consume`: the token passes once, on any number of servers. Only tokens that were
+        /// issued with `singleUse` do; a revoked key stops at once.
+        ///
+        /// - Parameter serverToken: the credential of this server at the service.
+        public static func singleUse(serverToken: String) -> Proof { Proof(kind: .singleUse(serverToken: serverToken)) }
+    }
+
+    /// What the gate lets through, and how it asks.
+    public struct Configuration: Sendable {
+        /// The address of the trust service, without a path.
+        public var service: String
+        /// `tokens.issuer` of the service's configuration.
+        public var issuer: String
+        /// `tokens.audience` of the service's configuration.
+        public var audience: String
+        /// The apps that pass, as `PREFIX.bundle`.
+        public var apps: Set<String>
+        /// The environments that pass.
+        public var environments: Set<AttestedIdentity.Environment> = [.production]
+        /// The lowest tier that passes.
+        public var lowestTier: TrustTier = .low
+        /// Whether tokens of simulated devices pass, which a second set of keys signs. For tests alone.
+        public var trustsSimulator = false
+        /// How a token is proven.
+        public var proof: Proof = .signature
+        /// How old the keys may be before they are fetched again. They go on serving for an hour while that fails.
+        public var keyLifetime: Duration = .seconds(600)
+        /// The most time for one call to the service.
+        public var timeout: Duration = .seconds(5)
+
+        /// Production tokens of these apps, proven by their signature.
+        public init(service: String, issuer: String, audience: String, apps: Set<String>) {
+            self.service = service
+            self.issuer = issuer
+            self.audience = audience
+            self.apps = apps
+        }
+    }
+
+    private let configuration: Configuration
+    private let apps: Set<UTF8Key>
+    private let transport: any GateTransport
+    private let production: TokenKeys
+    private let simulated: TokenKeys?
+    private let now: @Sendable () -> Date
+
+    /// - Parameters:
+    ///   - uptime: a clock that is never set.
+    ///   - now: the time of day, which tokens are judged by.
+    package init(
+        _ configuration: Configuration,
+        transport: any GateTransport,
+        uptime: @escaping @Sendable () -> Duration,
+        now: @escaping @Sendable () -> Date
+    ) {
+        self.configuration = configuration
+        self.transport = transport
+        self.now = now
+        apps = Set(configuration.apps.map { UTF8Key($0) })
+        func keys(_ path: String) -> TokenKeys {
+            TokenKeys(
+                url: configuration.service + path,
+                lifetime: configuration.keyLifetime,
+                transport: transport,
+                uptime: uptime
+            )
+        }
+        production = keys("/.well-known/jwks.json")
+        simulated = configuration.trustsSimulator ? keys("/simulator/.well-known/jwks.json") : nil
+    }
+
+    /// Whether a request with these header fields may pass, and who sent it.
+    public func judge(_ headers: HTTPFields) async -> Result<AttestedIdentity, GateRefusal> {
+        let fields = headers[values: .authorization]
+        guard let field = fields.first else { return .failure(GateRefusal("token.missing", 401, "no Authorization")) }
+        let scheme = "bearer "
+        guard fields.count == 1, field.utf8.count > scheme.utf8.count,
+            field.prefix(scheme.utf8.count).lowercased().hasSameBytes(as: scheme)
+        else { return .failure(GateRefusal("token.missing", 401, "no single bearer token")) }
+        return await judge(token: String(field.dropFirst(scheme.utf8.count)))
+    }
+
+    /// The same for a token by itself.
+    public func judge(token: String) async -> Result<AttestedIdentity, GateRefusal> {
+        do throws(GateRefusal) {
+            return .success(try await check(token))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func check(_ token: String) async throws(GateRefusal) -> AttestedIdentity {
+        let facts = try await signed(token)
+        var identity = try identity(of: facts)
+        switch configuration.proof.kind {
+        case .signature:
+            guard !facts.isSingleUse else {
+                throw GateRefusal.invalid("a single-use token, which only the service can tell from its copy")
+            }
+        case .service(let quota):
+            guard !facts.isSingleUse else { throw GateRefusal.invalid("a single-use token") }
+            identity.quotaRemaining = try await authorize(token, quota: quota)
+        case .singleUse(let serverToken):
+            guard facts.isSingleUse else {
+                throw GateRefusal("token.not-single-use", 400, "the token can be used again")
+            }
+            try await consume(token, serverToken)
+        }
+        return identity
+    }
+
+    // MARK: - Without the service
+
+    /// The claims of a token that a key of the service signed.
+    private func signed(_ text: String) async throws(GateRefusal) -> TokenFacts {
+        guard let token = SignedToken(text) else { throw GateRefusal.invalid("not a token of the service") }
+        var isUnavailable = false
+        let sets: [(keys: TokenKeys?, isSimulator: Bool)] = [(production, false), (simulated, true)]
+        for (set, isSimulator) in sets {
+            guard let set else { continue }
+            switch await set.key(token.keyIdentifier) {
+            case .key(let key):
+                guard let facts = token.claims(signedBy: key) else {
+                    throw GateRefusal.invalid("the signature or a claim")
+                }
+                let issuer = configuration.issuer + (isSimulator ? "/simulator" : "")
+                guard facts.issuer.hasSameBytes(as: issuer), facts.isSimulated == isSimulator,
+                    facts.audience.hasSameBytes(as: configuration.audience)
+                else { throw GateRefusal.invalid("the issuer or audience") }
+                return facts
+            case .unknown: continue
+            case .unavailable: isUnavailable = true
+            }
+        }
+        throw isUnavailable
+            ? GateRefusal.unchecked("the keys of the service cannot be fetched") : GateRefusal.invalid("an unknown key")
+    }
+
+    private func identity(of facts: TokenFacts) throws(GateRefusal) -> AttestedIdentity {
+        let seconds = now().timeIntervalSince1970
+        guard seconds < Double(facts.expiresAt), Double(facts.issuedAt) <= seconds + 60 else {
+            throw GateRefusal.invalid("expired, or issued later than now")
+        }
+        guard apps.contains(UTF8Key(facts.app)) else { throw GateRefusal("policy.app", 403, "another app") }
+        guard configuration.environments.contains(facts.environment) else {
+            throw GateRefusal("policy.environment", 403, "another environment")
+        }
+        guard facts.tier >= configuration.lowestTier else {
+            throw GateRefusal("policy.tier", 403, "the tier is too low")
+        }
+        return AttestedIdentity(
+            app: facts.app,
+            key: facts.key,
+            tier: facts.tier,
+            environment: facts.environment,
+            isSimulated: facts.isSimulated,
+            tokenIdentifier: facts.identifier,
+            expiresAt: Date(timeIntervalSince1970: Double(facts.expiresAt))
+        )
+    }
+
+    // MARK: - With the service
+
+    /// - Returns: what is left of the quota.
+    private func authorize(_ token: String, quota: String?) async throws(GateRefusal) -> Int? {
+        var query = [
+            "env=\(configuration.environments.count == 1 ? configuration.environments.map(\.rawValue).joined() : "any")"
+        ]
+        if configuration.trustsSimulator { query.append("simulated=allow") }
+        if let quota { query.append("quota=" + TokenGate.escaped(quota)) }
+        let url = configuration.service + "/v1/authorize?" + query.joined(separator: "&")
+        let answer = try await ask(.get(url, bearer: token), expecting: 204)
+        if quota != nil, answer.quotaRemaining == nil { throw GateRefusal.unchecked("the service counts no quota") }
+        return answer.quotaRemaining
+    }
+
+    private func consume(_ token: String, _ serverToken: String) async throws(GateRefusal) {
+        let body: JSONValue = ["token": .string(token)]
+        let request = GateRequest(
+            method: "POST",
+            url: configuration.service + "/v1/tokens/consume",
+            bearer: serverToken,
+            body: body.encoded(pretty: false)
+        )
+        _ = try await ask(request, expecting: 200)
+    }
+
+    /// The service's own refusals go on to the app; what only its operator can fix becomes 503.
+    private func ask(_ request: GateRequest, expecting status: Int) async throws(GateRefusal) -> GateAnswer {
+        guard let answer = try? await transport.send(request) else {
+            throw GateRefusal.unchecked("the service does not answer")
+        }
+        if answer.status == status { return answer }
+        var limits = JSONReader.Limits.outside
+        limits.nameBytes = 64
+        let document = try? JSONReader.read(answer.body, limits: limits)
+        guard let code = document?.member("code")?.text, code.utf8.count <= 64,
+            code.utf8.allSatisfy({ 0x61...0x7A ~= $0 || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "-") }),
+            [401, 403, 409, 429, 503].contains(answer.status), !code.hasSameBytes(as: "caller.unauthorized")
+        else { throw GateRefusal.unchecked("the service answers with status \(answer.status)") }
+        throw GateRefusal(
+            code,
+            answer.status,
+            "the service refuses it",
+            retryAfterSeconds: answer.retryAfterSeconds ?? (answer.status == 503 ? 5 : nil)
+        )
+    }
+
+    /// A name as the value of a query.
+    private static func escaped(_ text: String) -> String {
+        text.addingPercentEncoding(withAllowedCharacters: .urlQueryValue) ?? ""
+    }
+}
+
+extension CharacterSet {
+    /// The unreserved characters of RFC 3986.
+    fileprivate static let urlQueryValue = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+    )
+}

@@ -1,0 +1,126 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import SealwardHummingbird
+import ServiceLifecycle
+import StrictJSON
+import Testing
+
+@testable import TrustService
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A Hummingbird server of somebody else, its gate, the real service and a simulated device.
+@Suite struct MiddlewareTests {
+    /// Runs a server with one route behind a gate while the body asks it.
+    private func shop(
+        _ service: RunningService,
+        _ proof: TokenGate.Proof,
+        _ body: (_ ask: @escaping @Sendable (String?) async throws -> (status: Int, text: String)) async throws -> Void
+    ) async throws {
+        var configuration = TokenGate.Configuration(
+            service: service.base,
+            issuer: "sealward",
+            audience: "sealward",
+            apps: [RunningService.app.applicationId]
+        )
+        configuration.trustsSimulator = true
+        configuration.proof = proof
+        let gate = TokenGate(configuration)
+        let router = Router(context: BasicAttestedRequestContext.self)
+        router.addMiddleware { AttestationMiddleware(gate) }
+        router.get("price") { _, context in
+            let identity = try context.requireAttested()
+            return "\(identity.app) \(identity.tier) \(identity.isSimulated)"
+        }
+        let ports = AsyncStream<Int>.makeStream()
+        let app = Application(
+            router: router,
+            configuration: .init(address: .hostname("127.0.0.1", port: 0)),
+            onServerRunning: { ports.continuation.yield($0.localAddress?.port ?? 0) },
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let group = ServiceGroup(
+            configuration: .init(services: [app], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        )
+        async let running: Void = group.run()
+        var port = 0
+        for await found in ports.stream {
+            port = found
+            break
+        }
+        let address = try #require(URL(string: "http://127.0.0.1:\(port)/price"))
+        try await body { token in
+            var request = URLRequest(url: address)
+            if let token { request.setValue("Bearer " + token, forHTTPHeaderField: "Authorization") }
+            let (data, response) = try await URLSession.shared.data(for: request)
+            return ((response as? HTTPURLResponse)?.statusCode ?? 0, String(decoding: data, as: UTF8.self))
+        }
+        await group.triggerGracefulShutdown()
+        try await running
+    }
+
+    private func token(_ phone: Phone, _ key: String, singleUse: Bool = false) async throws -> String {
+        let proof = try await phone.assertion(key)
+        let body = proof.adding([.init("singleUse", .bool(singleUse))])
+        return try #require(try await phone.service.post("/v1/apps/shop/tokens", body)["token"]?.text)
+    }
+
+    @Test func aTokenOpensTheRouteAndNothingElseDoes() async throws {
+        try await RunningService.with { service in
+            let phone = await Phone(service)
+            let key = try await phone.attested()
+            let good = try await token(phone, key)
+            try await shop(service, .signature) { ask in
+                let answer = try await ask(good)
+                #expect(answer.status == 200 && answer.text.hasPrefix(RunningService.app.applicationId), "\(answer)")
+                #expect(answer.text.hasSuffix("true"))
+                let none = try await ask(nil)
+                #expect(none.status == 401 && none.text.contains("token.missing"))
+                let spoiled = try await ask(good + "A")
+                #expect(spoiled.status == 401 && spoiled.text.contains("token.invalid"))
+                let single = try await ask(try await token(phone, key, singleUse: true))
+                #expect(single.status == 401 && single.text.contains("token.invalid"), "\(single)")
+            }
+        }
+    }
+
+    @Test func aRevokedKeyStopsAtOnceWhereTheServiceIsAsked() async throws {
+        try await RunningService.with { service in
+            let phone = await Phone(service)
+            let key = try await phone.attested()
+            let good = try await token(phone, key)
+            try await shop(service, .service()) { ask in
+                #expect(try await ask(good).status == 200)
+                let path = "/v1/keys/\(Base64.encodeURL(try #require(Base64.decode(key))))/revoke"
+                #expect(try await service.post(path, [:], token: RunningService.adminToken).status < 300)
+                let answer = try await ask(good)
+                #expect(answer.status == 403 && answer.text.contains("key.revoked"), "\(answer)")
+            }
+        }
+    }
+
+    @Test func aSingleUseTokenPassesOnce() async throws {
+        try await RunningService.with { service in
+            let phone = await Phone(service)
+            let single = try await token(phone, try await phone.attested(), singleUse: true)
+            try await shop(service, .singleUse(serverToken: RunningService.serverToken)) { ask in
+                #expect(try await ask(single).status == 200)
+                let again = try await ask(single)
+                #expect(again.status == 409 && again.text.contains("token.spent"), "\(again)")
+            }
+            try await shop(service, .singleUse(serverToken: "not the token of a server, but as long")) { ask in
+                let answer = try await ask(try await token(phone, try await phone.attested(), singleUse: true))
+                #expect(answer.status == 503 && answer.text.contains("token.unchecked"), "\(answer)")
+            }
+        }
+    }
+}
