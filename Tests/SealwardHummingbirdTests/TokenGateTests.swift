@@ -86,7 +86,7 @@ import TrustPolicy
     @Test func simulatedDevicesPassOnlyWhereTheyAreTrusted() async throws {
         let simulator = P256.Signing.PrivateKey()
         service.change { $0.keys["/simulator/.well-known/jwks.json"] = [simulator] }
-        let token = try TestToken(simulator).with("iss", .string(ScriptedService.base + "/simulator"))
+        let token = TestToken(simulator).with("iss", .string(ScriptedService.base + "/simulator"))
             .with("sim", .bool(true))
         #expect(await service.gate().judge(token: try token.text()).code == "token.invalid")
         let trusting = service.gate { $0.trustsSimulator = true }
