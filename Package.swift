@@ -162,7 +162,7 @@ let package = Package(
             ]
         ),
         library("TrustStores", ["AppAttest", "Findings", .crypto]),
-        library("TrustStoreContract", ["TrustStores", "AppAttest"]),
+        library("TrustStoreContract", ["TrustStores", "AppAttest", "Findings"]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         library(
             "TrustStoresSQLite",
@@ -272,7 +272,7 @@ let package = Package(
         tests(of: "ATSLint", ["AppBundles", "AppTransportSecurity", "PropertyLists", "StrictJSON", "Findings"]),
         tests(of: "AppAttest", ["Bounds", "DeviceSimulator", "Findings", "StrictCBOR", .crypto, .x509, .asn1]),
         tests(of: "AppAttestClient", ["DeviceSimulator", "sealward", .crypto]),
-        tests(of: "DeviceCheckBits"),
+        tests(of: "DeviceCheckBits", ["Findings"]),
         tests(of: "TrustPolicy", ["Findings"]),
         tests(of: "AppBundles", ["AppTransportSecurity", "PropertyLists", "Findings"]),
         tests(of: "TLSProbe", ["TLSFacts", "TLSWire", "Findings", .crypto, .nioConcurrency, .nioCore, .nioPosix]),
@@ -288,9 +288,15 @@ let package = Package(
         ),
         tests(
             of: "TrustStores",
-            ["AppAttest", "DeviceSimulator", "TrustStoreContract", "TrustStoresSQLite", "TrustStoresPostgres"]
+            [
+                "AppAttest", "DeviceSimulator", "Findings", "TrustStoreContract", "TrustStoresSQLite",
+                "TrustStoresPostgres",
+            ]
         ),
-        tests(of: "AppleServices", ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", .jwt, .crypto, .logging]),
+        tests(
+            of: "AppleServices",
+            ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", "Findings", .jwt, .crypto, .logging]
+        ),
         tests(
             of: "ATSDiagnostics",
             ["AppTransportSecurity", "PropertyLists", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]

@@ -116,7 +116,7 @@ extension LoadReport {
             let cancelled = ATSLoadError(
                 .noAnswer,
                 error: URLLoadError(code: -999, message: "cancelled"),
-                causes: [Cause("ats.http.no-answer", "The load was cancelled.")],
+                causes: [Cause(.httpNoAnswer, "The load was cancelled.")],
                 url: text
             )
             self.init(cancelled, after: response)

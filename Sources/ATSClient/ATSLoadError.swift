@@ -46,7 +46,7 @@ public struct ATSLoadError: Error, Sendable, CustomStringConvertible {
     }
 
     /// The first cause, for example `ats.cleartext.blocked`.
-    public var code: Code { causes.first?.code ?? "ats.http.no-answer" }
+    public var code: Code { causes.first?.code ?? .httpNoAnswer }
 
     /// One line for logs and terminals.
     public var description: String {

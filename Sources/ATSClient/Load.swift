@@ -183,7 +183,7 @@ struct Answer {
         if judgement?.acceptedByDelegate == true {
             notes.append(
                 Cause(
-                    "ats.trust.needs-delegate",
+                    .trustNeedsDelegate,
                     "The app's own code accepted a certificate that trust evaluation refused; the dictionary permits that for this host."
                 )
             )

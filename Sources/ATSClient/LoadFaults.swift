@@ -9,12 +9,12 @@ import TLSFacts
 enum LoadFaults {
     /// The policy itself says no.
     static func blocked(_ decision: URLDecision, error: URLLoadError, isRedirect: Bool) -> ATSLoadError {
-        var causes = decision.because.filter { ["ats.cleartext.blocked", "ats.local.blocked"].contains($0.code) }
+        var causes = decision.because.filter { [.cleartextBlocked, .localBlocked].contains($0.code) }
         if causes.isEmpty { causes = decision.because }
-        if causes.isEmpty { causes = [Cause("ats.cleartext.blocked", "\(decision.url.host) must be loaded over TLS.")] }
+        if causes.isEmpty { causes = [Cause(.cleartextBlocked, "\(decision.url.host) must be loaded over TLS.")] }
         if isRedirect {
             let sentence = "The redirect leads to \(decision.url.text), which the policy blocks."
-            causes.insert(Cause("ats.http.redirect-blocked", sentence), at: 0)
+            causes.insert(Cause(.httpRedirectBlocked, sentence), at: 0)
         }
         return ATSLoadError(
             .refused,
@@ -39,7 +39,7 @@ enum LoadFaults {
         ATSLoadError(
             .refused,
             error: URLLoadError(code: -1002, message: "unsupported URL"),
-            causes: [Cause("ats.http.request-body", "The request cannot be sent: \(impossible.reason).")],
+            causes: [Cause(.httpRequestBody, "The request cannot be sent: \(impossible.reason).")],
             url: url.text
         )
     }
@@ -50,7 +50,7 @@ enum LoadFaults {
             .refused,
             error: .secureConnectionFailed(-9801),
             causes: [
-                Cause("ats.tls.no-common-suite", "The policy allows no version and suite that this client can offer.")
+                Cause(.tlsNoCommonSuite, "The policy allows no version and suite that this client can offer.")
             ],
             url: url.text
         )
@@ -78,7 +78,7 @@ enum LoadFaults {
                 error: URLLoadError(code: -1, message: "unknown error"),
                 causes: [
                     Cause(
-                        "ats.http.no-answer",
+                        .httpNoAnswer,
                         "The load failed: \(String(describing: error).terminalSafe(limit: 200))."
                     )
                 ],
@@ -96,7 +96,7 @@ enum LoadFaults {
             return ATSLoadError(
                 .refused,
                 error: URLLoadError(code: -999, message: "cancelled"),
-                causes: [Cause("ats.trust.refused-by-delegate", reason)],
+                causes: [Cause(.trustRefusedByDelegate, reason)],
                 url: url.text
             )
         }
@@ -120,7 +120,7 @@ enum LoadFaults {
         ATSLoadError(
             .refused,
             error: URLLoadError(code: -1004, message: "Could not connect to the server."),
-            causes: [Cause(ForbiddenAddress.code, forbidden.reason)],
+            causes: [Cause(Code.proxyForbiddenAddress, forbidden.reason)],
             url: url.text
         )
     }
@@ -153,7 +153,7 @@ enum LoadFaults {
         ATSLoadError(
             .refused,
             error: .clientCertificateRequired(host: url.host),
-            causes: [Cause("ats.tls.client-certificate-required", "The server demands a client certificate.")],
+            causes: [Cause(.tlsClientCertificateRequired, "The server demands a client certificate.")],
             url: url.text
         )
     }
@@ -172,27 +172,27 @@ enum LoadFaults {
         let host = url.host
         switch failure.reason {
         case .closedBeforeAnswer:
-            return noAnswer("ats.http.no-answer", lost, "\(host) closed the connection without an HTTP answer.")
-        case .reset: return noAnswer("ats.http.no-answer", lost, "\(host) reset the connection.")
-        case .timeout: return noAnswer("ats.http.no-answer", late, "\(host) did not answer the request in time.")
+            return noAnswer(.httpNoAnswer, lost, "\(host) closed the connection without an HTTP answer.")
+        case .reset: return noAnswer(.httpNoAnswer, lost, "\(host) reset the connection.")
+        case .timeout: return noAnswer(.httpNoAnswer, late, "\(host) did not answer the request in time.")
         case .stalled:
-            return noAnswer("ats.http.incomplete-answer", late, "\(host) stopped sending in the middle of its answer.")
+            return noAnswer(.httpIncompleteAnswer, late, "\(host) stopped sending in the middle of its answer.")
         case .incompleteBody:
             return noAnswer(
-                "ats.http.incomplete-answer",
+                .httpIncompleteAnswer,
                 lost,
                 "\(host) closed the connection before its answer was complete."
             )
         case .malformed(let what):
             let unparsable = URLLoadError(code: -1017, message: "cannot parse response")
             return noAnswer(
-                "ats.http.no-answer",
+                .httpNoAnswer,
                 unparsable,
                 "\(host) answers with something that is not HTTP (\(what))."
             )
         case .headerTooLarge:
             return noAnswer(
-                "ats.http.answer-too-large",
+                .httpAnswerTooLarge,
                 tooLarge,
                 "\(host) sends more header fields than the limit allows."
             )
@@ -205,13 +205,13 @@ enum LoadFaults {
         case .requestBody(let what):
             let sentence = "The body of the request could not be sent: \(what)."
             return noAnswer(
-                "ats.http.request-body",
+                .httpRequestBody,
                 URLLoadError(code: -1021, message: "request body stream exhausted"),
                 sentence
             )
         case .shutDown:
             return noAnswer(
-                "ats.http.no-answer",
+                .httpNoAnswer,
                 URLLoadError(code: -999, message: "cancelled"),
                 "The client is shut down."
             )
@@ -222,7 +222,7 @@ enum LoadFaults {
         ATSLoadError(
             .noAnswer,
             error: URLLoadError(code: -1103, message: "resource exceeds maximum size"),
-            causes: [Cause("ats.http.answer-too-large", "\(url.host) sends a body of more than \(limit) bytes.")],
+            causes: [Cause(.httpAnswerTooLarge, "\(url.host) sends a body of more than \(limit) bytes.")],
             url: url.text
         )
     }
@@ -245,7 +245,7 @@ enum LoadFaults {
                 url,
                 -1011,
                 "bad server response",
-                "ats.http.redirect-blocked",
+                .httpRedirectBlocked,
                 "The Location '\(shown)' is not a URL."
             )
         case .scheme:
@@ -253,7 +253,7 @@ enum LoadFaults {
                 url,
                 -1002,
                 "unsupported URL",
-                "ats.http.redirect-blocked",
+                .httpRedirectBlocked,
                 "The redirect leads to '\(shown)', which is neither http nor https."
             )
         case .body:
@@ -261,7 +261,7 @@ enum LoadFaults {
                 url,
                 -1021,
                 "request body stream exhausted",
-                "ats.http.redirect-blocked",
+                .httpRedirectBlocked,
                 "The redirect asks for the body again, which was streamed."
             )
         case .loop:
@@ -269,7 +269,7 @@ enum LoadFaults {
                 url,
                 -1007,
                 "too many HTTP redirects",
-                "ats.http.redirect-loop",
+                .httpRedirectLoop,
                 "The redirects come back to \(shown)."
             )
         case .limit(let limit):
@@ -277,7 +277,7 @@ enum LoadFaults {
                 url,
                 -1007,
                 "too many HTTP redirects",
-                "ats.http.redirect-loop",
+                .httpRedirectLoop,
                 "There are more than \(limit) redirects."
             )
         }

@@ -239,7 +239,7 @@ package struct TargetDiagnosis: Sendable {
             let days = certificate.daysLeft(at: instant)
             guard certificate.notAfter >= instant, days < expiryDays else { return nil }
             return Cause(
-                "ats.note.expires-soon",
+                .noteExpiresSoon,
                 "\(certificate.subject) expires on \(CivilDate.text(of: certificate.notAfter)), in \(days) days.",
                 kind: .note
             )

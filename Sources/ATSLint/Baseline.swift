@@ -86,7 +86,7 @@ public struct Baseline: Sendable, Equatable {
         let document = try SchemaDocument(
             bytes,
             schema: "sealward.ats-baseline/1",
-            code: "malformed.baseline",
+            code: .malformedBaseline,
             otherwise: "is no baseline of sealward; delete it and write it anew with --update-baseline"
         )
         guard let findings = document["findings"]?.elements else { throw document.fault }

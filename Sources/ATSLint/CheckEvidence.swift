@@ -37,7 +37,7 @@ public struct CheckEvidence: Sendable {
         let document = try SchemaDocument(
             bytes,
             schema: "sealward.ats-check/1",
-            code: "malformed.check-report",
+            code: .malformedCheckReport,
             otherwise: reason
         )
         guard let os = document["os"]?.text, let list = document["targets"]?.elements else { throw document.fault }

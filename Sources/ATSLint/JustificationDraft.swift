@@ -75,7 +75,7 @@ public struct JustificationDraft: Sendable {
             return "none by Apple's published evaluator, which does not read this key of 2015."
         }
         switch key {
-        case "NSAllowsArbitraryLoads":
+        case ATSKey.arbitraryLoads:
             let kept = facts.exceptions.filter { !$0.allowsInsecureLoads && !$0.host.isDead }.map(\.key)
             if !facts.arbitraryLoadsInForce {
                 return "none on iOS 10, macOS 10.12 and later, where another key takes its place."
@@ -86,9 +86,9 @@ public struct JustificationDraft: Sendable {
             guard let sibling = facts.arbitraryLoadsSiblings.first?.key else { return effect + "." }
             return effect
                 + ", but on iOS 9 and macOS 10.11 alone: from iOS 10 and macOS 10.12 on \(sibling) takes its place."
-        case "NSAllowsArbitraryLoadsForMedia":
+        case ATSKey.arbitraryLoadsForMedia:
             return "ATS is off for media that AVFoundation loads; everything else keeps it."
-        case "NSAllowsArbitraryLoadsInWebContent": return "ATS is off inside of web views; everything else keeps it."
+        case ATSKey.arbitraryLoadsInWebContent: return "ATS is off inside of web views; everything else keeps it."
         case _ where key.hasSuffix("MinimumTLSVersion"):
             let text = entry?.sub(key)?.node.string
             if let sdk = facts.subject.sdk, let first = LinkedSDK.stackMinimum, sdk >= first,

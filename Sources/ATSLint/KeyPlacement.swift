@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppTransportSecurity
 import Findings
 
 /// Where a key is read, and whether it stands there.
@@ -39,9 +40,9 @@ enum KeyPlacement {
     static func belongs(_ text: String) -> String? {
         guard mayBeKey(text) else { return nil }
         let key = UTF8Key(text)
-        if key == "SPKI-SHA256-BASE64" { return "in a dictionary of a list of identities" }
+        if key == UTF8Key(ATSKey.pin) { return "in a dictionary of a list of identities" }
         if globalKeys.contains(key) { return "directly in NSAppTransportSecurity" }
-        if key == "NSIncludesSubdomains" { return "in the entry of a host" }
+        if key == UTF8Key(ATSKey.includesSubdomains) { return "in the entry of a host" }
         if exceptionKeys.contains(key) { return "in the entry of a host in NSExceptionDomains" }
         if pinKeys.contains(key) { return "in the entry of a host in NSPinnedDomains" }
         return nil

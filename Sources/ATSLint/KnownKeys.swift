@@ -1,27 +1,28 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppTransportSecurity
 import Findings
 
 /// The keys at the top of the ATS dictionary.
 enum GlobalKeys {
     static let booleans = [
-        "NSAllowsArbitraryLoads", "NSAllowsArbitraryLoadsForMedia", "NSAllowsArbitraryLoadsInWebContent",
-        "NSAllowsLocalNetworking",
+        ATSKey.arbitraryLoads, ATSKey.arbitraryLoadsForMedia, ATSKey.arbitraryLoadsInWebContent,
+        ATSKey.localNetworking,
     ]
     static let overridingArbitraryLoads = [
-        "NSAllowsArbitraryLoadsForMedia", "NSAllowsArbitraryLoadsInWebContent", "NSAllowsLocalNetworking",
+        ATSKey.arbitraryLoadsForMedia, ATSKey.arbitraryLoadsInWebContent, ATSKey.localNetworking,
     ]
-    static let all = booleans + ["NSExceptionDomains", "NSPinnedDomains", "NSRequiresNIAPTLSPackageVersion"]
+    static let all = booleans + [ATSKey.exceptionDomains, ATSKey.pinnedDomains, ATSKey.requiresNIAP]
 }
 
 /// The keys of one exception.
 enum ExceptionKeys {
     static let booleans = [
-        "NSIncludesSubdomains", "NSExceptionAllowsInsecureHTTPLoads", "NSExceptionRequiresForwardSecrecy",
-        "NSRequiresCertificateTransparency",
+        ATSKey.includesSubdomains, ATSKey.insecureHTTPLoads, ATSKey.forwardSecrecy,
+        ATSKey.certificateTransparency,
     ]
-    static let all = booleans + ["NSExceptionMinimumTLSVersion", "NSExceptionRequiresNIAPTLSPackageVersion"]
+    static let all = booleans + [ATSKey.minimumTLSVersion, ATSKey.exceptionNIAP]
     static let suffixes = ["AllowsInsecureHTTPLoads", "RequiresForwardSecrecy", "MinimumTLSVersion"]
     /// Keys of the time before the first release and of its technical note.
     static let legacy = suffixes.flatMap { ["NSThirdPartyException" + $0, "NSTemporaryException" + $0] }
@@ -32,13 +33,13 @@ enum ExceptionKeys {
     /// Keys whose value is a boolean, legacy ones included.
     static let allBooleans = booleans + legacy.filter { !$0.hasSuffix("MinimumTLSVersion") }
     /// Keys whose value names a TLS version.
-    static let tlsVersions = ["NSExceptionMinimumTLSVersion"] + legacy.filter { $0.hasSuffix("MinimumTLSVersion") }
+    static let tlsVersions = [ATSKey.minimumTLSVersion] + legacy.filter { $0.hasSuffix("MinimumTLSVersion") }
 }
 
 /// The keys of one pinned host.
 enum PinKeys {
-    static let identities = ["NSPinnedCAIdentities", "NSPinnedLeafIdentities"]
-    static let all = identities + ["NSIncludesSubdomains"]
+    static let identities = [ATSKey.pinnedAuthorities, ATSKey.pinnedLeaves]
+    static let all = identities + [ATSKey.includesSubdomains]
 }
 
 /// TLS versions as an exception may name them.
@@ -65,14 +66,14 @@ enum TLSVersionNames {
 enum Spelling {
     /// A key that was once real, or is how a tool displays the real one, with the real one.
     static let renamed: [String: String] = [
-        "NSAllowsArbitraryLoadsInMedia": "NSAllowsArbitraryLoadsForMedia",
-        "NSAllowsArbitraryLoadsInWebView": "NSAllowsArbitraryLoadsInWebContent",
-        "NSExceptionMinimumTLS": "NSExceptionMinimumTLSVersion",
-        "NSExceptionAllowInsecureHTTPLoads": "NSExceptionAllowsInsecureHTTPLoads",
-        "NSAllowArbitraryLoads": "NSAllowsArbitraryLoads",
-        "App Transport Security Settings": "NSAppTransportSecurity",
-        "Allow Arbitrary Loads": "NSAllowsArbitraryLoads",
-        "Exception Domains": "NSExceptionDomains",
+        "NSAllowsArbitraryLoadsInMedia": ATSKey.arbitraryLoadsForMedia,
+        "NSAllowsArbitraryLoadsInWebView": ATSKey.arbitraryLoadsInWebContent,
+        "NSExceptionMinimumTLS": ATSKey.minimumTLSVersion,
+        "NSExceptionAllowInsecureHTTPLoads": ATSKey.insecureHTTPLoads,
+        "NSAllowArbitraryLoads": ATSKey.arbitraryLoads,
+        "App Transport Security Settings": ATSKey.dictionary,
+        "Allow Arbitrary Loads": ATSKey.arbitraryLoads,
+        "Exception Domains": ATSKey.exceptionDomains,
     ]
 
     /// The known key that `key` probably means, or nil where none is near.
@@ -95,7 +96,7 @@ enum Spelling {
 
     /// The known keys in lower case.
     private static let folded: [String: [UInt8]] = Dictionary(
-        (GlobalKeys.all + ExceptionKeys.all + ExceptionKeys.legacy + PinKeys.all + ["NSAppTransportSecurity"]).map {
+        (GlobalKeys.all + ExceptionKeys.all + ExceptionKeys.legacy + PinKeys.all + [ATSKey.dictionary]).map {
             ($0, Array($0.lowercased().utf8))
         },
         uniquingKeysWith: { first, _ in first }

@@ -49,7 +49,9 @@ private struct EntryPlaces {
 
     init(_ facts: PlistFacts) {
         self.facts = facts
-        containers = [("NSExceptionDomains", facts.exceptions), ("NSPinnedDomains", facts.pins)].map { name, entries in
+        containers = [(ATSKey.exceptionDomains, facts.exceptions), (ATSKey.pinnedDomains, facts.pins)].map {
+            name,
+            entries in
             (name, Dictionary(entries.map { (UTF8Key($0.key), $0) }, uniquingKeysWith: { $1 }))
         }
     }

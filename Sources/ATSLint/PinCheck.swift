@@ -9,7 +9,7 @@ import PropertyLists
 enum PinCheck {
     /// Pins that stand where nothing reads them.
     static func misplaced(_ facts: PlistFacts, _ hits: inout Hits) {
-        for member in facts.subject.document.root.members ?? [] where member.key == "NSPinnedDomains" {
+        for member in facts.subject.document.root.members ?? [] where member.key == ATSKey.pinnedDomains {
             hits.report(
                 member,
                 [member.key],
@@ -17,10 +17,10 @@ enum PinCheck {
                 fix: "Move it into NSAppTransportSecurity."
             )
         }
-        for member in facts.exceptionsMember?.node.members ?? [] where member.key == "NSPinnedDomains" {
+        for member in facts.exceptionsMember?.node.members ?? [] where member.key == ATSKey.pinnedDomains {
             hits.report(
                 member,
-                facts.path("NSExceptionDomains") + [member.key],
+                facts.path(ATSKey.exceptionDomains) + [member.key],
                 "NSPinnedDomains stands in NSExceptionDomains, where it is never read: nothing is pinned. It belongs one level up.",
                 fix: "Move it one level up, directly into NSAppTransportSecurity."
             )
@@ -47,7 +47,7 @@ enum PinCheck {
             )
         }
         for list in lists { identities(list, entry, &hits) }
-        if let member = entry.sub("NSIncludesSubdomains"), AppleBoolean.read(member.node) == true {
+        if let member = entry.sub(ATSKey.includesSubdomains), AppleBoolean.read(member.node) == true {
             hits.report(
                 member,
                 entry.path(member.key),
@@ -90,7 +90,7 @@ enum PinCheck {
                 )
                 continue
             }
-            guard let member = element.member("SPKI-SHA256-BASE64") else {
+            guard let member = element.member(ATSKey.pin) else {
                 hits.report(
                     element,
                     place,
@@ -129,7 +129,7 @@ enum PinCheck {
             }
             valid.insert(text)
         }
-        if list.key == "NSPinnedLeafIdentities", valid.count == 1, elements.count == 1 {
+        if list.key == ATSKey.pinnedLeaves, valid.count == 1, elements.count == 1 {
             hits.report(
                 list,
                 path,

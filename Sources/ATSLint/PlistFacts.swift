@@ -19,23 +19,23 @@ struct PlistFacts: Sendable {
     let exceptionsMember: PlistMember?
     let pinsMember: PlistMember?
 
-    static let atsPath = ["NSAppTransportSecurity"]
+    static let atsPath = [ATSKey.dictionary]
 
     init(_ subject: LintSubject) {
         self.subject = subject
-        let ats = subject.document.root.member("NSAppTransportSecurity")
+        let ats = subject.document.root.member(ATSKey.dictionary)
         self.ats = ats
         members = ats?.node.members ?? []
-        exceptionsMember = members.last { $0.key.hasSameBytes(as: "NSExceptionDomains") }
-        pinsMember = members.last { $0.key.hasSameBytes(as: "NSPinnedDomains") }
-        let named = DomainEntry.entries(of: exceptionsMember, path: Self.atsPath + ["NSExceptionDomains"])
-        let pinned = DomainEntry.entries(of: pinsMember, path: Self.atsPath + ["NSPinnedDomains"])
+        exceptionsMember = members.last { $0.key.hasSameBytes(as: ATSKey.exceptionDomains) }
+        pinsMember = members.last { $0.key.hasSameBytes(as: ATSKey.pinnedDomains) }
+        let named = DomainEntry.entries(of: exceptionsMember, path: Self.atsPath + [ATSKey.exceptionDomains])
+        let pinned = DomainEntry.entries(of: pinsMember, path: Self.atsPath + [ATSKey.pinnedDomains])
         // Nearly always no key stands there, and nothing is copied.
         let oddNames = named.filter { KeyPlacement.isKey($0.key) }
         let oddPins = pinned.filter { KeyPlacement.isKey($0.key) }
         exceptions = oddNames.isEmpty ? named : named.filter { !KeyPlacement.isKey($0.key) }
         pins = oddPins.isEmpty ? pinned : pinned.filter { !KeyPlacement.isKey($0.key) }
-        misplaced = oddNames.map { ("NSExceptionDomains", $0) } + oddPins.map { ("NSPinnedDomains", $0) }
+        misplaced = oddNames.map { (ATSKey.exceptionDomains, $0) } + oddPins.map { (ATSKey.pinnedDomains, $0) }
     }
 
     /// The path of a key of the ATS dictionary.
@@ -59,7 +59,7 @@ struct PlistFacts: Sendable {
 
     /// Whether NSAllowsArbitraryLoads is set and obeyed on some system that the app runs on.
     var arbitraryLoadsInForce: Bool {
-        flag("NSAllowsArbitraryLoads") == true && (arbitraryLoadsSiblings.isEmpty || reachesIOS9)
+        flag(ATSKey.arbitraryLoads) == true && (arbitraryLoadsSiblings.isEmpty || reachesIOS9)
     }
 
     /// Every key of every entry, exceptions and pins.
@@ -89,8 +89,8 @@ struct DomainEntry: Sendable {
 
     func path(_ key: String) -> [String] { path + [key] }
 
-    var allowsInsecureLoads: Bool { flag("NSExceptionAllowsInsecureHTTPLoads") == true }
-    var includesSubdomains: Bool { flag("NSIncludesSubdomains") == true }
+    var allowsInsecureLoads: Bool { flag(ATSKey.insecureHTTPLoads) == true }
+    var includesSubdomains: Bool { flag(ATSKey.includesSubdomains) == true }
     /// Whether every host that the entry covers is local.
     var isLocal: Bool { host.isLocal && !(includesSubdomains && host.isTopLevel) }
 }

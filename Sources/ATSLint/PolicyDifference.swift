@@ -34,8 +34,8 @@ package struct PolicyDifference: Sendable {
         let reachesIOS9 = new.minimumOS?.isBefore(ios: (10, 0), macos: (10, 12)) ?? false
         if reachesIOS9, let first = OSProfile.named("ios9") { profiles.append(first) }
         self.init(
-            old: old.document.root["NSAppTransportSecurity"]?.propertyListValue,
-            new: new.document.root["NSAppTransportSecurity"]?.propertyListValue,
+            old: old.document.root[ATSKey.dictionary]?.propertyListValue,
+            new: new.document.root[ATSKey.dictionary]?.propertyListValue,
             profiles: profiles
         )
     }

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppTransportSecurity
 import Findings
 
 /// A reason for an exception that Apple has named as acceptable in App Review.
@@ -16,8 +17,8 @@ struct ReviewReason: Sendable {
     )
 
     private static let exceptions = [
-        "NSAllowsArbitraryLoads", "NSExceptionAllowsInsecureHTTPLoads", "NSExceptionMinimumTLSVersion",
-        "NSExceptionRequiresForwardSecrecy",
+        ATSKey.arbitraryLoads, ATSKey.insecureHTTPLoads, ATSKey.minimumTLSVersion,
+        ATSKey.forwardSecrecy,
     ]
 
     static let all = [
@@ -34,11 +35,11 @@ struct ReviewReason: Sendable {
                 the app shows web content from many sources and cannot use the classes that \
                 NSAllowsArbitraryLoadsInWebContent covers
                 """,
-            keys: ["NSAllowsArbitraryLoads"]
+            keys: [ATSKey.arbitraryLoads]
         ),
         ReviewReason(
             text: "the app loads media that is itself encrypted and holds nothing personal",
-            keys: ["NSAllowsArbitraryLoads", "NSAllowsArbitraryLoadsForMedia"]
+            keys: [ATSKey.arbitraryLoads, ATSKey.arbitraryLoadsForMedia]
         ),
     ]
 

@@ -5,18 +5,6 @@ package import Findings
 
 /// Every code that this module refuses with.
 extension Code {
-    package static let malformedBase64: Code = "malformed.base64"
-    package static let malformedCBOR: Code = "malformed.cbor"
-    package static let malformedAttestation: Code = "malformed.attestation"
-    package static let malformedAuthenticatorData: Code = "malformed.authenticator-data"
-    package static let malformedCertificate: Code = "malformed.certificate"
-    package static let malformedAssertion: Code = "malformed.assertion"
-    package static let malformedReceipt: Code = "malformed.receipt"
-    package static let malformedTooLarge: Code = "malformed.too-large"
-    package static let malformedAppId: Code = "malformed.app-id"
-    package static let malformedPublicKey: Code = "malformed.public-key"
-    package static let malformedClientDataHash: Code = "malformed.client-data-hash"
-    package static let malformedTrustRoot: Code = "malformed.trust-root"
 
     package static let attestFormatUnknown: Code = "attest.format.unknown"
     package static let attestChainCount: Code = "attest.chain.count"

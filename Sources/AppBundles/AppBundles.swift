@@ -42,6 +42,6 @@ extension MalformedInput {
 
     /// An archive that cannot be read.
     static func archive(_ place: String, _ reason: String) -> MalformedInput {
-        MalformedInput(code: "malformed.archive", place: place, reason: reason)
+        MalformedInput(code: .malformedArchive, place: place, reason: reason)
     }
 }

@@ -241,13 +241,13 @@ package struct InfoPlistSearch {
             guard let bytes = try contents(path, limit: PlistLimits.bytes) else { return }
             let document = try PlistReader.read(bytes)
             let isInfoPlist =
-                isCandidate || document.root["NSAppTransportSecurity"] != nil
+                isCandidate || document.root[ATSKey.dictionary] != nil
                 || document.root["CFBundleIdentifier"] != nil
             guard isInfoPlist else { return }
             let place = BundlePath(path)
             if place?.part == .framework {
                 // Of interest only where somebody believes that its dictionary counts.
-                guard document.root["NSAppTransportSecurity"] != nil else { return }
+                guard document.root[ATSKey.dictionary] != nil else { return }
                 try keep(FoundPlist(path: path, document: document, place: place))
                 return
             }
@@ -416,7 +416,7 @@ package struct InfoPlistSearch {
     ) -> FoundPlist? {
         guard entry.size <= 1 << 20, budget.unfold(entry.size),
             let bytes = try? archive.contents(entry, limit: 1 << 20), let document = try? PlistReader.read(bytes),
-            document.root["NSAppTransportSecurity"] != nil, budget.unfold(ReadingBudget.weight(of: document)),
+            document.root[ATSKey.dictionary] != nil, budget.unfold(ReadingBudget.weight(of: document)),
             (try? budget.keep(document, path: name)) != nil
         else { return nil }
         return FoundPlist(path: name + "/" + entry.name, document: document, place: place)

@@ -45,7 +45,7 @@ public struct ATSDictionary: Sendable, Equatable {
         var members = value?.members ?? [:]
         if let value, value.members == nil {
             remarks.add(
-                "ats.dictionary.wrong-type",
+                .dictionaryWrongType,
                 "NSAppTransportSecurity is \(value.kind), not a dictionary: the defaults apply."
             )
             members = [:]
@@ -91,7 +91,7 @@ public struct ATSDictionary: Sendable, Equatable {
     private static func findNesting(_ members: [String: PropertyListValue], _ remarks: inout Remarks) {
         if members[ATSKey.dictionary]?.members != nil {
             remarks.add(
-                "ats.dictionary.nested",
+                .dictionaryNested,
                 "The dictionary holds another NSAppTransportSecurity, one level too deep: nothing inside of that one is read. "
                     + "Move its keys up one level."
             )
@@ -100,7 +100,7 @@ public struct ATSDictionary: Sendable, Equatable {
             for inner in [ATSKey.dictionary, ATSKey.exceptionDomains, ATSKey.pinnedDomains]
             where members[outer]?.members?[inner]?.members != nil {
                 remarks.add(
-                    "ats.dictionary.nested",
+                    .dictionaryNested,
                     "\(outer) holds another \(inner), where hosts must stand: nothing inside of that one is read. Move its entries up."
                 )
             }
@@ -111,7 +111,7 @@ public struct ATSDictionary: Sendable, Equatable {
         guard let value else { return [:] }
         guard let members = value.members else {
             remarks.add(
-                "ats.dictionary.wrong-type",
+                .dictionaryWrongType,
                 "NSExceptionDomains is \(value.kind), not a dictionary: all exceptions are dropped."
             )
             return [:]
@@ -122,7 +122,7 @@ public struct ATSDictionary: Sendable, Equatable {
             defer { remarks.subject = .dictionary }
             guard let entry = members[host]?.members else {
                 remarks.add(
-                    "ats.dictionary.wrong-type",
+                    .dictionaryWrongType,
                     "NSExceptionDomains.\(host) is \(members[host]?.kind ?? "nothing"), not a dictionary: this entry is dropped."
                 )
                 continue

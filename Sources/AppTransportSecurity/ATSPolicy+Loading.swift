@@ -14,7 +14,7 @@ extension ATSPolicy {
     public init(infoPlist bytes: [UInt8], profile: OSProfile = .standard) throws(MalformedInput) {
         let root = try PlistReader.read(bytes).root
         self.init(
-            dictionary: ATSDictionary(root["NSAppTransportSecurity"]?.propertyListValue),
+            dictionary: ATSDictionary(root[ATSKey.dictionary]?.propertyListValue),
             profile: LinkedSDK(infoPlist: root).map(profile.linked) ?? profile
         )
     }

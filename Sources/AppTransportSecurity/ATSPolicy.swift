@@ -47,7 +47,7 @@ public struct ATSPolicy: Sendable {
         if isCleartext {
             because.append(
                 Cause(
-                    "ats.cleartext.blocked",
+                    .cleartextBlocked,
                     "\(url.scheme)://\(url.bracketedHost) is cleartext, and the policy requires TLS for this host.",
                     citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21")
                 )
@@ -56,12 +56,12 @@ public struct ATSPolicy: Sendable {
         if isOutOfReach {
             because.append(
                 Cause(
-                    "ats.local.blocked",
+                    .localBlocked,
                     url.literalAddress == nil
                         ? "\(profile.name) blocks loads to local names; add an exception for \(url.host) or set NSAllowsArbitraryLoads."
                         : "\(profile.name) blocks loads to addresses, and exceptions cannot name them: only NSAllowsArbitraryLoads allows "
                             + "\(url.host).",
-                    citation: .apple("NSAllowsLocalNetworking", read: "2026-11-21")
+                    citation: .apple(ATSKey.localNetworking, read: "2026-11-21")
                 )
             )
         }
@@ -105,7 +105,7 @@ public struct ATSPolicy: Sendable {
             rule: DecidingRule(match.isBuiltIn ? .builtIn : .exception, key: key),
             tlsRequired: required,
             cause: Cause(
-                match.isBuiltIn ? "ats.rule.built-in" : "ats.rule.exception",
+                match.isBuiltIn ? .ruleBuiltIn : .ruleException,
                 match.isBuiltIn
                     ? "The system's own entry for \(match.key) \(sentence); global keys do not count for this host."
                     : "The entry \(key) decides and \(sentence); global keys do not count for this host.",
@@ -136,14 +136,14 @@ public struct ATSPolicy: Sendable {
             .global,
             ATSKey.arbitraryLoads,
             required: false,
-            "ats.rule.arbitrary-loads",
+            .ruleArbitraryLoads,
             "NSAllowsArbitraryLoads is YES."
         )
         let defaults = ruling(
             .default,
             nil,
             required: true,
-            "ats.rule.default",
+            .ruleDefault,
             "No key says otherwise: TLS is required."
         )
         if profile.obeysOnlyArbitraryLoads.value { return arbitrary ? allowsAll : defaults }
@@ -154,7 +154,7 @@ public struct ATSPolicy: Sendable {
                 .local,
                 key,
                 required: false,
-                "ats.rule.local",
+                .ruleLocal,
                 "The host is local, and local hosts need no TLS."
             )
         }
@@ -164,7 +164,7 @@ public struct ATSPolicy: Sendable {
                 .global,
                 ATSKey.arbitraryLoadsForMedia,
                 required: false,
-                "ats.rule.media",
+                .ruleMedia,
                 "NSAllowsArbitraryLoadsForMedia is YES, and AVFoundation loads this URL."
             )
         }
@@ -173,7 +173,7 @@ public struct ATSPolicy: Sendable {
                 .global,
                 ATSKey.arbitraryLoadsInWebContent,
                 required: false,
-                "ats.rule.web-content",
+                .ruleWebContent,
                 "NSAllowsArbitraryLoadsInWebContent is YES, and a web view loads this URL."
             )
         }
@@ -189,7 +189,7 @@ public struct ATSPolicy: Sendable {
                     .global,
                     sibling,
                     required: true,
-                    "ats.rule.arbitrary-loads-ignored",
+                    .ruleArbitraryLoadsIgnored,
                     "NSAllowsArbitraryLoads is YES but does not count, because \(sibling) is present, whatever its value."
                 )
             }
@@ -197,7 +197,7 @@ public struct ATSPolicy: Sendable {
                 .default,
                 nil,
                 required: true,
-                "ats.rule.default",
+                .ruleDefault,
                 "No key permits this host: TLS is required."
             )
         }
@@ -266,13 +266,13 @@ public struct ATSPolicy: Sendable {
             because: [
                 profile.hasTransportSecurity
                     ? Cause(
-                        "ats.rule.not-covered",
+                        .ruleNotCovered,
                         "Loads by \(loader.rawValue) do not go through CFNetwork, so ATS does not apply: the app must see to its own security.",
                         citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
                         kind: .rule
                     )
                     : Cause(
-                        "ats.rule.no-transport-security",
+                        .ruleNoTransportSecurity,
                         profile.absence + ".",
                         citation: OSProfile.absenceCitation,
                         kind: .rule
@@ -291,10 +291,10 @@ public struct ATSPolicy: Sendable {
         if let match, match.depth > 1 {
             notes.append(
                 Cause(
-                    "ats.note.subdomain-depth",
+                    .noteSubdomainDepth,
                     "\(url.host) is \(match.depth) labels below \(match.key): Apple's documentation says that subdomains go one label "
                         + "deep, its published evaluator goes to any depth, and that is followed here.",
-                    citation: .apple("NSIncludesSubdomains", read: "2026-11-21"),
+                    citation: .apple(ATSKey.includesSubdomains, read: "2026-11-21"),
                     kind: .note
                 )
             )
@@ -304,7 +304,7 @@ public struct ATSPolicy: Sendable {
         {
             notes.append(
                 Cause(
-                    "ats.note.local-range-unverified",
+                    .noteLocalRangeUnverified,
                     "That addresses of this private range count as local since iOS 17 and macOS 14 is known from field reports only.",
                     citation: .security("SecProtocolConfigurationTest.m"),
                     kind: .note
@@ -316,7 +316,7 @@ public struct ATSPolicy: Sendable {
             if entry.minimumTLSVersion == .tls13, !profile.supportsTLS13.value {
                 notes.append(
                     Cause(
-                        "ats.note.tls13-unknown",
+                        .noteTLS13Unknown,
                         "\(profile.name) does not know TLSv1.3: the minimum stays TLSv1.2.",
                         citation: nil,
                         kind: .note
@@ -334,7 +334,7 @@ public struct ATSPolicy: Sendable {
         if requirements.isLimitedByStack, url.isSecure {
             notes.append(
                 Cause(
-                    "ats.note.stack-minimum",
+                    .noteStackMinimum,
                     "ATS accepts \(requirements.policyMinimum) here, and the network stack does not: apps linked on 26 or later speak "
                         + "\(profile.stackMinimum.value) or later on \(profile.name) unless their code sets "
                         + "tlsMinimumSupportedProtocolVersion.",
@@ -349,7 +349,7 @@ public struct ATSPolicy: Sendable {
         {
             notes.append(
                 Cause(
-                    "ats.note.sdk-inferred",
+                    .noteSDKInferred,
                     "That apps linked on \(sdk) still speak \(requirements.effectiveMinimum) on \(profile.name) follows from Apple's words, "
                         + "\"apps linked on or after iOS 26 and macOS 26\"; it was not measured.",
                     citation: profile.stackMinimum.citation,
@@ -360,7 +360,7 @@ public struct ATSPolicy: Sendable {
         if profile.localRule.basis == .inferred, url.literalAddress != nil {
             notes.append(
                 Cause(
-                    "ats.note.sdk-inferred",
+                    .noteSDKInferred,
                     "That apps linked on \(sdk) still load from addresses as before iOS 17 on \(profile.name) follows from Apple's words, \"apps "
                         + "linked on or after iOS 17\"; it was not measured.",
                     citation: profile.localRule.citation,

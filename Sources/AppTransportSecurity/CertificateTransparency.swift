@@ -51,7 +51,7 @@ public struct CTLogList: Sendable {
     public init(json bytes: [UInt8], verifier: any TimestampVerifying) throws(MalformedInput) {
         let document = try PropertyListValue(json: bytes)
         guard case .array(let operators)? = document.members?["operators"] else {
-            throw MalformedInput(code: "malformed.ct-log-list", reason: "the log list has no member 'operators'")
+            throw MalformedInput(code: .malformedCTLogList, reason: "the log list has no member 'operators'")
         }
         var logs: [[UInt8]: Log] = [:]
         for entry in operators {
@@ -73,7 +73,7 @@ public struct CTLogList: Sendable {
             }
         }
         guard !logs.isEmpty else {
-            throw MalformedInput(code: "malformed.ct-log-list", reason: "the log list names no log")
+            throw MalformedInput(code: .malformedCTLogList, reason: "the log list names no log")
         }
         self.logs = logs
         self.verifier = verifier
@@ -127,7 +127,7 @@ enum TransparencyEvaluation {
             return (
                 [
                     Cause(
-                        "ats.ct.missing",
+                        .ctMissing,
                         "The entry asks for Certificate Transparency: \(counted).\(dispute)",
                         citation: citation
                     )
@@ -138,18 +138,18 @@ enum TransparencyEvaluation {
         guard let logs else {
             let sentence =
                 "Certificate Transparency is required here: \(counted). Without --ct-log-list nothing is judged."
-            return ([], [Cause("ats.note.ct-not-judged", sentence, citation: citation, kind: .note)])
+            return ([], [Cause(.noteCTNotJudged, sentence, citation: citation, kind: .note)])
         }
         let judged = JudgedTimestamps(lists, facts.chain, at: instant, logs)
         let need = Need(leaf)
         let refused = judged.refusals.map {
-            Cause("ats.note.ct-timestamp-refused", $0, citation: timestampRules, kind: .note)
+            Cause(.noteCTTimestampRefused, $0, citation: timestampRules, kind: .note)
         }
         if need.isMet(by: judged) { return ([], refused) }
         let sentence =
             "\(need.shortfall(of: judged)) (\(counted)\(judged.refusals.isEmpty ? "" : "; " + judged.refusals.joined(separator: " "))"
             + ")."
-        return ([Cause("ats.ct.missing", sentence, citation: citation)], [])
+        return ([Cause(.ctMissing, sentence, citation: citation)], [])
     }
 
     /// How many timestamps a certificate needs, by the day of its issue and its lifetime.

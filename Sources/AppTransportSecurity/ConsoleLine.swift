@@ -64,9 +64,9 @@ extension ConsoleLine {
             }
             switch causes.first?.code {
             // The sentence of the cause says which kind of key it is.
-            case "ats.trust.weak-key": self = causes.first?.message.contains(" RSA key ") == true ? .rsaKey : .curveKey
-            case "ats.trust.weak-signature": self = .leafHash
-            case "ats.tls.handshake-failed": self = .masterSecret
+            case .trustWeakKey: self = causes.first?.message.contains(" RSA key ") == true ? .rsaKey : .curveKey
+            case .trustWeakSignature: self = .leafHash
+            case .tlsHandshakeFailed: self = .masterSecret
             default: self = .trust
             }
         }

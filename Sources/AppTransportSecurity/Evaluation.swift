@@ -64,9 +64,9 @@ package func evaluate(
     if onlyTrustFailed, requirements.delegateMayAccept {
         trustCauses.append(
             Cause(
-                "ats.trust.needs-delegate",
+                .trustNeedsDelegate,
                 "The dictionary permits the app's own code to accept this certificate; without such code the load fails.",
-                citation: .apple("NSExceptionAllowsInsecureHTTPLoads", read: "2026-11-21")
+                citation: .apple(ATSKey.insecureHTTPLoads, read: "2026-11-21")
             )
         )
     }

@@ -59,7 +59,7 @@ public func evaluate(
         if description == 116 || description == 42, widest?.requestsClientCertificate == true {
             return FailedHandshakeVerdict(
                 isDetermined: true,
-                causes: [Cause("ats.tls.client-certificate-required", "The server demands a client certificate.")],
+                causes: [Cause(.tlsClientCertificateRequired, "The server demands a client certificate.")],
                 error: .clientCertificateRequired(host: host)
             )
         }
@@ -71,15 +71,15 @@ public func evaluate(
             error: .secureConnectionFailed(streamCode)
         )
     case .protocolError(let reason):
-        let causes = inferred ?? [Cause("ats.tls.handshake-failed", reason)]
+        let causes = inferred ?? [Cause(.tlsHandshakeFailed, reason)]
         let code =
-            causes.first?.code == "ats.tls.version-too-low" && requirements.effectiveMinimum == .tls13
+            causes.first?.code == .tlsVersionTooLow && requirements.effectiveMinimum == .tls13
             ? HandshakeEvaluation.tooLow(requirements) : -9801
         return FailedHandshakeVerdict(isDetermined: true, causes: causes, error: .secureConnectionFailed(code))
     case .negotiated:
         return FailedHandshakeVerdict(
             isDetermined: true,
-            causes: [Cause("ats.tls.handshake-failed", "The handshake did not complete.")],
+            causes: [Cause(.tlsHandshakeFailed, "The handshake did not complete.")],
             error: .secureConnectionFailed(-9801)
         )
     }
@@ -117,7 +117,7 @@ private enum LargeHello {
 
     private static func cause(_ requirements: TransportRequirements, _ what: String) -> Cause {
         Cause(
-            "ats.tls.large-hello",
+            .tlsLargeHello,
             "\(what) the hello of \(requirements.profile.name), which the key share of X25519MLKEM768 makes larger than one TCP segment, "
                 + "and answers the same hello without it.",
             citation: Citation(source: "support.apple.com/122756; tldr.fail", read: "2026-11-22")
@@ -131,9 +131,9 @@ private func refusal(_ description: UInt8) -> Cause {
         "The server refuses the handshake with alert \(description) (\(ConnectionCauses.alertName(description)))"
     return switch description {
     case 40:
-        Cause("ats.tls.no-common-suite", "\(alert): no suite, group or signature scheme that is offered suits it.")
-    case 70: Cause("ats.tls.version-too-low", "\(alert).")
-    default: Cause("ats.tls.handshake-failed", "\(alert).")
+        Cause(.tlsNoCommonSuite, "\(alert): no suite, group or signature scheme that is offered suits it.")
+    case 70: Cause(.tlsVersionTooLow, "\(alert).")
+    default: Cause(.tlsHandshakeFailed, "\(alert).")
     }
 }
 
@@ -156,12 +156,12 @@ private func inferred(
 package enum ConnectionCauses {
     package static func code(_ failure: ConnectionFailure) -> Code {
         switch failure {
-        case .refused, .unreachable: "ats.net.refused"
-        case .timeout: "ats.net.timeout"
-        case .reset: "ats.net.reset"
-        case .closed: "ats.net.closed"
-        case .notTLS: "ats.net.not-tls"
-        case .nameNotFound: "ats.net.dns"
+        case .refused, .unreachable: .netRefused
+        case .timeout: .netTimeout
+        case .reset: .netReset
+        case .closed: .netClosed
+        case .notTLS: .netNotTLS
+        case .nameNotFound: .netDNS
         }
     }
 

@@ -19,7 +19,7 @@ enum HandshakeEvaluation {
         if let group = handshake.group, !requirements.groups.contains(group) {
             causes.append(
                 Cause(
-                    "ats.tls.no-common-group",
+                    .tlsNoCommonGroup,
                     "The key exchange uses \(group), which \(requirements.profile.name) does not offer."
                 )
             )
@@ -27,7 +27,7 @@ enum HandshakeEvaluation {
         if case .refuted = handshake.keyPossession {
             causes.append(
                 Cause(
-                    "ats.tls.handshake-failed",
+                    .tlsHandshakeFailed,
                     "The server's signature over the handshake does not match its certificate."
                 )
             )
@@ -52,7 +52,7 @@ enum HandshakeEvaluation {
         if !handshake.usesExtendedMasterSecret {
             causes.append(
                 Cause(
-                    "ats.tls.no-extended-master-secret",
+                    .tlsNoExtendedMasterSecret,
                     "FCP_v2.1 requires the extended master secret in TLS 1.2, and the server did not negotiate it.",
                     citation: citation
                 )
@@ -61,7 +61,7 @@ enum HandshakeEvaluation {
         if let leaf, let scheme = leaf.scheme, !requirements.signatureSchemes.contains(scheme) {
             causes.append(
                 Cause(
-                    "ats.trust.weak-signature",
+                    .trustWeakSignature,
                     "FCP_v2.1 asks in TLS 1.2 that the server's certificate be signed with an algorithm that the hello offers, and "
                         + "\(scheme) is not among them.",
                     citation: citation,
@@ -77,9 +77,9 @@ enum HandshakeEvaluation {
             let stack = requirements.profile.stackMinimum
             guard version < stack.value else {
                 return Cause(
-                    "ats.tls.version-too-low",
+                    .tlsVersionTooLow,
                     "The server negotiated \(version); \(requirements.effectiveMinimum) or later is required.",
-                    citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21")
+                    citation: .apple(ATSKey.minimumTLSVersion, read: "2026-11-21")
                 )
             }
             let sentence =
@@ -87,7 +87,7 @@ enum HandshakeEvaluation {
                 ? "ATS accepts that here;"
                 : "\(requirements.effectiveMinimum) or later is required, and no exception changes that:"
             return Cause(
-                "ats.tls.version-too-low",
+                .tlsVersionTooLow,
                 "The server negotiated \(version). \(sentence) apps linked on 26 or later do not speak TLS 1.0 and 1.1 on "
                     + "\(requirements.profile.name) unless their code sets tlsMinimumSupportedProtocolVersion.",
                 citation: stack.citation
@@ -95,7 +95,7 @@ enum HandshakeEvaluation {
         }
         if version > requirements.maximum {
             return Cause(
-                "ats.tls.version-too-low",
+                .tlsVersionTooLow,
                 "The server speaks nothing older than \(version), and \(requirements.profile.name) speaks nothing newer than "
                     + "\(requirements.maximum).",
                 citation: requirements.profile.supportsTLS13.citation,
@@ -110,7 +110,7 @@ enum HandshakeEvaluation {
         let supports = requirements.profile.supportsTLS13Minimum
         guard requirements.minimumTLS == .tls13, !supports.value else { return nil }
         return Cause(
-            "ats.tls.handshake-failed",
+            .tlsHandshakeFailed,
             "With NSExceptionMinimumTLSVersion = TLSv1.3 loads failed on \(requirements.profile.name), as measured there; another report says "
                 + "that the key has no effect. It works since macOS 11.0.1 and iOS 14.",
             citation: supports.citation
@@ -122,13 +122,13 @@ enum HandshakeEvaluation {
         if requirements.suites.contains(suite) || suite.keyExchange == .tls13 { return nil }
         if !suite.hasForwardSecrecy, requirements.suitePolicy == .ats {
             return Cause(
-                "ats.tls.no-forward-secrecy",
+                .tlsNoForwardSecrecy,
                 "The server negotiates \(suite), whose RSA key exchange has no forward secrecy; ECDHE is required.",
                 citation: requirements.profile.forwardSecretSuites.citation
             )
         }
         return Cause(
-            "ats.tls.no-common-suite",
+            .tlsNoCommonSuite,
             "The server negotiates \(suite), which is not among the suites that \(requirements.profile.name) offers here.",
             citation: requirements.profile.forwardSecretSuites.citation
         )
@@ -143,7 +143,7 @@ enum HandshakeEvaluation {
         if case .ellipticCurve(let curve, let bits)? = leaf?.publicKey.kind, !PublicKeyFacts.curvesOfTLS.contains(curve)
         {
             return Cause(
-                "ats.trust.weak-key",
+                .trustWeakKey,
                 "The server's certificate has an elliptic-curve key of \(bits) bits (\(curve)), and no handshake with it comes about: "
                     + "\(requirements.profile.name) offers P-256, P-384 and P-521.",
                 citation: requirements.certificateRules.citation,
@@ -152,13 +152,13 @@ enum HandshakeEvaluation {
         }
         if let group = widest.group, !requirements.groups.contains(group) {
             return Cause(
-                "ats.tls.no-common-group",
+                .tlsNoCommonGroup,
                 "The server agrees on a key with \(group) alone, which \(requirements.profile.name) does not offer."
             )
         }
         if let scheme = widest.signatureScheme, !requirements.signatureSchemes.contains(scheme) {
             return Cause(
-                "ats.tls.no-common-suite",
+                .tlsNoCommonSuite,
                 "The server signs with \(scheme) alone, which \(requirements.profile.name) does not offer."
             )
         }
@@ -168,8 +168,8 @@ enum HandshakeEvaluation {
     static func error(_ requirements: TransportRequirements, _ causes: [Cause]) -> URLLoadError? {
         guard let first = causes.first else { return nil }
         switch first.code {
-        case "ats.tls.version-too-low": return .secureConnectionFailed(tooLow(requirements))
-        case "ats.tls.handshake-failed" where minimumCause(requirements) != nil: return .secureConnectionFailed(-9800)
+        case .tlsVersionTooLow: return .secureConnectionFailed(tooLow(requirements))
+        case .tlsHandshakeFailed where minimumCause(requirements) != nil: return .secureConnectionFailed(-9800)
         default: return .secureConnectionFailed(-9801)
         }
     }
@@ -183,7 +183,7 @@ enum HandshakeEvaluation {
     static func notes(_ handshake: HandshakeObservation) -> [Cause] {
         var notes: [Cause] = []
         if case .unproven(let reason) = handshake.keyPossession {
-            notes.append(Cause("ats.note.key-possession-unproven", reason, kind: .note))
+            notes.append(Cause(.noteKeyPossessionUnproven, reason, kind: .note))
         }
         return notes
     }

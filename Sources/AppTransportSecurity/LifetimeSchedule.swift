@@ -46,6 +46,6 @@ enum LifetimeSchedule {
     }
 
     private static func note(_ message: String) -> Cause {
-        Cause("ats.note.lifetime", message, citation: citation, kind: .note)
+        Cause(.noteLifetime, message, citation: citation, kind: .note)
     }
 }

@@ -25,7 +25,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     ///   outside 1 to 65535, control characters, and texts over 8,192 bytes.
     public init(_ text: String) throws(MalformedInput) {
         func malformed(_ reason: String) -> MalformedInput {
-            MalformedInput(code: "malformed.url", quoting: text, reason: reason)
+            MalformedInput(code: .malformedURL, quoting: text, reason: reason)
         }
         guard text.utf8.count <= 8192 else { throw malformed("the URL is longer than 8192 bytes") }
         guard !text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {

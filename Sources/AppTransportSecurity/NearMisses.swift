@@ -122,7 +122,7 @@ package struct NearMisses: Sendable {
 
     private func note(_ key: String, _ host: String, _ reasons: [Reason]) -> Cause {
         Cause(
-            "ats.note.entry-almost-matches",
+            .noteEntryAlmostMatches,
             "The entry NSExceptionDomains.\(key.terminalSafe(limit: 253)) almost matches \(host) and is not read for it: "
                 + reasons.map(\.words).joined(separator: "; ") + ".",
             citation: .security("SecProtocolConfiguration.m, find_exception_for_host"),

@@ -66,6 +66,6 @@ extension OSProfile {
     ]
 
     private static func unknown(_ reason: String) -> MalformedInput {
-        MalformedInput(code: "malformed.system", reason: reason)
+        MalformedInput(code: .malformedSystem, reason: reason)
     }
 }

@@ -62,7 +62,7 @@ public struct PinnedDomain: Sendable, Equatable {
         guard let value else { return [] }
         guard let members = value.members else {
             remarks.add(
-                "ats.dictionary.wrong-type",
+                .dictionaryWrongType,
                 "NSPinnedDomains is \(value.kind), not a dictionary: nothing is pinned."
             )
             return []
@@ -73,7 +73,7 @@ public struct PinnedDomain: Sendable, Equatable {
             defer { remarks.subject = .dictionary }
             guard let entry = members[name]?.members else {
                 remarks.add(
-                    "ats.dictionary.wrong-type",
+                    .dictionaryWrongType,
                     "NSPinnedDomains.\(name) is no dictionary: this entry is dropped."
                 )
                 continue
@@ -82,7 +82,7 @@ public struct PinnedDomain: Sendable, Equatable {
             let leaves = pins(entry[ATSKey.pinnedLeaves], name, ATSKey.pinnedLeaves, &remarks)
             let includesSubdomains = entry[ATSKey.includesSubdomains] == .boolean(true)
             if authorities == nil, leaves == nil {
-                remarks.add("ats.dictionary.bad-value", "NSPinnedDomains.\(name) names no identities: it pins nothing.")
+                remarks.add(.dictionaryBadValue, "NSPinnedDomains.\(name) names no identities: it pins nothing.")
             }
             domains.append(
                 PinnedDomain(
@@ -102,7 +102,7 @@ public struct PinnedDomain: Sendable, Equatable {
         guard let value else { return nil }
         guard case .array(let elements) = value else {
             remarks.add(
-                "ats.dictionary.wrong-type",
+                .dictionaryWrongType,
                 "NSPinnedDomains.\(name).\(key) is \(value.kind), not an array: it is skipped."
             )
             return nil
@@ -111,21 +111,21 @@ public struct PinnedDomain: Sendable, Equatable {
         for (index, element) in elements.enumerated() {
             guard case .string(let text)? = element.members?[ATSKey.pin], let hash = Data(base64Encoded: text) else {
                 remarks.add(
-                    "ats.dictionary.bad-value",
+                    .dictionaryBadValue,
                     "NSPinnedDomains.\(name).\(key)[\(index)] holds no base64 under \(ATSKey.pin): it is skipped."
                 )
                 continue
             }
             if hash.count != 32 {
                 remarks.add(
-                    "ats.dictionary.bad-value",
+                    .dictionaryBadValue,
                     "NSPinnedDomains.\(name).\(key)[\(index)] is \(hash.count) bytes, not 32: it matches nothing."
                 )
             }
             pins.append([UInt8](hash))
         }
         if pins.isEmpty {
-            remarks.add("ats.pins.empty", "NSPinnedDomains.\(name).\(key) holds no usable pin: every chain is refused.")
+            remarks.add(.pinsEmpty, "NSPinnedDomains.\(name).\(key) holds no usable pin: every chain is refused.")
         }
         return pins
     }

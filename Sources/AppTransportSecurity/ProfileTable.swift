@@ -49,10 +49,10 @@ enum ProfileTable {
         name: "iOS 9",
         obeysOnlyArbitraryLoads: Cited(true, .apple("NSAppTransportSecurity, versioning", read: "2026-11-21")),
         releaseMinimum: Cited(.tls10, .stackMinimum),
-        releaseLocalRule: Cited(.nothing, .apple("NSAllowsLocalNetworking", read: "2026-11-21")),
-        releaseReadsAddressKeys: Cited(false, .apple("NSExceptionDomains", read: "2026-11-21")),
-        supportsTLS13Minimum: Cited(false, .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21")),
-        supportsTLS13: Cited(false, .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21")),
+        releaseLocalRule: Cited(.nothing, .apple(ATSKey.localNetworking, read: "2026-11-21")),
+        releaseReadsAddressKeys: Cited(false, .apple(ATSKey.exceptionDomains, read: "2026-11-21")),
+        supportsTLS13Minimum: Cited(false, .apple(ATSKey.minimumTLSVersion, read: "2026-11-21")),
+        supportsTLS13: Cited(false, .apple(ATSKey.minimumTLSVersion, read: "2026-11-21")),
         forwardSecretSuites: Cited(SuiteLists.first, .security("SecProtocolInternal.h, ATSv1")),
         rsaSuites: Cited(
             SuiteLists.rsaSix,
@@ -65,10 +65,10 @@ enum ProfileTable {
             .plainUntil2019,
             .apple("HT210176: what iOS 13 and macOS 10.15 began to ask", read: "2026-11-21")
         ),
-        forwardSecrecyOffDropsKeySize: Cited(true, .apple("NSExceptionRequiresForwardSecrecy", read: "2026-11-21")),
-        readsPins: Cited(false, .apple("NSPinnedDomains", read: "2026-11-21")),
-        readsHardening: Cited(false, .apple("NSRequiresNIAPTLSPackageVersion", read: "2026-11-21")),
-        readsTransparencyKey: Cited(false, .apple("NSRequiresCertificateTransparency", read: "2026-11-21")),
+        forwardSecrecyOffDropsKeySize: Cited(true, .apple(ATSKey.forwardSecrecy, read: "2026-11-21")),
+        readsPins: Cited(false, .apple(ATSKey.pinnedDomains, read: "2026-11-21")),
+        readsHardening: Cited(false, .apple(ATSKey.requiresNIAP, read: "2026-11-21")),
+        readsTransparencyKey: Cited(false, .apple(ATSKey.certificateTransparency, read: "2026-11-21")),
         requiresTransparency: Cited(false, .security("CertificateTransparency.m")),
         builtInExceptions: Cited([:], .security("SecProtocolConfiguration.m"))
     )
@@ -79,7 +79,7 @@ enum ProfileTable {
         profile.unrestrictedSuites = Cited(SuiteLists.offered2016, .capture("iOS 10 and macOS 10.12"), .inferred)
         profile.hello = Cited(SystemHellos.of2016, .capture("iOS 10 and macOS 10.12"), .inferred)
         profile.obeysOnlyArbitraryLoads = Cited(false, .apple("NSAppTransportSecurity, versioning", read: "2026-11-21"))
-        profile.releaseLocalRule = Cited(.namesAndAddresses, .apple("NSAllowsLocalNetworking", read: "2026-11-21"))
+        profile.releaseLocalRule = Cited(.namesAndAddresses, .apple(ATSKey.localNetworking, read: "2026-11-21"))
         profile.readsTransparencyKey = Cited(
             true,
             .apple("Cocoa Keys: NSRequiresCertificateTransparency", read: "2026-11-21")
@@ -125,14 +125,14 @@ enum ProfileTable {
     }
 
     private static let release2020: @Sendable (inout OSProfile) -> Void = { profile in
-        profile.readsPins = Cited(true, .apple("NSPinnedDomains", read: "2026-11-21"))
+        profile.readsPins = Cited(true, .apple(ATSKey.pinnedDomains, read: "2026-11-21"))
         profile.supportsTLS13Minimum = Cited(true, .report("blochberger/ats, tests/test_ats.py on macOS 11"), .measured)
     }
 
     private static let changes2021: @Sendable (inout OSProfile) -> Void = { profile in
         profile.unrestrictedSuites = Cited(SuiteLists.offered2021, .capture("macOS 12.3.1"), .inferred)
         profile.hello = Cited(SystemHellos.of2021, .capture("macOS 12.3.1"), .inferred)
-        profile.readsTransparencyKey = Cited(false, .apple("NSRequiresCertificateTransparency", read: "2026-11-21"))
+        profile.readsTransparencyKey = Cited(false, .apple(ATSKey.certificateTransparency, read: "2026-11-21"))
     }
 
     private static let hello2024: @Sendable (inout OSProfile) -> Void = { profile in
@@ -167,11 +167,11 @@ enum ProfileTable {
             .namesAndDirectAddresses,
             .apple("iOS 17 release notes, 101967030", read: "2026-11-21")
         )
-        profile.releaseReadsAddressKeys = Cited(true, .apple("NSExceptionDomains", read: "2026-11-21"))
+        profile.releaseReadsAddressKeys = Cited(true, .apple(ATSKey.exceptionDomains, read: "2026-11-21"))
     }
 
     private static let hardening: @Sendable (inout OSProfile) -> Void = { profile in
-        profile.readsHardening = Cited(true, .apple("NSRequiresNIAPTLSPackageVersion", read: "2026-11-21"))
+        profile.readsHardening = Cited(true, .apple(ATSKey.requiresNIAP, read: "2026-11-21"))
     }
 
     /// The documents' suites and versions, with the certificate rules as documented today.
@@ -181,7 +181,7 @@ enum ProfileTable {
         profile.name = "the published documents"
         // Documents are linked on nothing, and say nothing of the network stack's own minimum.
         profile.sdk = nil
-        profile.releaseMinimum = Cited(.tls10, .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21"))
+        profile.releaseMinimum = Cited(.tls10, .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"))
         profile.forwardSecretSuites = Cited(
             SuiteLists.published,
             .apple("Preventing Insecure Network Connections", read: "2026-11-21")
@@ -193,7 +193,7 @@ enum ProfileTable {
         profile.unrestrictedSuites = Cited(SuiteLists.offered2018, .apple("Cocoa Keys", read: "2026-11-21"))
         profile.transportSecurityRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
         profile.plainRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
-        profile.builtInExceptions = Cited([:], .apple("NSExceptionDomains", read: "2026-11-21"))
+        profile.builtInExceptions = Cited([:], .apple(ATSKey.exceptionDomains, read: "2026-11-21"))
         return profile
     }()
 }

@@ -34,7 +34,7 @@ struct Remarks {
         guard all.count < Self.limit else {
             if !isFull {
                 subject = .dictionary
-                append("ats.dictionary.more-remarks", "There are more remarks than the \(Self.limit) before.")
+                append(.dictionaryMoreRemarks, "There are more remarks than the \(Self.limit) before.")
             }
             isFull = true
             return
@@ -54,7 +54,7 @@ struct Remarks {
     mutating func unknownKeys(_ members: [String: PropertyListValue], known: [String], _ prefix: String = "") {
         for key in members.keys.sorted() where !known.contains(key) {
             add(
-                "ats.dictionary.unknown-key",
+                .dictionaryUnknownKey,
                 "The key \(prefix)\(key) is not one that the system reads: it has no effect."
             )
         }
@@ -63,18 +63,18 @@ struct Remarks {
     mutating func flag(_ members: [String: PropertyListValue], _ key: String, _ prefix: String = "") -> Bool? {
         guard let value = members[key] else { return nil }
         guard let flag = value.asAppleBoolean else {
-            add("ats.dictionary.wrong-type", "\(prefix)\(key) is \(value.kind), not a boolean: it counts as absent.")
+            add(.dictionaryWrongType, "\(prefix)\(key) is \(value.kind), not a boolean: it counts as absent.")
             return nil
         }
         switch value {
         case .integer(let number) where number != 0 && number != 1:
             add(
-                "ats.dictionary.wrong-type",
+                .dictionaryWrongType,
                 "\(prefix)\(key) is the number \(number), which counts as NO: only 1 is YES."
             )
         case .real(let number) where number != 0 && number != 1:
             add(
-                "ats.dictionary.wrong-type",
+                .dictionaryWrongType,
                 "\(prefix)\(key) is the number \(number), which counts as NO: only 1 is YES."
             )
         default: break
@@ -86,14 +86,14 @@ struct Remarks {
         guard let value = members[key] else { return nil }
         guard case .string(let text) = value else {
             add(
-                "ats.dictionary.wrong-type",
+                .dictionaryWrongType,
                 "\(prefix)\(key) is \(value.kind), not a string: TLSv1.2 stays the minimum."
             )
             return nil
         }
         guard let version = TLSVersionName(rawValue: text) else {
             add(
-                "ats.dictionary.bad-value",
+                .dictionaryBadValue,
                 "\(prefix)\(key) is \"\(text)\", which is none of TLSv1.0, TLSv1.1, TLSv1.2, TLSv1.3: TLSv1.2 stays the minimum."
             )
             return nil
@@ -106,7 +106,7 @@ struct Remarks {
     {
         guard let value = members[key] else { return nil }
         guard case .string(let text) = value, let level = HardeningLevel(rawValue: text) else {
-            add("ats.dictionary.bad-value", "\(prefix)\(key) is none of none, FCP_v2.1, recommended: it has no effect.")
+            add(.dictionaryBadValue, "\(prefix)\(key) is none of none, FCP_v2.1, recommended: it has no effect.")
             return nil
         }
         return level

@@ -143,125 +143,125 @@ package struct Remediation: Sendable {
     ]
 
     private static let table: [Code: Remediation] = [
-        "ats.tls.version-too-low": .init(
+        .tlsVersionTooLow: .init(
             "enable TLS 1.2 or 1.3 on the server",
             nginx: modernVersions,
             exception: .minimumTLSVersion
         ),
-        "ats.tls.no-forward-secrecy": .init(
+        .tlsNoForwardSecrecy: .init(
             "enable ECDHE suites on the server, for example ECDHE-RSA-AES128-GCM-SHA256",
             nginx: modernVersions,
             modernSuites,
             exception: .forwardSecrecy
         ),
-        "ats.tls.no-common-suite": .init(
+        .tlsNoCommonSuite: .init(
             "enable ECDHE suites with AES-GCM on the server",
             nginx: modernVersions,
             modernSuites
         ),
-        "ats.tls.no-common-group": .init(
+        .tlsNoCommonGroup: .init(
             "enable X25519 or P-256 on the server",
             nginx: "ssl_ecdh_curve X25519:prime256v1:secp384r1;"
         ),
-        "ats.tls.handshake-failed": .init("check the server's TLS log"),
-        "ats.tls.no-extended-master-secret": .init(
+        .tlsHandshakeFailed: .init("check the server's TLS log"),
+        .tlsNoExtendedMasterSecret: .init(
             "run the server with a TLS library that has the extended master secret (OpenSSL 1.1.0 or later), or enable TLS 1.3",
             nginx: "# Run nginx with OpenSSL 1.1.1 or later; no setting of older ones helps."
         ),
-        "ats.tls.large-hello": .init(
+        .tlsLargeHello: .init(
             "update what reads the hello first, often a load balancer or firewall: a ClientHello may come in several TCP segments; the "
                 + "server itself need not know X25519MLKEM768 (tldr.fail)",
             nginx: "# No setting helps: nginx reads such hellos; look at what stands before it."
         ),
-        "ats.tls.client-certificate-required": .init(
+        .tlsClientCertificateRequired: .init(
             "give the app a client certificate, or make it optional on the server",
             nginx: "ssl_verify_client optional;"
         ),
-        "ats.trust.unknown-root": .init(
+        .trustUnknownRoot: .init(
             "use a certificate from a public CA, or install the root on the devices",
             nginx: publicCA,
             exception: .insecureHTTPLoadsWithDelegate
         ),
-        "ats.trust.self-signed": .init(
+        .trustSelfSigned: .init(
             "use a certificate from a public CA",
             nginx: publicCA,
             exception: .insecureHTTPLoadsWithDelegate
         ),
-        "ats.trust.missing-intermediate": .init(
+        .trustMissingIntermediate: .init(
             "send the intermediate certificate after the leaf",
             nginx: "ssl_certificate /etc/ssl/fullchain.pem;    # leaf first, then every intermediate",
             exception: .insecureHTTPLoadsWithDelegate
         ),
-        "ats.trust.expired": .init(
+        .trustExpired: .init(
             "renew the certificate",
             nginx: renew,
             exception: .insecureHTTPLoadsWithDelegate
         ),
-        "ats.trust.not-yet-valid": .init(
+        .trustNotYetValid: .init(
             "check the clocks, or wait until the certificate is valid",
             nginx: renew,
             exception: .insecureHTTPLoadsWithDelegate
         ),
-        "ats.trust.wrong-host": .init(
+        .trustWrongHost: .init(
             "get a certificate that names this host",
             nginx: nameTheHost,
             exception: .insecureHTTPLoadsWithDelegate
         ),
-        "ats.trust.no-subject-alternative-name": .init(
+        .trustNoSubjectAlternativeName: .init(
             "get a certificate with the host as subject alternative name",
             nginx: nameTheHost,
             exception: .insecureHTTPLoadsWithDelegate
         ),
-        "ats.trust.weak-key": .init(
+        .trustWeakKey: .init(
             "get a certificate with an RSA key of at least 2048 bits or a P-256 key",
             nginx: strongKey,
             exception: .insecureHTTPLoadsWithDelegate
         ),
-        "ats.trust.weak-signature": .init(
+        .trustWeakSignature: .init(
             "get a certificate that is signed with SHA-256 or stronger",
             nginx: strongKey,
             exception: .insecureHTTPLoadsWithDelegate
         ),
-        "ats.trust.validity-too-long": .init(
+        .trustValidityTooLong: .init(
             "get a certificate that is valid for a shorter time",
             exception: .insecureHTTPLoadsWithDelegate
         ),
-        "ats.trust.wrong-key-usage": .init(
+        .trustWrongKeyUsage: .init(
             "get a certificate for server authentication",
             exception: .insecureHTTPLoadsWithDelegate
         ),
-        "ats.trust.name-constraints": .init(
+        .trustNameConstraints: .init(
             "get a certificate from an authority that may issue for all names in it",
             exception: .insecureHTTPLoadsWithDelegate
         ),
-        "ats.trust.issuance": .init("let the authority issue the certificate anew, without the fault"),
-        "ats.trust.needs-delegate": .init(
+        .trustIssuance: .init("let the authority issue the certificate anew, without the fault"),
+        .trustNeedsDelegate: .init(
             "get a certificate that trust evaluation accepts",
             exception: .insecureHTTPLoadsWithDelegate
         ),
-        "ats.trust.revoked": .init("replace the certificate"),
-        "ats.trust.pin-mismatch": .init("update the app's pins, or use the pinned key"),
-        "ats.ct.missing": .init(
+        .trustRevoked: .init("replace the certificate"),
+        .trustPinMismatch: .init("update the app's pins, or use the pinned key"),
+        .ctMissing: .init(
             "get a certificate with signed certificate timestamps",
             exception: .insecureHTTPLoadsWithDelegate
         ),
-        "ats.cleartext.blocked": .init(
+        .cleartextBlocked: .init(
             "serve https",
             nginx: "# server { listen 80; return 301 https://$host$request_uri; }",
             exception: .insecureHTTPLoads
         ),
-        "ats.http.redirect-blocked": .init(
+        .httpRedirectBlocked: .init(
             "redirect to https",
             nginx: "# Redirect to https:// addresses only.",
             exception: .insecureHTTPLoads
         ),
-        "ats.http.redirect-loop": .init("fix the redirect loop on the server"),
-        "ats.http.no-answer": .init("check the server's HTTP log"),
-        "ats.net.refused": .init("start the server, or check the port and the firewall"),
-        "ats.net.timeout": .init("check the network and the firewall, or raise --connect-timeout"),
-        "ats.net.reset": .init("check the firewall or proxy in between: it resets the connection"),
-        "ats.net.closed": .init("check the server's log: it closes the connection after the ClientHello"),
-        "ats.net.not-tls": .init("check the port: it does not speak TLS"),
-        "ats.net.dns": .init("check the name"),
+        .httpRedirectLoop: .init("fix the redirect loop on the server"),
+        .httpNoAnswer: .init("check the server's HTTP log"),
+        .netRefused: .init("start the server, or check the port and the firewall"),
+        .netTimeout: .init("check the network and the firewall, or raise --connect-timeout"),
+        .netReset: .init("check the firewall or proxy in between: it resets the connection"),
+        .netClosed: .init("check the server's log: it closes the connection after the ClientHello"),
+        .netNotTLS: .init("check the port: it does not speak TLS"),
+        .netDNS: .init("check the name"),
     ]
 }

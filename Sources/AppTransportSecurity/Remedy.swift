@@ -64,8 +64,8 @@ extension Remedy {
     /// The keys that would let a URL through which the policy itself blocks.
     package static func forBlocked(_ decision: URLDecision) -> [Remedy] {
         let host = decision.url.host
-        guard decision.because.contains(where: { $0.code == "ats.local.blocked" }) else {
-            return forCauses([Cause("ats.cleartext.blocked", "")], host: host, negotiated: nil, nil)
+        guard decision.because.contains(where: { $0.code == .localBlocked }) else {
+            return forCauses([Cause(.cleartextBlocked, "")], host: host, negotiated: nil, nil)
         }
         // The first systems take no address as the key of an entry; a name is freed by an entry, even an empty one, over TLS.
         if decision.url.literalAddress != nil {
@@ -74,7 +74,7 @@ extension Remedy {
         if decision.url.isSecure {
             return [Remedy(keyPath: "\(ATSKey.exceptionDomains).\(host)", value: "{}", requiresJustification: false)]
         }
-        return forCauses([Cause("ats.cleartext.blocked", "")], host: host, negotiated: nil, nil)
+        return forCauses([Cause(.cleartextBlocked, "")], host: host, negotiated: nil, nil)
     }
 
     private init?(for cause: Cause, host: String, version: TLSVersion) {

@@ -71,8 +71,8 @@ package enum ServerSoftware: String, Sendable, CaseIterable {
     ]
 
     private static let lines: [Code: [ServerSoftware: String]] = [
-        "ats.tls.version-too-low": versions, "ats.tls.no-forward-secrecy": ciphers, "ats.tls.no-common-suite": ciphers,
-        "ats.tls.no-common-group": groups, "ats.tls.no-extended-master-secret": masterSecret,
-        "ats.tls.client-certificate-required": clientCertificate,
+        .tlsVersionTooLow: versions, .tlsNoForwardSecrecy: ciphers, .tlsNoCommonSuite: ciphers,
+        .tlsNoCommonGroup: groups, .tlsNoExtendedMasterSecret: masterSecret,
+        .tlsClientCertificateRequired: clientCertificate,
     ]
 }

@@ -45,8 +45,8 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .transportSecurityRules: "Certificates under ATS"
         case .plainRules: "Certificates outside ATS"
         case .keySizeWithoutForwardSecrecy: "Key sizes are judged without forward secrecy too"
-        case .pins: "NSPinnedDomains"
-        case .hardening: "NSRequiresNIAPTLSPackageVersion"
+        case .pins: ATSKey.pinnedDomains
+        case .hardening: ATSKey.requiresNIAP
         case .transparencyKey: "NSRequiresCertificateTransparency of an entry"
         case .transparency: "Certificate Transparency for roots of the system"
         case .builtInExceptions: "Entries that the system registers itself"

@@ -22,7 +22,7 @@ struct TrustEvaluation {
         guard let leaf = judged.first else {
             return [
                 Cause(
-                    "ats.trust.unknown-root",
+                    .trustUnknownRoot,
                     "The server presented no certificate that can be read.",
                     citation: citation
                 )
@@ -40,7 +40,7 @@ struct TrustEvaluation {
         if let leaves = pins.leaves, !leaves.contains(leaf.publicKey.sha256) {
             causes.append(
                 Cause(
-                    "ats.trust.pin-mismatch",
+                    .trustPinMismatch,
                     leaves.isEmpty
                         ? "NSPinnedLeafIdentities holds no usable pin for \(host), so every leaf is refused."
                         : "The leaf's public key is none of the \(leaves.count) that NSPinnedLeafIdentities pins for \(host).",
@@ -53,7 +53,7 @@ struct TrustEvaluation {
             if !above.contains(where: { authorities.contains($0.publicKey.sha256) }) {
                 causes.append(
                     Cause(
-                        "ats.trust.pin-mismatch",
+                        .trustPinMismatch,
                         authorities.isEmpty
                             ? "NSPinnedCAIdentities holds no usable pin for \(host), so every chain is refused."
                             : "No certificate above the leaf has a public key that NSPinnedCAIdentities pins for \(host).",
@@ -68,7 +68,7 @@ struct TrustEvaluation {
     func notes() -> [Cause] {
         facts.chain.fetched.map { fetched in
             Cause(
-                "ats.note.intermediate-fetched",
+                .noteIntermediateFetched,
                 "The server left out the intermediate \(fetched.certificate.subject); it was fetched from \(fetched.address), as Apple's "
                     + "trust evaluation does. Other clients do not fetch and fail: send it after the leaf.",
                 kind: .note
@@ -88,7 +88,7 @@ struct TrustEvaluation {
         guard case .unusable(let reason) = facts.staple, case .anchored = facts.chain.path else { return [] }
         return [
             Cause(
-                "ats.note.staple-unusable",
+                .noteStapleUnusable,
                 "The OCSP response that the server staples says nothing: \(reason).",
                 kind: .note
             )
@@ -106,7 +106,7 @@ struct TrustEvaluation {
             let subject = path.indices.contains(index) ? path[index].subject : leaf.subject
             causes.append(
                 trust(
-                    "ats.trust.unknown-root",
+                    .trustUnknownRoot,
                     "The signature over \(subject) does not verify.",
                     .badSignature
                 )
@@ -121,7 +121,7 @@ struct TrustEvaluation {
             if !isNamed {
                 causes.append(
                     trust(
-                        "ats.trust.unknown-root",
+                        .trustUnknownRoot,
                         "The signature over \(certificate.subject) cannot be checked: \(reason).",
                         .uncheckedSignature
                     )
@@ -134,10 +134,10 @@ struct TrustEvaluation {
     private func cause(of violation: PathViolation) -> Cause {
         let sentence = violation.sentence + "."
         return switch violation.rule {
-        case .names: Cause("ats.trust.name-constraints", sentence, citation: citation)
-        case .pathLength: trust("ats.trust.wrong-key-usage", sentence, .pathLength)
-        case .authority: trust("ats.trust.wrong-key-usage", sentence, .notAnAuthority)
-        case .certificate: trust("ats.trust.wrong-key-usage", sentence, .oddCertificate)
+        case .names: Cause(.trustNameConstraints, sentence, citation: citation)
+        case .pathLength: trust(.trustWrongKeyUsage, sentence, .pathLength)
+        case .authority: trust(.trustWrongKeyUsage, sentence, .notAnAuthority)
+        case .certificate: trust(.trustWrongKeyUsage, sentence, .oddCertificate)
         }
     }
 
@@ -149,7 +149,7 @@ struct TrustEvaluation {
         if leaf.isSelfIssued {
             return [
                 Cause(
-                    "ats.trust.self-signed",
+                    .trustSelfSigned,
                     "The certificate \(leaf.subject) is self-signed and not installed as a root.",
                     citation: citation
                 )
@@ -157,7 +157,7 @@ struct TrustEvaluation {
         }
         let top = path.last ?? leaf
         let unknown = Cause(
-            "ats.trust.unknown-root",
+            .trustUnknownRoot,
             top.isSelfIssued
                 ? "The chain ends in \(top.subject), a root that is in no store that was given."
                 : "The chain ends in \(top.subject), issued by \(top.issuer), which is in no store that was given.",
@@ -165,7 +165,7 @@ struct TrustEvaluation {
         )
         guard path.count == 1 else { return [unknown] }
         let missing = Cause(
-            "ats.trust.missing-intermediate",
+            .trustMissingIntermediate,
             (facts.chain.presented.count > 1
                 ? "None of the certificates that the server sends with its leaf issued it, and no known root did: "
                 : "The server sends its leaf alone, and no known root issued it: ")
@@ -184,7 +184,7 @@ struct TrustEvaluation {
         let why = reason.flatMap { TrustEvaluation.revocationReasons[$0] }.map { " (\($0))" } ?? ""
         return [
             Cause(
-                "ats.trust.revoked",
+                .trustRevoked,
                 "\(leaf.subject) was revoked on \(day(since))\(why), says the OCSP response that the server staples.",
                 citation: citation
             )
@@ -205,7 +205,7 @@ struct TrustEvaluation {
         for (index, certificate) in chain.enumerated() where certificate.hasExpired(at: instant) {
             causes.append(
                 trust(
-                    "ats.trust.expired",
+                    .trustExpired,
                     "\(certificate.subject) expired on \(day(certificate.notAfter)).",
                     index == 0 ? nil : .issuerDates
                 )
@@ -214,7 +214,7 @@ struct TrustEvaluation {
         for (index, certificate) in chain.enumerated() where certificate.isNotYetValid(at: instant) {
             causes.append(
                 trust(
-                    "ats.trust.not-yet-valid",
+                    .trustNotYetValid,
                     "\(certificate.subject) is not valid before \(day(certificate.notBefore)).",
                     index == 0 ? nil : .issuerDates
                 )
@@ -230,7 +230,7 @@ struct TrustEvaluation {
         case .onlyCommonName:
             return [
                 Cause(
-                    "ats.trust.no-subject-alternative-name",
+                    .trustNoSubjectAlternativeName,
                     "The certificate names \(host) only as common name; a subject alternative name is required.",
                     citation: citation
                 )
@@ -238,18 +238,18 @@ struct TrustEvaluation {
         case .noNames:
             return [
                 Cause(
-                    "ats.trust.no-subject-alternative-name",
+                    .trustNoSubjectAlternativeName,
                     "The certificate has no subject alternative name.",
                     citation: citation
                 ),
-                Cause("ats.trust.wrong-host", "The certificate does not name \(host).", citation: citation),
+                Cause(.trustWrongHost, "The certificate does not name \(host).", citation: citation),
             ]
         case .otherNames(let names):
             let shown =
                 names.prefix(5).map { $0.terminalSafe(limit: 128) }.joined(separator: ", ")
                 + (names.count > 5 ? ", and \(names.count - 5) more" : "")
             return [
-                Cause("ats.trust.wrong-host", "The certificate is for \(shown), not for \(host).", citation: citation)
+                Cause(.trustWrongHost, "The certificate is for \(shown), not for \(host).", citation: citation)
             ]
         }
     }
@@ -265,7 +265,7 @@ struct TrustEvaluation {
             weakness(of: certificate.publicKey).map { weakness in
                 let situation: Remediation.Situation? =
                     index == 0 ? nil : (index < judged.count ? .weakIntermediate : .weakRoot)
-                return trust("ats.trust.weak-key", "\(certificate.subject) has \(weakness).", situation)
+                return trust(.trustWeakKey, "\(certificate.subject) has \(weakness).", situation)
             }
         }
     }
@@ -295,7 +295,7 @@ struct TrustEvaluation {
         judged.enumerated().compactMap { index, certificate in
             guard rules.forbiddenHashes.contains(certificate.signature.hash) else { return nil }
             return trust(
-                "ats.trust.weak-signature",
+                .trustWeakSignature,
                 "\(certificate.subject) is signed with \(certificate.signature.hash.rawValue.uppercased()); SHA-256 or stronger is required.",
                 index == 0 ? nil : .weaklySignedIssuer
             )
@@ -312,7 +312,7 @@ struct TrustEvaluation {
         guard let broken else { return [] }
         return [
             Cause(
-                "ats.trust.validity-too-long",
+                .trustValidityTooLong,
                 "The certificate is valid for \(Int((length / 86400).rounded(.up))) days; the maximum is \(broken.days).",
                 citation: citation
             )
@@ -328,7 +328,7 @@ struct TrustEvaluation {
         if needsPurpose, purposes == nil {
             return [
                 Cause(
-                    "ats.trust.wrong-key-usage",
+                    .trustWrongKeyUsage,
                     "The certificate has no extended key usage; serverAuth is required.",
                     citation: citation
                 )
@@ -338,7 +338,7 @@ struct TrustEvaluation {
         if purposes != nil, !leaf.isForServers {
             causes.append(
                 Cause(
-                    "ats.trust.wrong-key-usage",
+                    .trustWrongKeyUsage,
                     "The certificate's extended key usage does not include serverAuth.",
                     citation: citation
                 )
@@ -348,7 +348,7 @@ struct TrustEvaluation {
         for authority in judged.dropFirst() where authority.extendedKeyUsages != nil && !authority.isForServers {
             causes.append(
                 trust(
-                    "ats.trust.wrong-key-usage",
+                    .trustWrongKeyUsage,
                     "The intermediate \(authority.subject) may not issue server certificates by its extended key usage.",
                     .issuerPurpose
                 )
@@ -363,15 +363,15 @@ struct TrustEvaluation {
     func error(for cause: Cause?) -> URLLoadError? {
         guard let cause else { return nil }
         let host = host ?? ""
-        if requirements.serverTrust == .ats || cause.code == "ats.trust.pin-mismatch" {
+        if requirements.serverTrust == .ats || cause.code == .trustPinMismatch {
             return .secureConnectionFailed(-9802)
         }
         switch cause.code {
-        case "ats.trust.expired": return .certificate(-1201, -9814, host: host)
-        case "ats.trust.not-yet-valid": return .certificate(-1204, -9815, host: host)
-        case "ats.trust.unknown-root", "ats.trust.missing-intermediate": return .certificate(-1203, -9812, host: host)
-        case "ats.trust.self-signed": return .certificate(-1202, -9813, host: host)
-        case "ats.trust.wrong-host", "ats.trust.no-subject-alternative-name":
+        case .trustExpired: return .certificate(-1201, -9814, host: host)
+        case .trustNotYetValid: return .certificate(-1204, -9815, host: host)
+        case .trustUnknownRoot, .trustMissingIntermediate: return .certificate(-1203, -9812, host: host)
+        case .trustSelfSigned: return .certificate(-1202, -9813, host: host)
+        case .trustWrongHost, .trustNoSubjectAlternativeName:
             return .certificate(-1202, -9843, host: host)
         default: return .certificate(-1202, -9807, host: host)
         }

@@ -7,41 +7,41 @@ package import Findings
 package enum AppleExplanations {
     /// Outcomes of a refresh.
     package static let refreshes: [CodeExplanation] = [
-        .init("receipt.refresh.renewed", "a newer receipt came", .nobody, "nothing: it was stored"),
+        .init(.receiptRefreshRenewed, "a newer receipt came", .nobody, "nothing: it was stored"),
         .init(
-            "receipt.refresh.not-modified",
+            .receiptRefreshNotModified,
             "asked before field 19",
             .nobody,
             "nothing: the stored receipt stays, and is refreshed later"
         ),
         .init(
-            "receipt.refresh.bad-payload",
+            .receiptRefreshBadPayload,
             "Apple cannot read the receipt",
             .operator,
             "keep the receipts as they came; this one is not asked for again"
         ),
         .init(
-            "receipt.refresh.wrong-environment",
+            .receiptRefreshWrongEnvironment,
             "the receipt is of the other environment",
             .operator,
             "compare apple.dataBaseURL and apple.dataDevelopmentBaseURL with the environments of the app"
         ),
         .init(
-            "receipt.refresh.unauthorized",
+            .receiptRefreshUnauthorized,
             "Apple refuses the authorization",
             .operator,
             "check apple.teamId, apple.keyId and apple.keyFile, and that the key has DeviceCheck enabled"
         ),
         .init(
-            "receipt.refresh.no-data",
+            .receiptRefreshNoData,
             "no attestation for thirty days",
             .nobody,
             "nothing: the last receipt is kept and asked for rarely"
         ),
-        .init("receipt.refresh.throttled", "too many requests", .operator, "raise receipts.refreshAfterSeconds"),
-        .init("receipt.refresh.unavailable", "Apple's side is down", .nobody, "nothing: it is asked again later"),
+        .init(.receiptRefreshThrottled, "too many requests", .operator, "raise receipts.refreshAfterSeconds"),
+        .init(.receiptRefreshUnavailable, "Apple's side is down", .nobody, "nothing: it is asked again later"),
         .init(
-            "receipt.refresh.unusable",
+            .receiptRefreshUnusable,
             "an answer that is no newer receipt of this key",
             .operator,
             "look at the log: a proxy in between, or a new kind of answer; the stored receipt stays"
@@ -51,19 +51,19 @@ package enum AppleExplanations {
     /// Faults on the way to Apple.
     package static let transport: [CodeExplanation] = [
         .init(
-            "apple.unreachable",
+            .appleUnreachable,
             "no connection to Apple's service",
             .operator,
             "let the service out to Apple's hosts on port 443, and check its name server"
         ),
         .init(
-            "apple.untrusted",
+            .appleUntrusted,
             "Apple's server did not meet the policy",
             .operator,
             "look for a proxy that opens TLS; Apple's hosts need no exception"
         ),
         .init(
-            "apple.answer.too-large",
+            .appleAnswerTooLarge,
             "Apple's answer is larger than 64 KiB",
             .operator,
             "look at who answers: it is not Apple's documented answer"

@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import Findings
+
 /// One HTTP request to Apple.
 public struct AppleRequest: Sendable, Equatable {
     /// Upper case, for example `POST`.
@@ -71,12 +73,12 @@ public protocol AppleTransport: Sendable {
 /// Codes: `apple.unreachable`, `apple.untrusted`, `apple.answer.too-large`, `apple.timeout`.
 public struct AppleTransportFault: Error, Sendable, Equatable, CustomStringConvertible {
     /// The stable code, as in `docs/codes.md`.
-    public let code: String
+    public let code: Code
     /// One sentence without a full stop.
     public let reason: String
 
     /// Makes one from its parts, which the properties describe.
-    public init(code: String, reason: String) {
+    public init(code: Code, reason: String) {
         self.code = code
         self.reason = reason
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import DeviceCheckBits
+import Findings
 public import FoundationEssentials
 
 /// Reads and writes the two bits that Apple keeps for each device, at one of DeviceCheck's two hosts.
@@ -140,7 +141,7 @@ public struct DeviceCheckClient: Sendable {
             )
         } catch {
             let reason = (error as? AppleTransportFault)?.reason ?? "DeviceCheck could not be reached"
-            throw DeviceCheckFault(code: "devicecheck.unavailable", reason: reason, advice: .later(seconds: nil))
+            throw DeviceCheckFault(code: .devicecheckUnavailable, reason: reason, advice: .later(seconds: nil))
         }
     }
 
@@ -150,7 +151,7 @@ public struct DeviceCheckClient: Sendable {
         do {
             return try await body()
         } catch {
-            throw DeviceCheckFault(code: "devicecheck.authorization.refused", reason: error.reason)
+            throw DeviceCheckFault(code: .devicecheckAuthorizationRefused, reason: error.reason)
         }
     }
 }

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+public import Findings
 public import FoundationEssentials
 
 /// What came of asking Apple for a newer receipt.
@@ -29,17 +29,17 @@ public enum ReceiptRefreshOutcome: Sendable, Equatable {
     case unusable(status: Int, reason: String)
 
     /// A stable name for history, metrics and logs, for example `receipt.refresh.not-modified`.
-    public var code: String {
+    public var code: Code {
         switch self {
-        case .renewed: "receipt.refresh.renewed"
-        case .notModified: "receipt.refresh.not-modified"
-        case .wrongEnvironment: "receipt.refresh.wrong-environment"
-        case .badPayload: "receipt.refresh.bad-payload"
-        case .unauthorized: "receipt.refresh.unauthorized"
-        case .noData: "receipt.refresh.no-data"
-        case .throttled: "receipt.refresh.throttled"
-        case .unavailable: "receipt.refresh.unavailable"
-        case .unusable: "receipt.refresh.unusable"
+        case .renewed: .receiptRefreshRenewed
+        case .notModified: .receiptRefreshNotModified
+        case .wrongEnvironment: .receiptRefreshWrongEnvironment
+        case .badPayload: .receiptRefreshBadPayload
+        case .unauthorized: .receiptRefreshUnauthorized
+        case .noData: .receiptRefreshNoData
+        case .throttled: .receiptRefreshThrottled
+        case .unavailable: .receiptRefreshUnavailable
+        case .unusable: .receiptRefreshUnusable
         }
     }
 }
@@ -82,7 +82,7 @@ public struct ReceiptRefreshClient: Sendable {
         )
         do {
             return ReceiptRefreshClient.outcome(of: try await transport.send(request))
-        } catch let fault as AppleTransportFault where fault.code == "apple.answer.too-large" {
+        } catch let fault as AppleTransportFault where fault.code == .appleAnswerTooLarge {
             return .unusable(status: 200, reason: fault.reason)
         } catch {
             return .unavailable(status: nil, retryAfterSeconds: nil)

@@ -67,7 +67,7 @@ public enum DeviceCheckAnswer {
 
     private static func unusable(_ detail: String, _ found: String) -> DeviceCheckFault {
         DeviceCheckFault(
-            code: "devicecheck.answer.\(detail)",
+            code: Code(rawValue: "devicecheck.answer.\(detail)"),
             reason: "Apple's answer contains \(found)",
             status: 200,
             advice: .later(seconds: nil)

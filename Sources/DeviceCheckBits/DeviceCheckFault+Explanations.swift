@@ -7,33 +7,33 @@ extension DeviceCheckFault {
     /// What the codes of `sealward devicecheck` mean. The service says `apple.unavailable` for most of them; its log names the code.
     package static let explanations: [CodeExplanation] = [
         .init(
-            "devicecheck.authorization.refused",
+            .devicecheckAuthorizationRefused,
             "Apple refuses the authorization",
             .operator,
             "check team id, key id and key, and that the key has DeviceCheck enabled"
         ),
         .init(
-            "devicecheck.forbidden",
+            .devicecheckForbidden,
             "Apple forbids DeviceCheck to this key",
             .operator,
             "enable DeviceCheck for the key"
         ),
         .init(
-            "devicecheck.request.refused",
+            .devicecheckRequestRefused,
             "Apple refuses the request for a reason that it names",
             .operator,
             "read the reason; the address may be of the other environment"
         ),
         .init(
-            "devicecheck.transaction.invalid",
+            .devicecheckTransactionInvalid,
             "the transaction id is empty or longer than 128 bytes",
             .backend,
             "give each call an id of 1 to 128 bytes"
         ),
-        .init("devicecheck.throttled", "Apple asks for fewer requests", .backend, "wait, and ask less often"),
-        .init("devicecheck.unavailable", "Apple's service is down or does not answer", .nobody, "ask again later"),
+        .init(.devicecheckThrottled, "Apple asks for fewer requests", .backend, "wait, and ask less often"),
+        .init(.devicecheckUnavailable, "Apple's service is down or does not answer", .nobody, "ask again later"),
         .init(
-            "devicecheck.status.unknown",
+            .devicecheckStatusUnknown,
             "Apple answered with a status that it does not document",
             .nobody,
             "ask again later; report it if it stays"

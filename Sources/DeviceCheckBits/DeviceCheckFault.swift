@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import Findings
+
 /// Why DeviceCheck did not do what was asked, or why its answer cannot be used.
 ///
 /// Match on ``code``; equality is on the code. Codes: `deviceToken.invalid`, `devicecheck.transaction.invalid`,
@@ -20,7 +22,7 @@ public struct DeviceCheckFault: Error, Sendable, Equatable, CustomStringConverti
     }
 
     /// The stable code, as in `docs/codes.md`.
-    public let code: String
+    public let code: Code
     /// One sentence without a full stop.
     public let reason: String
     /// The HTTP status of Apple's answer; nil where no answer was involved.
@@ -29,7 +31,7 @@ public struct DeviceCheckFault: Error, Sendable, Equatable, CustomStringConverti
     public let advice: Advice
 
     /// Makes one from its parts, which the properties describe.
-    public init(code: String, reason: String, status: Int? = nil, advice: Advice = .never) {
+    public init(code: Code, reason: String, status: Int? = nil, advice: Advice = .never) {
         self.code = code
         self.reason = reason
         self.status = status
@@ -42,13 +44,13 @@ public struct DeviceCheckFault: Error, Sendable, Equatable, CustomStringConverti
 
     /// The token cannot be one, or Apple says that it is none.
     public static let tokenInvalid = DeviceCheckFault(
-        code: "deviceToken.invalid",
+        code: .deviceTokenInvalid,
         reason: "the device token is empty, too long or not base64"
     )
 
     /// The transaction id is empty or longer than 128 bytes.
     public static let transactionInvalid = DeviceCheckFault(
-        code: "devicecheck.transaction.invalid",
+        code: .devicecheckTransactionInvalid,
         reason: "the transaction id must have 1 to 128 bytes"
     )
 }
@@ -65,53 +67,53 @@ extension DeviceCheckFault {
         switch status {
         case 400 where text.contains("authorization"):
             self.init(
-                code: "devicecheck.authorization.refused",
+                code: .devicecheckAuthorizationRefused,
                 reason: "Apple could not read the authorization",
                 status: status,
                 advice: .renewAuthorization
             )
         case 400 where text.contains("device token"):
             self.init(
-                code: "deviceToken.invalid",
+                code: .deviceTokenInvalid,
                 reason: "Apple does not know the device token; is it of the other environment?",
                 status: status
             )
         case 400, 405:
             self.init(
-                code: "devicecheck.request.refused",
+                code: .devicecheckRequestRefused,
                 reason: "Apple refused the request: \(text.isEmpty ? "no reason given" : text)",
                 status: status
             )
         case 401:
             self.init(
-                code: "devicecheck.authorization.refused",
+                code: .devicecheckAuthorizationRefused,
                 reason: "Apple refused the authorization: check team id, key id and key",
                 status: status,
                 advice: .renewAuthorization
             )
         case 403:
             self.init(
-                code: "devicecheck.forbidden",
+                code: .devicecheckForbidden,
                 reason: "Apple forbids DeviceCheck to this key: is the service enabled for it?",
                 status: status
             )
         case 429:
             self.init(
-                code: "devicecheck.throttled",
+                code: .devicecheckThrottled,
                 reason: "Apple asks for fewer requests",
                 status: status,
                 advice: .later(seconds: seconds)
             )
         case 500...599:
             self.init(
-                code: "devicecheck.unavailable",
+                code: .devicecheckUnavailable,
                 reason: "DeviceCheck is unavailable (\(status))",
                 status: status,
                 advice: .later(seconds: seconds)
             )
         default:
             self.init(
-                code: "devicecheck.status.unknown",
+                code: .devicecheckStatusUnknown,
                 reason: "Apple answered with the unexpected status \(status)",
                 status: status
             )

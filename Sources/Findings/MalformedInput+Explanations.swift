@@ -5,125 +5,125 @@ extension MalformedInput {
     /// What each code of the family `malformed` means.
     package static let explanations: [CodeExplanation] = [
         .init(
-            "malformed.app-id",
+            .malformedAppId,
             "not PREFIX.bundle",
             .author,
             "write the ten characters of the team, a dot and the bundle id"
         ),
         .init(
-            "malformed.archive",
+            .malformedArchive,
             "no zip archive that can be read, or one that is not safe to read",
             .author,
             "give the .ipa as Xcode exported it"
         ),
         .init(
-            "malformed.assertion",
+            .malformedAssertion,
             "no assertion",
             .developer,
             "send the bytes of generateAssertion unchanged"
         ),
         .init(
-            "malformed.attestation",
+            .malformedAttestation,
             "no attestation object",
             .developer,
             "send the bytes of attestKey unchanged, and no assertion or receipt in their place"
         ),
         .init(
-            "malformed.authenticator-data",
+            .malformedAuthenticatorData,
             "authenticator data of the wrong size or shape",
             .developer,
             "send what Apple's framework returned, unchanged"
         ),
         .init(
-            "malformed.base64",
+            .malformedBase64,
             "not base64",
             .author,
             "encode the bytes as standard base64 with padding, in one line"
         ),
-        .init("malformed.baseline", "no baseline of `ats lint`", .author, "write it with --update-baseline"),
+        .init(.malformedBaseline, "no baseline of `ats lint`", .author, "write it with --update-baseline"),
         .init(
-            "malformed.cbor",
+            .malformedCBOR,
             "not the deterministic CBOR that App Attest uses",
             .developer,
             "send what Apple's framework returned, unchanged and whole"
         ),
         .init(
-            "malformed.certificate",
+            .malformedCertificate,
             "a certificate that cannot be read",
             .server,
             "look at it with openssl x509 -text, and let it be issued anew"
         ),
-        .init("malformed.check-report", "no report of `ats check`", .author, "give what ats check --format json wrote"),
+        .init(.malformedCheckReport, "no report of `ats check`", .author, "give what ats check --format json wrote"),
         .init(
-            "malformed.client-data-hash",
+            .malformedClientDataHash,
             "a clientDataHash under 16 bytes",
             .author,
             "give the SHA-256 of the client data in base64"
         ),
-        .init("malformed.ct-log-list", "no list of logs", .author, "give the log list that browsers publish, as JSON"),
+        .init(.malformedCTLogList, "no list of logs", .author, "give the log list that browsers publish, as JSON"),
         .init(
-            "malformed.json",
+            .malformedJSON,
             "no JSON, or nested too deeply",
             .author,
             "correct the line and column that the message names"
         ),
         .init(
-            "malformed.ocsp-response",
+            .malformedOCSPResponse,
             "no OCSP response, or one that says nothing",
             .author,
             "give the DER answer of the authority's responder"
         ),
         .init(
-            "malformed.plist",
+            .malformedPlist,
             "no property list, or one that is not safe to read",
             .author,
             "correct the place that the message names; plutil -lint reads the same file"
         ),
         .init(
-            "malformed.public-key",
+            .malformedPublicKey,
             "not an X9.63 P-256 key",
             .author,
             "give the 65 bytes that begin with 04, in base64: publicKey of attest verify"
         ),
         .init(
-            "malformed.receipt",
+            .malformedReceipt,
             "no receipt",
             .author,
             "give the receipt as it came from Apple, in base64 or as bytes"
         ),
         .init(
-            "malformed.resolve",
+            .malformedResolve,
             "not HOST:PORT:ADDRESS",
             .author,
             "write it as curl takes it: example.com:443:192.0.2.1"
         ),
         .init(
-            "malformed.system",
+            .malformedSystem,
             "no system that is known, or an SDK that it cannot have",
             .author,
             "take an id of sealward ats systems, for example macos26"
         ),
         .init(
-            "malformed.too-large",
+            .malformedTooLarge,
             "larger than the limit",
             .author,
             "send the object alone; the message names the limit"
         ),
         .init(
-            "malformed.transcript",
+            .malformedTranscript,
             "no output of `nscurl --ats-diagnostics`",
             .author,
             "record it on a Mac with nscurl --ats-diagnostics --verbose URL"
         ),
-        .init("malformed.trust-root", "no trust root", .author, "give one certificate as PEM or DER"),
+        .init(.malformedTrustRoot, "no trust root", .author, "give one certificate as PEM or DER"),
         .init(
-            "malformed.trust-store",
+            .malformedTrustStore,
             "no certificates in a file of roots",
             .author,
             "give a file of PEM certificates"
         ),
         .init(
-            "malformed.url",
+            .malformedURL,
             "no URL that ATS decides about",
             .author,
             "write an http, https, ws or wss URL with a host, without spaces"

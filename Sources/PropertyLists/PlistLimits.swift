@@ -18,6 +18,6 @@ package enum PlistLimits {
 extension MalformedInput {
     /// A property list, or another file of an app, that cannot be read.
     package static func plist(_ place: String, _ reason: String) -> MalformedInput {
-        MalformedInput(code: "malformed.plist", place: place, reason: reason)
+        MalformedInput(code: .malformedPlist, place: place, reason: reason)
     }
 }

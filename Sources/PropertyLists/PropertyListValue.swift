@@ -110,7 +110,7 @@ extension PropertyListValue {
     }
 
     private static func fault(_ reason: String) -> MalformedInput {
-        MalformedInput(code: "malformed.json", reason: reason)
+        MalformedInput(code: .malformedJSON, reason: reason)
     }
 
     /// The fault with the step that leads to its place: written on the way out, because nearly every value has none.

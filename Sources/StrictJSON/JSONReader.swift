@@ -76,7 +76,7 @@ package struct JSONReader {
         let line = before.count { $0 == 0x0A } + 1
         let start = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
         let column = before[start...].count { $0 & 0xC0 != 0x80 } + 1
-        return MalformedInput(code: "malformed.json", place: "line \(line), column \(column)", reason: reason)
+        return MalformedInput(code: .malformedJSON, place: "line \(line), column \(column)", reason: reason)
     }
 
     private var current: UInt8? { position < bytes.count ? bytes[position] : nil }

@@ -22,7 +22,7 @@ public struct AddressOverride: Sendable, Hashable {
     public init(_ text: String) throws(MalformedInput) {
         guard let parsed = AddressOverride.parse(text) else {
             throw MalformedInput(
-                code: "malformed.resolve",
+                code: .malformedResolve,
                 quoting: text,
                 reason: "is not HOST:PORT:ADDRESS, for example api.example.com:443:127.0.0.1"
             )

@@ -3,6 +3,7 @@
 
 import AppleServices
 import DeviceCheckBits
+import Findings
 import Foundation
 import Testing
 

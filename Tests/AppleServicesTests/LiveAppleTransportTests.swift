@@ -5,6 +5,7 @@ import AppleServices
 import AppleSimulator
 import Crypto
 import DeviceCheckBits
+import Findings
 import Foundation
 import Logging
 import Testing

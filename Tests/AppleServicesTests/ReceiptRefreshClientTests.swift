@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
+import Findings
 import Foundation
 import Testing
 

@@ -3,6 +3,7 @@
 
 import AppleServices
 import Crypto
+import Findings
 import Foundation
 
 /// A transport that gives prepared answers in order and keeps what was sent.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceCheckBits
+import Findings
 import Foundation
 import Testing
 
@@ -75,7 +76,7 @@ import Testing
         let fault = #expect(throws: DeviceCheckFault.self) {
             try DeviceCheckAnswer.query(status: 200, body: Array(body.utf8))
         }
-        #expect(fault?.code == "devicecheck.answer.\(detail)")
+        #expect(fault?.code.rawValue == "devicecheck.answer.\(detail)")
     }
 
     @Test func neverReadsMoreThanTheLimit() {
@@ -108,7 +109,7 @@ import Testing
         let fault = #expect(throws: DeviceCheckFault.self) {
             try DeviceCheckAnswer.query(status: status, body: Array(text.utf8), retryAfter: "7")
         }
-        #expect(fault?.code == code)
+        #expect(fault?.code.rawValue == code)
         #expect(fault?.advice == advice)
         #expect(fault?.status == status)
     }

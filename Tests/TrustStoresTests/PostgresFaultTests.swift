@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import Findings
 import Foundation
 import Synchronization
 import TestSupport
@@ -49,7 +50,7 @@ import TrustStoreContract
                             let outcome = try await store.advance(advance, at: Sample.now)
                             if case .advanced = outcome { record.answered.withLock { $0[keys[index]] = counter } }
                         } catch let fault as StoreFault {
-                            record.faults.withLock { $0[fault.code, default: 0] += 1 }
+                            record.faults.withLock { $0[fault.code.rawValue, default: 0] += 1 }
                             try await Task.sleep(for: .milliseconds(5))
                         }
                     }

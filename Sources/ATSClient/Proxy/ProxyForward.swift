@@ -66,7 +66,7 @@ struct ProxyForward: Sendable {
         do {
             response = try await proxy.client.execute(request, body: body.map { requestBody($0, goOn) } ?? .empty)
         } catch let error as ATSLoadError {
-            if error.code == ForbiddenAddress.code {
+            if error.code == Code.proxyForbiddenAddress {
                 note(.failed, error.causes, nil)
                 return .refused(Refusal(target: target, forbidden: error.causes.first?.message ?? ""))
             }

@@ -173,8 +173,6 @@ struct ProxyJudge: Sendable {
 
 /// A destination that the proxy leads nobody to.
 struct ForbiddenAddress: Error {
-    static let code: Code = "ats.proxy.forbidden-address"
-
     let reason: String
 }
 

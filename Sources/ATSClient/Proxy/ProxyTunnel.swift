@@ -65,7 +65,7 @@ enum ProxyTunnel {
         do {
             destination = try await proxy.judge.destination(url)
         } catch let forbidden as ForbiddenAddress {
-            note(.failed, [Cause(ForbiddenAddress.code, forbidden.reason)], nil)
+            note(.failed, [Cause(Code.proxyForbiddenAddress, forbidden.reason)], nil)
             return .refused(Refusal(target: target, forbidden: forbidden.reason))
         } catch {
             let failure = (error as? ConnectFailure) ?? ConnectFailure(.unreachable("\(error)"))
@@ -104,7 +104,7 @@ enum ProxyTunnel {
         }
         return await connect(destination, target, proxy, loop) { causes in
             // The probe's connection complied and this one does not: TLS is broken off.
-            if causes.first?.code == "ats.proxy.name-mismatch" { proxy.countMismatch() }
+            if causes.first?.code == .proxyNameMismatch { proxy.countMismatch() }
             note(isMonitoring ? .wouldRefuse : .refused, causes, .secureConnectionFailed(-9801))
         }
     }
@@ -155,11 +155,11 @@ struct TunnelWatch: Sendable {
     ///
     /// A hello without a name gets what the server shows to nobody in particular; that is no other host.
     func violation(_ hello: ClientFlight) -> [Cause] {
-        if let reason = hello.violation { return [Cause("ats.tls.handshake-failed", reason + ".")] }
+        if let reason = hello.violation { return [Cause(.tlsHandshakeFailed, reason + ".")] }
         guard case .named(let name)? = hello.serverName, !TunnelWatch.isSame(name, Array(host.utf8)) else { return [] }
         return [
             Cause(
-                "ats.proxy.name-mismatch",
+                .proxyNameMismatch,
                 "The tunnel was opened to \(host), and the hello in it asks for "
                     + "\(String(decoding: name, as: UTF8.self).terminalSafe(limit: 255)), which was not judged."
             )
@@ -180,9 +180,9 @@ struct TunnelWatch: Sendable {
     /// version and suite must be among those that the policy allows, the rest having been judged by the probe.
     func violation(_ flight: ServerFlight) async -> [Cause] {
         if flight.notTLS != nil {
-            return [Cause("ats.net.not-tls", "The server answers with something that is not TLS.")]
+            return [Cause(.netNotTLS, "The server answers with something that is not TLS.")]
         }
-        if let reason = flight.violation { return [Cause("ats.tls.handshake-failed", reason + ".")] }
+        if let reason = flight.violation { return [Cause(.tlsHandshakeFailed, reason + ".")] }
         guard
             let handshake = flight.observation(certificates: [], possession: .unproven("The tunnel is not decrypted."))
         else {
@@ -194,14 +194,14 @@ struct TunnelWatch: Sendable {
         if handshake.version < requirements.effectiveMinimum {
             return [
                 Cause(
-                    "ats.tls.version-too-low",
+                    .tlsVersionTooLow,
                     "The connection negotiated \(handshake.version), and the policy asks for \(requirements.effectiveMinimum)."
                 )
             ]
         }
         if handshake.version < .tls13, !requirements.suites.contains(handshake.suite) {
             let code: Code =
-                handshake.suite.hasForwardSecrecy ? "ats.tls.no-common-suite" : "ats.tls.no-forward-secrecy"
+                handshake.suite.hasForwardSecrecy ? .tlsNoCommonSuite : .tlsNoForwardSecrecy
             return [Cause(code, "The connection negotiated \(handshake.suite), which the policy does not allow.")]
         }
         return []

@@ -33,7 +33,7 @@ struct Refusal: Sendable {
 
     /// 403 where the proxy leads nobody, whatever the policy says.
     init(target: String, forbidden reason: String) {
-        code = ForbiddenAddress.code.rawValue
+        code = Code.proxyForbiddenAddress.rawValue
         status = Refusal.status(.forbidden, code)
         text = "The proxy does not lead to \(Refusal.shown(target)): \(reason)."
     }

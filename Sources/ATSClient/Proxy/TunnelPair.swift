@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppTransportSecurity
 import Findings
 import NIOCore
 import TLSWire
@@ -77,7 +78,7 @@ final class TunnelPair {
             clientHasSpoken = true
             if case .flight(let watch, _, _) = watching, bytes.readableBytesView.first != 22 {
                 watch.onViolation([
-                    Cause("ats.net.not-tls", "The client sends something that is not TLS into the tunnel.")
+                    Cause(.netNotTLS, "The client sends something that is not TLS into the tunnel.")
                 ])
                 return close()
             }

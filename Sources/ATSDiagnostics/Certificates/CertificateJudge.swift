@@ -74,7 +74,7 @@ public struct CertificateJudge: Sendable {
         )
         let verdict = evaluate(requirements, facts, host: question.host, at: instant, logs: logs)
         let issuance = IssuanceRules.breaches(chain, host: question.host).map {
-            Cause("ats.trust.issuance", $0, citation: CertificateJudge.citation)
+            Cause(.trustIssuance, $0, citation: CertificateJudge.citation)
         }
         return CertificateReport(
             facts: facts,

@@ -91,7 +91,7 @@ package struct ConfigurationJudge: Sendable {
             else {
                 notes.append(
                     Cause(
-                        "ats.note.load-not-made",
+                        .noteLoadNotMade,
                         "The load itself was not made, and the verdict is that of the handshake: \(causes.first?.message ?? "")",
                         kind: .note
                     )
@@ -123,7 +123,7 @@ package struct ConfigurationJudge: Sendable {
             if isRedirect {
                 because.insert(
                     Cause(
-                        "ats.http.redirect-blocked",
+                        .httpRedirectBlocked,
                         "The server redirects to \(place.text), which the policy does not allow: TLS is required for \(place.host)."
                     ),
                     at: 0
@@ -137,7 +137,7 @@ package struct ConfigurationJudge: Sendable {
             return Judgement(
                 result: .undetermined,
                 error: nil,
-                because: [Cause("ats.net.timeout", "\(place.host) was not asked: the time for this target was over.")],
+                because: [Cause(.netTimeout, "\(place.host) was not asked: the time for this target was over.")],
                 notes: []
             )
         }

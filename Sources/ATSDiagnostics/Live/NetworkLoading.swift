@@ -70,7 +70,7 @@ struct NetworkLoading: TargetLoading {
         } catch let error as ATSLoadError {
             return NetworkLoading.trace(of: error, url)
         } catch {
-            let cause = Cause("ats.net.timeout", "The time for this target was over before the answer came.")
+            let cause = Cause(.netTimeout, "The time for this target was over before the answer came.")
             return LoadTrace(places: [url], end: .noAnswer(.connection(.timeout), [cause]))
         }
     }
@@ -80,8 +80,8 @@ struct NetworkLoading: TargetLoading {
         let places = LoadTrace.places(url, error.hops.map(\.url) + [error.url])
         let code = error.code.rawValue
         if error.outcome == .noAnswer { return LoadTrace(places: places, end: .noAnswer(error.error, error.causes)) }
-        switch code {
-        case "ats.http.redirect-loop", "ats.tls.client-certificate-required":
+        switch error.code {
+        case .httpRedirectLoop, .tlsClientCertificateRequired:
             // A loop leads back to where the load has been.
             return LoadTrace(
                 places: Array(places.dropLast(places.count > 1 ? 1 : 0)),
@@ -90,7 +90,7 @@ struct NetworkLoading: TargetLoading {
         case _ where code.hasPrefix("ats.tls.") || code.hasPrefix("ats.trust.") || code.hasPrefix("ats.ct."):
             return LoadTrace(places: places, end: .handshakeRefused(error.error, error.causes))
         // Where the load may not go, the policy of each configuration says so itself.
-        case "ats.cleartext.blocked", "ats.http.redirect-blocked": return LoadTrace(places: places, end: .loaded)
+        case .cleartextBlocked, .httpRedirectBlocked: return LoadTrace(places: places, end: .loaded)
         default: return LoadTrace(places: places, end: .refused(error.error, error.causes))
         }
     }

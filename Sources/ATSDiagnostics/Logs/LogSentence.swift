@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppTransportSecurity
 import Findings
 
 /// A sentence that App Transport Security or the TLS library writes, and what it means.
@@ -12,7 +13,7 @@ struct LogSentence: Sendable, Equatable {
     /// Where the sentence is documented.
     let source: String
 
-    var isCleartext: Bool { codes.first == "ats.cleartext.blocked" }
+    var isCleartext: Bool { codes.first == .cleartextBlocked }
 
     static func == (left: LogSentence, right: LogSentence) -> Bool { left.text == right.text }
 
@@ -26,17 +27,17 @@ struct LogSentence: Sendable, Equatable {
     static let all: [LogSentence] = [
         .init(
             words: "[ATS FCPv2.1 violation]: Server certificate signed using signature algorithm",
-            codes: ["ats.trust.weak-signature"],
+            codes: [.trustWeakSignature],
             source: boringssl
         ),
         .init(
             words: "[ATS FCPv2.1 violation]: TLS 1.2 negotiated without extended master secret",
-            codes: ["ats.tls.handshake-failed"],
+            codes: [.tlsHandshakeFailed],
             source: boringssl
         ),
         .init(
             words: "not offered in ATS FCP_v2.1 mode negotiated",
-            codes: ["ats.tls.no-common-suite"],
+            codes: [.tlsNoCommonSuite],
             source: boringssl
         ),
         .init(
@@ -44,33 +45,33 @@ struct LogSentence: Sendable, Equatable {
             codes: LogMeaning.trust,
             source: boringssl
         ),
-        .init(words: "[ATS violation]: ECDSA key size", codes: ["ats.trust.weak-key"], source: boringssl),
-        .init(words: "[ATS violation]: RSA key size", codes: ["ats.trust.weak-key"], source: boringssl),
+        .init(words: "[ATS violation]: ECDSA key size", codes: [.trustWeakKey], source: boringssl),
+        .init(words: "[ATS violation]: RSA key size", codes: [.trustWeakKey], source: boringssl),
         .init(
             words: "[ATS violation]: Leaf certificate hash algorithm",
-            codes: ["ats.trust.weak-signature"],
+            codes: [.trustWeakSignature],
             source: boringssl
         ),
         .init(
             words: "[ATS violation]: Leaf certificate is absent",
-            codes: ["ats.tls.handshake-failed"],
+            codes: [.tlsHandshakeFailed],
             source: boringssl
         ),
         .init(
             words: "[ATS violation]: Peer public key not set",
-            codes: ["ats.tls.handshake-failed"],
+            codes: [.tlsHandshakeFailed],
             source: boringssl
         ),
         .init(words: "Skipping local ATS trust evaluation (ats_trust_policy=skip)", codes: [], source: boringssl),
         .init(
             words: "App Transport Security has blocked a cleartext HTTP",
-            codes: ["ats.cleartext.blocked"],
+            codes: [.cleartextBlocked],
             source: guide
         ),
-        .init(words: "does not conform to ATS policy", codes: ["ats.cleartext.blocked"], source: guide),
+        .init(words: "does not conform to ATS policy", codes: [.cleartextBlocked], source: guide),
         .init(
             words: "App Transport Security policy requires the use of a secure connection",
-            codes: ["ats.cleartext.blocked"],
+            codes: [.cleartextBlocked],
             source: guide
         ),
     ]
@@ -80,47 +81,47 @@ struct LogSentence: Sendable, Equatable {
 enum LogMeaning {
     /// What ATS refuses in certificates: the client ends the handshake with one number for all of it.
     static let trust: [Code] = [
-        "ats.trust.unknown-root", "ats.trust.self-signed", "ats.trust.missing-intermediate", "ats.trust.wrong-host",
-        "ats.trust.expired", "ats.trust.weak-key", "ats.trust.weak-signature", "ats.trust.validity-too-long",
-        "ats.ct.missing",
+        .trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate, .trustWrongHost,
+        .trustExpired, .trustWeakKey, .trustWeakSignature, .trustValidityTooLong,
+        .ctMissing,
     ]
     private static let anchors: [Code] = [
-        "ats.trust.unknown-root", "ats.trust.self-signed", "ats.trust.missing-intermediate",
+        .trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate,
     ]
     private static let suites: [Code] = [
-        "ats.tls.no-forward-secrecy", "ats.tls.no-common-suite", "ats.tls.no-common-group",
+        .tlsNoForwardSecrecy, .tlsNoCommonSuite, .tlsNoCommonGroup,
     ]
 
     /// By the number of the CFStream error. Source: Security, base/SecBase.h, and measured loads.
     private static let streams: [Int: [Code]] = [
-        -9800: ["ats.tls.handshake-failed", "ats.tls.version-too-low", "ats.net.not-tls"], -9801: suites, -9802: trust,
-        -9805: ["ats.net.closed"], -9806: ["ats.net.closed"], -9807: anchors, -9808: ["ats.tls.handshake-failed"],
-        -9810: ["ats.tls.handshake-failed"], -9812: ["ats.trust.unknown-root"], -9813: anchors,
-        -9814: ["ats.trust.expired"], -9815: ["ats.trust.not-yet-valid"], -9816: ["ats.net.closed"],
-        -9819: ["ats.tls.handshake-failed"], -9820: ["ats.tls.handshake-failed"],
-        -9824: suites + ["ats.tls.version-too-low"], -9825: ["ats.tls.client-certificate-required"],
-        -9826: ["ats.tls.client-certificate-required"], -9827: ["ats.tls.client-certificate-required"],
-        -9828: ["ats.tls.client-certificate-required"], -9829: ["ats.tls.client-certificate-required"],
-        -9830: ["ats.tls.handshake-failed"], -9831: ["ats.tls.client-certificate-required"],
-        -9832: ["ats.tls.client-certificate-required"], -9833: ["ats.tls.handshake-failed"],
-        -9834: ["ats.tls.handshake-failed"], -9836: ["ats.tls.version-too-low"], -9837: suites,
-        -9838: ["ats.tls.handshake-failed"], -9839: ["ats.tls.handshake-failed"], -9841: trust,
-        -9843: ["ats.trust.wrong-host"],
-        -9850: ["ats.tls.no-common-suite"], -9880: trust, -9881: ["ats.tls.version-too-low"], -9882: suites,
-        -9883: ["ats.trust.weak-key"], -9884: ["ats.trust.weak-signature"], -9885: ["ats.trust.weak-signature"],
+        -9800: [.tlsHandshakeFailed, .tlsVersionTooLow, .netNotTLS], -9801: suites, -9802: trust,
+        -9805: [.netClosed], -9806: [.netClosed], -9807: anchors, -9808: [.tlsHandshakeFailed],
+        -9810: [.tlsHandshakeFailed], -9812: [.trustUnknownRoot], -9813: anchors,
+        -9814: [.trustExpired], -9815: [.trustNotYetValid], -9816: [.netClosed],
+        -9819: [.tlsHandshakeFailed], -9820: [.tlsHandshakeFailed],
+        -9824: suites + [.tlsVersionTooLow], -9825: [.tlsClientCertificateRequired],
+        -9826: [.tlsClientCertificateRequired], -9827: [.tlsClientCertificateRequired],
+        -9828: [.tlsClientCertificateRequired], -9829: [.tlsClientCertificateRequired],
+        -9830: [.tlsHandshakeFailed], -9831: [.tlsClientCertificateRequired],
+        -9832: [.tlsClientCertificateRequired], -9833: [.tlsHandshakeFailed],
+        -9834: [.tlsHandshakeFailed], -9836: [.tlsVersionTooLow], -9837: suites,
+        -9838: [.tlsHandshakeFailed], -9839: [.tlsHandshakeFailed], -9841: trust,
+        -9843: [.trustWrongHost],
+        -9850: [.tlsNoCommonSuite], -9880: trust, -9881: [.tlsVersionTooLow], -9882: suites,
+        -9883: [.trustWeakKey], -9884: [.trustWeakSignature], -9885: [.trustWeakSignature],
         -9886: trust,
     ]
 
     /// By the number of the NSURLError, where no number of TLS says more.
     private static let errors: [Int: [Code]] = [
-        -1001: ["ats.net.timeout"], -1003: ["ats.net.dns"], -1004: ["ats.net.refused"],
-        -1005: ["ats.net.reset", "ats.net.closed"],
-        -1007: ["ats.http.redirect-loop"], -1022: ["ats.cleartext.blocked"],
-        -1200: ["ats.tls.version-too-low"] + suites + ["ats.tls.handshake-failed"] + trust,
-        -1201: ["ats.trust.expired"],
-        -1202: anchors + ["ats.trust.wrong-host"], -1203: ["ats.trust.unknown-root"],
-        -1204: ["ats.trust.not-yet-valid"],
-        -1205: ["ats.tls.client-certificate-required"], -1206: ["ats.tls.client-certificate-required"],
+        -1001: [.netTimeout], -1003: [.netDNS], -1004: [.netRefused],
+        -1005: [.netReset, .netClosed],
+        -1007: [.httpRedirectLoop], -1022: [.cleartextBlocked],
+        -1200: [.tlsVersionTooLow] + suites + [.tlsHandshakeFailed] + trust,
+        -1201: [.trustExpired],
+        -1202: anchors + [.trustWrongHost], -1203: [.trustUnknownRoot],
+        -1204: [.trustNotYetValid],
+        -1205: [.tlsClientCertificateRequired], -1206: [.tlsClientCertificateRequired],
     ]
 
     /// The causes of what a line said; nil for numbers that have nothing to do with ATS or TLS.

@@ -61,7 +61,7 @@ public struct NSCurlTranscript: Sendable {
             }
         }
         func malformed(_ reason: String) -> MalformedInput {
-            MalformedInput(code: "malformed.transcript", reason: reason)
+            MalformedInput(code: .malformedTranscript, reason: reason)
         }
         guard let url else { throw malformed("names no URL; record it with nscurl --ats-diagnostics --verbose URL") }
         guard !rows.isEmpty else {

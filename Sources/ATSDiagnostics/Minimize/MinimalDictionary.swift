@@ -76,7 +76,7 @@ package struct DictionarySearch: Sendable {
                 impossible.append(
                     MinimalDictionary.Impossible(
                         target: target.url.text,
-                        because: first?.code ?? "ats.http.no-answer",
+                        because: first?.code ?? .httpNoAnswer,
                         message: first?.message ?? "No dictionary lets this target load.",
                         isUndetermined: judgement.result == .undetermined
                     )

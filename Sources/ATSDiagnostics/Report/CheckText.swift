@@ -46,7 +46,7 @@ public struct CheckText: Sendable {
         if let secure = report.secure { lines.append(detail("https", CheckText.words(secure))) }
         for warning in report.warnings { lines.append(detail("note", warning.message)) }
         for note in report.notes where !report.warnings.contains(note) {
-            if verbose || note.code == "ats.note.expires-soon" { lines.append(detail("note", note.message)) }
+            if verbose || note.code == .noteExpiresSoon { lines.append(detail("note", note.message)) }
         }
         if verbose {
             if let facts = report.facts {
@@ -97,7 +97,7 @@ public struct CheckText: Sendable {
             told.append(text)
             lines.append("    \(pad(system.profile.id, 10))  \(text.terminalSafe)")
         }
-        for note in report.notes where note.code == "ats.note.expires-soon" {
+        for note in report.notes where note.code == .noteExpiresSoon {
             lines.append("    \(pad("note", 10))  \(note.message.terminalSafe)")
         }
         return lines.joined(separator: "\n") + "\n"

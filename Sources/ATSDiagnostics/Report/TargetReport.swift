@@ -94,7 +94,7 @@ public struct TargetReport: Sendable {
         let noted = notes + (decisive?.notes ?? []) + (secure?.notes ?? [])
         var seen: Set<UTF8Key> = []
         return noted.filter {
-            $0.code == "ats.note.intermediate-fetched" && seen.insert(UTF8Key($0.message)).inserted
+            $0.code == .noteIntermediateFetched && seen.insert(UTF8Key($0.message)).inserted
         }
     }
 

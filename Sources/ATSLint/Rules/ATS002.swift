@@ -23,7 +23,7 @@ extension RuleCatalog {
             for member in facts.members where GlobalKeys.booleans.contains(member.key) {
                 checkBoolean(member, facts.path(member.key), &hits)
             }
-            if let member = facts.global("NSRequiresNIAPTLSPackageVersion") {
+            if let member = facts.global(ATSKey.requiresNIAP) {
                 checkString(member, facts.path(member.key), &hits)
             }
             for entry in facts.exceptions {
@@ -32,14 +32,14 @@ extension RuleCatalog {
                     if ExceptionKeys.allBooleans.contains(member.key) {
                         checkBoolean(member, path, &hits)
                     } else if ExceptionKeys.tlsVersions.contains(member.key)
-                        || member.key == "NSExceptionRequiresNIAPTLSPackageVersion"
+                        || member.key == ATSKey.exceptionNIAP
                     {
                         checkString(member, path, &hits)
                     }
                 }
             }
             for entry in facts.pins {
-                if let member = entry.sub("NSIncludesSubdomains") {
+                if let member = entry.sub(ATSKey.includesSubdomains) {
                     checkBoolean(member, entry.path(member.key), &hits)
                 }
             }

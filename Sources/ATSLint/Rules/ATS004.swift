@@ -10,7 +10,7 @@ extension RuleCatalog {
         .error,
         "A domain key has a port.",
         reason: "Hosts are compared without their port, so a key with a port matches no request.",
-        citation: .apple("NSExceptionDomains", read: "2026-11-21"),
+        citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
         fixDescription: "removes the port where the entry then loosens nothing",
         fires: .domain(
             "<key>NSIncludesSubdomains</key><false/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",

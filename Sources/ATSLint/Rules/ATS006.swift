@@ -10,7 +10,7 @@ extension RuleCatalog {
         .error,
         "A domain key has a wildcard.",
         reason: "No key with an asterisk ever matches. Subdomains are covered with NSIncludesSubdomains instead.",
-        citation: .apple("NSIncludesSubdomains", read: "2026-11-21"),
+        citation: .apple(ATSKey.includesSubdomains, read: "2026-11-21"),
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "*.example.com"),
         passes: .domain(
             "<key>NSIncludesSubdomains</key><true/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",

@@ -11,7 +11,7 @@ extension RuleCatalog {
         "A domain key has upper-case letters.",
         reason:
             "Exceptions are compared letter by letter with the lower-case host of the request, so such a key matches nothing.",
-        citation: .apple("NSExceptionDomains", read: "2026-11-21"),
+        citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
         fixDescription: "writes the key in lower case where the entry then loosens nothing",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "API.example.com"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),

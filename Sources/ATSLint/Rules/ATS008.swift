@@ -11,7 +11,7 @@ extension RuleCatalog {
         "A domain key ends with a dot.",
         reason:
             "The dot is part of the comparison: 'example.com.' covers only requests whose URL has the dot too, and those are rare.",
-        citation: .apple("NSExceptionDomains", read: "2026-11-21"),
+        citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "api.example.com."),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: .domain(

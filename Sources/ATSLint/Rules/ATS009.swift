@@ -15,7 +15,7 @@ extension RuleCatalog {
             are linked on 17 or later. A malformed range is never read. \
             Bits behind the prefix are ignored.
             """,
-        citation: .apple("NSExceptionDomains", read: "2026-11-21"),
+        citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
         firstOS: "iOS 17, macOS 14",
         fixDescription: "clears the bits behind the prefix",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.7/24"),

@@ -14,7 +14,7 @@ extension RuleCatalog {
             Each key is read at one place only: the global ones directly in NSAppTransportSecurity, those of an exception in the dictionary of a host. \
             Anywhere else a key is ignored without a word.
             """,
-        citation: .apple("NSAppTransportSecurity", read: "2026-11-21"),
+        citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
         fixDescription: "removes the key, which changes nothing: it is not read where it stands",
         fires: Example("<key>NSExceptionRequiresForwardSecrecy</key>\n<false/>"),
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
@@ -31,8 +31,8 @@ extension RuleCatalog {
                 misplaced(entry.member, Array(entry.path.dropLast()), "among the hosts of \(container)", &hits)
             }
             for (entries, level, container) in [
-                (facts.exceptions, KeyPlacement.Level.exception, "NSExceptionDomains"),
-                (facts.pins, .pin, "NSPinnedDomains"),
+                (facts.exceptions, KeyPlacement.Level.exception, ATSKey.exceptionDomains),
+                (facts.pins, .pin, ATSKey.pinnedDomains),
             ] {
                 for entry in entries {
                     for member in entry.members ?? [] where KeyPlacement.of(member.key, at: level) == .elsewhere {
@@ -45,7 +45,7 @@ extension RuleCatalog {
 
     private static func misplaced(_ member: PlistMember, _ path: [String], _ place: String, _ hits: inout Hits) {
         // Pins outside of their place are told by ATS026.
-        guard member.key != "NSPinnedDomains", let home = KeyPlacement.belongs(member.key) else { return }
+        guard member.key != ATSKey.pinnedDomains, let home = KeyPlacement.belongs(member.key) else { return }
         hits.report(
             member,
             path + [member.key],

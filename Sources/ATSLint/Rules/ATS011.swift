@@ -15,7 +15,7 @@ extension RuleCatalog {
             NSAllowsArbitraryLoadsInWebContent or NSAllowsLocalNetworking is present, whatever its value. iOS 9 obeys only NSAllowsArbitraryLoads: \
             for an app that still runs there the pair is the documented way to serve both.
             """,
-        citation: .apple("NSAppTransportSecurity", read: "2026-11-21"),
+        citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
         firstOS: "iOS 10, macOS 10.12",
         fixDescription: "removes the dead key",
         fires: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"),
@@ -24,7 +24,7 @@ extension RuleCatalog {
             "<key>NSAllowsArbitraryLoads</key>\n<false/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"
         ),
         check: .plist { facts, hits in
-            guard let member = facts.global("NSAllowsArbitraryLoads"), facts.flag(member.key) == true,
+            guard let member = facts.global(ATSKey.arbitraryLoads), facts.flag(member.key) == true,
                 let sibling = facts.arbitraryLoadsSiblings.first
             else { return }
             let others = facts.arbitraryLoadsSiblings.map(\.key).joined(separator: ", ")

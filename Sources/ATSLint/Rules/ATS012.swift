@@ -13,16 +13,16 @@ extension RuleCatalog {
         reason: """
             Plain HTTP and old TLS work to any host, and the app's own code may accept any certificate. \
             App Review asks for a justification. Hosts listed in NSExceptionDomains keep their own rules. \
-            \(ReviewReason.sentence(for: "NSAllowsArbitraryLoads"))
+            \(ReviewReason.sentence(for: ATSKey.arbitraryLoads))
             """,
-        citation: .apple("NSAllowsArbitraryLoads", read: "2026-11-21"),
+        citation: .apple(ATSKey.arbitraryLoads, read: "2026-11-21"),
         fires: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
         passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: Example(
             "<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsArbitraryLoadsInWebContent</key>\n<false/>"
         ),
         check: .plist { facts, hits in
-            guard let member = facts.global("NSAllowsArbitraryLoads"), facts.arbitraryLoadsInForce else { return }
+            guard let member = facts.global(ATSKey.arbitraryLoads), facts.arbitraryLoadsInForce else { return }
             hits.report(
                 member,
                 facts.path(member.key),

@@ -12,15 +12,15 @@ extension RuleCatalog {
         "NSAllowsArbitraryLoadsForMedia needs a justification for App Review.",
         reason: """
             ATS is off for media that AVFoundation loads. It is meant for media that are encrypted already and hold nothing personal. \
-            \(ReviewReason.sentence(for: "NSAllowsArbitraryLoadsForMedia"))
+            \(ReviewReason.sentence(for: ATSKey.arbitraryLoadsForMedia))
             """,
-        citation: .apple("NSAllowsArbitraryLoadsForMedia", read: "2026-11-21"),
+        citation: .apple(ATSKey.arbitraryLoadsForMedia, read: "2026-11-21"),
         firstOS: "iOS 10, macOS 10.12",
         fires: Example("<key>NSAllowsArbitraryLoadsForMedia</key>\n<true/>"),
         passes: Example("<key>NSAllowsArbitraryLoadsForMedia</key>\n<false/>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
-            guard let member = facts.global("NSAllowsArbitraryLoadsForMedia"), facts.flag(member.key) == true else {
+            guard let member = facts.global(ATSKey.arbitraryLoadsForMedia), facts.flag(member.key) == true else {
                 return
             }
             hits.report(

@@ -12,15 +12,15 @@ extension RuleCatalog {
         "NSAllowsArbitraryLoadsInWebContent needs a justification for App Review.",
         reason: """
             ATS is off for what web views load. The app itself keeps ATS, but pages it shows may load anything, and video inside of them is loaded by another process. \
-            \(ReviewReason.sentence(for: "NSAllowsArbitraryLoadsInWebContent"))
+            \(ReviewReason.sentence(for: ATSKey.arbitraryLoadsInWebContent))
             """,
-        citation: .apple("NSAllowsArbitraryLoadsInWebContent", read: "2026-11-21"),
+        citation: .apple(ATSKey.arbitraryLoadsInWebContent, read: "2026-11-21"),
         firstOS: "iOS 10, macOS 10.12",
         fires: Example("<key>NSAllowsArbitraryLoadsInWebContent</key>\n<true/>"),
         passes: Example("<key>NSAllowsArbitraryLoadsInWebContent</key>\n<false/>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
-            guard let member = facts.global("NSAllowsArbitraryLoadsInWebContent"), facts.flag(member.key) == true else {
+            guard let member = facts.global(ATSKey.arbitraryLoadsInWebContent), facts.flag(member.key) == true else {
                 return
             }
             hits.report(

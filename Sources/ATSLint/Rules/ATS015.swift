@@ -13,15 +13,15 @@ extension RuleCatalog {
         reason: """
             Plain HTTP to the host is allowed, and the app's own code may accept a certificate that the system refuses. \
             App Review asks why the server cannot do better. \
-            \(ReviewReason.sentence(for: "NSExceptionAllowsInsecureHTTPLoads"))
+            \(ReviewReason.sentence(for: ATSKey.insecureHTTPLoads))
             """,
-        citation: .apple("NSExceptionAllowsInsecureHTTPLoads", read: "2026-11-21"),
+        citation: .apple(ATSKey.insecureHTTPLoads, read: "2026-11-21"),
         fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"),
         passes: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><false/>"),
         notApplicable: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions where entry.allowsInsecureLoads {
-                guard let member = entry.sub("NSExceptionAllowsInsecureHTTPLoads") else { continue }
+                guard let member = entry.sub(ATSKey.insecureHTTPLoads) else { continue }
                 hits.report(
                     member,
                     entry.path(member.key),

@@ -12,15 +12,15 @@ extension RuleCatalog {
         "A minimum below TLS 1.2 needs a justification for App Review.",
         reason: """
             TLS 1.0 and 1.1 have known weaknesses and are off in current servers. App Review asks why the host needs them. \
-            \(ReviewReason.sentence(for: "NSExceptionMinimumTLSVersion"))
+            \(ReviewReason.sentence(for: ATSKey.minimumTLSVersion))
             """,
-        citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21"),
+        citation: .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"),
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string>"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions {
-                guard let member = entry.sub("NSExceptionMinimumTLSVersion"), let text = member.node.string,
+                guard let member = entry.sub(ATSKey.minimumTLSVersion), let text = member.node.string,
                     ["TLSv1.0", "TLSv1.1", "DTLSv1.0"].contains(text)
                 else { continue }
                 hits.report(

@@ -14,7 +14,7 @@ extension RuleCatalog {
             It allows plain HTTP. For HTTPS the minimum of TLS 1.2 and forward secrecy stay as they were, and a self-signed certificate is still refused \
             unless the app's own code accepts it in its challenge handler.
             """,
-        citation: .apple("NSExceptionAllowsInsecureHTTPLoads", read: "2026-11-21"),
+        citation: .apple(ATSKey.insecureHTTPLoads, read: "2026-11-21"),
         fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"),
         passes: .domain(
             "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>"
@@ -22,9 +22,9 @@ extension RuleCatalog {
         notApplicable: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><false/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions where entry.allowsInsecureLoads && !entry.isLocal && !entry.host.isDead {
-                guard let member = entry.sub("NSExceptionAllowsInsecureHTTPLoads"),
-                    entry.sub("NSExceptionMinimumTLSVersion") == nil,
-                    entry.sub("NSExceptionRequiresForwardSecrecy") == nil
+                guard let member = entry.sub(ATSKey.insecureHTTPLoads),
+                    entry.sub(ATSKey.minimumTLSVersion) == nil,
+                    entry.sub(ATSKey.forwardSecrecy) == nil
                 else { continue }
                 hits.report(
                     member,

@@ -12,7 +12,7 @@ extension RuleCatalog {
         "NSRequiresCertificateTransparency is obsolete.",
         reason:
             "Certificate Transparency is required of every publicly trusted certificate today, whatever the key says. Apple's documentation says not to use it.",
-        citation: .apple("NSRequiresCertificateTransparency", read: "2026-11-21"),
+        citation: .apple(ATSKey.certificateTransparency, read: "2026-11-21"),
         fixDescription: "removes the key, which changes nothing",
         fires: .domain(
             "<key>NSRequiresCertificateTransparency</key><true/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"
@@ -21,7 +21,7 @@ extension RuleCatalog {
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions {
-                guard let member = entry.sub("NSRequiresCertificateTransparency") else { continue }
+                guard let member = entry.sub(ATSKey.certificateTransparency) else { continue }
                 hits.report(
                     member,
                     entry.path(member.key),

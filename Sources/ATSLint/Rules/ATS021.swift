@@ -14,13 +14,13 @@ extension RuleCatalog {
             RSA key exchange lets whoever gets the server's key later read what was recorded today. \
             By the documentation the key also drops the check of the certificate's key length (systems of today check it anyway).
             """,
-        citation: .apple("NSExceptionRequiresForwardSecrecy", read: "2026-11-21"),
+        citation: .apple(ATSKey.forwardSecrecy, read: "2026-11-21"),
         fires: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: Example("<key>NSExceptionDomains</key>\n<dict/>"),
         check: .plist { facts, hits in
-            for entry in facts.exceptions where entry.flag("NSExceptionRequiresForwardSecrecy") == false {
-                guard let member = entry.sub("NSExceptionRequiresForwardSecrecy") else { continue }
+            for entry in facts.exceptions where entry.flag(ATSKey.forwardSecrecy) == false {
+                guard let member = entry.sub(ATSKey.forwardSecrecy) else { continue }
                 hits.report(
                     member,
                     entry.path(member.key),

@@ -24,7 +24,7 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             var parents: Set<UTF8Key>?
             for entry in facts.exceptions where !entry.host.isDead {
-                if let member = entry.sub("NSIncludesSubdomains"), AppleBoolean.read(member.node) == true {
+                if let member = entry.sub(ATSKey.includesSubdomains), AppleBoolean.read(member.node) == true {
                     if entry.host.isAddress {
                         hits.report(
                             member,
@@ -40,7 +40,7 @@ extension RuleCatalog {
                             fix: "List deeper hosts on their own if they must not, or must surely, be covered."
                         )
                     }
-                } else if entry.allowsInsecureLoads, entry.sub("NSIncludesSubdomains") == nil,
+                } else if entry.allowsInsecureLoads, entry.sub(ATSKey.includesSubdomains) == nil,
                     entry.host.labelCount == 2,
                     !entry.host.isAddress, !entry.isLocal
                 {

@@ -14,7 +14,7 @@ extension RuleCatalog {
             Since iOS 10 and macOS 10.12 ATS lets names without a dot, .local names and loopback addresses be. \
             An exception replaces that: without NSExceptionAllowsInsecureHTTPLoads = true it blocks plain HTTP to the host.
             """,
-        citation: .apple("NSAllowsLocalNetworking", read: "2026-11-21"),
+        citation: .apple(ATSKey.localNetworking, read: "2026-11-21"),
         firstOS: "iOS 10, macOS 10.12",
         fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "localhost"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
@@ -31,7 +31,7 @@ extension RuleCatalog {
                         && AppleBoolean.read($0.node) == true
                 }
                 if entry.allowsInsecureLoads {
-                    let needed = facts.flag("NSAllowsLocalNetworking") == false
+                    let needed = facts.flag(ATSKey.localNetworking) == false
                     if needed { continue }
                     hits.report(
                         entry.member,

@@ -18,9 +18,9 @@ extension RuleCatalog {
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         check: .plist { facts, hits in
-            guard let member = facts.global("NSAllowsLocalNetworking"), facts.flag(member.key) == false else { return }
+            guard let member = facts.global(ATSKey.localNetworking), facts.flag(member.key) == false else { return }
             let other =
-                facts.flag("NSAllowsArbitraryLoads") == true ? " It also makes NSAllowsArbitraryLoads dead." : ""
+                facts.flag(ATSKey.arbitraryLoads) == true ? " It also makes NSAllowsArbitraryLoads dead." : ""
             hits.report(
                 member,
                 facts.path(member.key),

@@ -15,7 +15,7 @@ extension RuleCatalog {
             certificate, and an entry without a list pins nothing. With a single leaf pin the app is locked out when the server changes its key. \
             Subdomains are covered one label deep.
             """,
-        citation: .apple("NSPinnedDomains", read: "2026-11-21"),
+        citation: .apple(ATSKey.pinnedDomains, read: "2026-11-21"),
         firstOS: "iOS 14, macOS 11",
         fires: .pins(
             "<dict><key>NSPinnedCAIdentities</key><array><dict><key>SPKI-SHA256-BASE64</key><string>not base64</string></dict></array></dict>"

@@ -13,7 +13,7 @@ extension RuleCatalog {
             A host with an entry in NSExceptionDomains, even an empty one, no longer sees the global keys. \
             With NSAllowsArbitraryLoads = true that is the documented way to switch ATS on again for one host; otherwise an empty entry does nothing.
             """,
-        citation: .apple("NSExceptionDomains", read: "2026-11-21"),
+        citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
         fires: Example(
             "<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSExceptionDomains</key>\n<dict>\n<key>api.example.com</key>\n<dict/>\n</dict>"
         ),

@@ -10,7 +10,7 @@ extension RuleCatalog {
         .warning,
         "An exception covers a whole registry of domains.",
         reason: "A key such as com or co.uk with NSIncludesSubdomains covers the hosts of countless strangers.",
-        citation: .apple("NSIncludesSubdomains", read: "2026-11-21"),
+        citation: .apple(ATSKey.includesSubdomains, read: "2026-11-21"),
         fires: .domain(
             "<key>NSIncludesSubdomains</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>",
             host: "co.uk"

@@ -12,17 +12,17 @@ extension RuleCatalog {
         "A key for the NIAP TLS package has an unknown value, or is too new for the app.",
         reason:
             "The keys are read from 26.4 on, and know the values none, FCP_v2.1 and recommended. Older systems ignore them.",
-        citation: .apple("NSRequiresNIAPTLSPackageVersion", read: "2026-11-21"),
+        citation: .apple(ATSKey.requiresNIAP, read: "2026-11-21"),
         firstOS: "iOS 26.4, macOS 26.4",
         fires: Example("<key>NSRequiresNIAPTLSPackageVersion</key>\n<string>FCP_v9</string>"),
         passes: Example("<key>NSRequiresNIAPTLSPackageVersion</key>\n<string>recommended</string>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
-            if let member = facts.global("NSRequiresNIAPTLSPackageVersion") {
+            if let member = facts.global(ATSKey.requiresNIAP) {
                 check(member, facts.path(member.key), facts, &hits)
             }
             for entry in facts.exceptions {
-                guard let member = entry.sub("NSExceptionRequiresNIAPTLSPackageVersion") else { continue }
+                guard let member = entry.sub(ATSKey.exceptionNIAP) else { continue }
                 check(member, entry.path(member.key), facts, &hits)
             }
         }

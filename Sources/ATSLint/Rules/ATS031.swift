@@ -12,7 +12,7 @@ extension RuleCatalog {
         "A key is set to its default value.",
         reason:
             "A minimum of TLS 1.2 and forward secrecy are the default. Under NSAllowsArbitraryLoads = true stating them for a host is no repetition.",
-        citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21"),
+        citation: .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"),
         fixDescription: "removes the key",
         fires: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.2</string><key>NSExceptionRequiresForwardSecrecy</key><false/>"
@@ -23,12 +23,12 @@ extension RuleCatalog {
             globals: "<key>NSAllowsArbitraryLoads</key>\n<true/>"
         ),
         check: .plist { facts, hits in
-            guard facts.flag("NSAllowsArbitraryLoads") != true else { return }
+            guard facts.flag(ATSKey.arbitraryLoads) != true else { return }
             for entry in facts.exceptions {
-                if let member = entry.sub("NSExceptionMinimumTLSVersion"), member.node.string == "TLSv1.2" {
+                if let member = entry.sub(ATSKey.minimumTLSVersion), member.node.string == "TLSv1.2" {
                     report(member, entry, "TLS 1.2 is the minimum without it", &hits)
                 }
-                if let member = entry.sub("NSExceptionRequiresForwardSecrecy"), AppleBoolean.read(member.node) == true {
+                if let member = entry.sub(ATSKey.forwardSecrecy), AppleBoolean.read(member.node) == true {
                     report(member, entry, "forward secrecy is required without it", &hits)
                 }
             }

@@ -12,14 +12,14 @@ extension RuleCatalog {
         "A minimum of TLS 1.3 excludes servers that support only TLS 1.2.",
         reason:
             "Stricter than the default. A server, a proxy or a content network without TLS 1.3 can then not be reached.",
-        citation: .apple("NSExceptionMinimumTLSVersion", read: "2026-11-21"),
+        citation: .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"),
         firstOS: "iOS 12.2, macOS 10.14.4",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions {
-                guard let member = entry.sub("NSExceptionMinimumTLSVersion"), member.node.string == "TLSv1.3" else {
+                guard let member = entry.sub(ATSKey.minimumTLSVersion), member.node.string == "TLSv1.3" else {
                     continue
                 }
                 hits.report(

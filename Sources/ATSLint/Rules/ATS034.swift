@@ -12,7 +12,7 @@ extension RuleCatalog {
         "There is no ATS dictionary, so the default rules hold.",
         reason:
             "Without NSAppTransportSecurity every host needs TLS 1.2 with forward secrecy and a trusted certificate; only local hosts are free.",
-        citation: .apple("NSAppTransportSecurity", read: "2026-11-21"),
+        citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
         fires: Example(nil, root: "<key>CFBundleIdentifier</key>\n<string>com.example.app</string>"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: Example(

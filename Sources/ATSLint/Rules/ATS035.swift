@@ -23,7 +23,7 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             var places = MemberPlaces(facts.subject.document.root)
             for oddity in facts.subject.document.oddities where oddity.kind == .duplicateKey {
-                let isATS = oddity.keyPath.first?.hasSameBytes(as: "NSAppTransportSecurity") == true
+                let isATS = oddity.keyPath.first?.hasSameBytes(as: ATSKey.dictionary) == true
                 let earlier = places.last(oddity.keyPath, before: oddity.offset)
                 hits.add(
                     Hit(

@@ -14,7 +14,7 @@ extension RuleCatalog {
             iOS 9 and macOS 10.11 read neither NSAllowsArbitraryLoadsForMedia, NSAllowsArbitraryLoadsInWebContent nor NSAllowsLocalNetworking; \
             NSPinnedDomains is read from iOS 14 and macOS 11 on. Older systems ignore the key: loads fail there, or nothing is pinned.
             """,
-        citation: .apple("NSAppTransportSecurity", read: "2026-11-21"),
+        citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
         firstOS: "iOS 10, iOS 14, macOS 10.12, macOS 11",
         fires: .pins(
             "<dict><key>NSPinnedCAIdentities</key><array><dict><key>SPKI-SHA256-BASE64</key>"
@@ -35,7 +35,7 @@ extension RuleCatalog {
             if facts.reachesIOS9 {
                 for member in facts.members
                 where GlobalKeys.overridingArbitraryLoads.contains(member.key) && AppleBoolean.read(member.node) == true
-                    && facts.flag("NSAllowsArbitraryLoads") != true
+                    && facts.flag(ATSKey.arbitraryLoads) != true
                 {
                     hits.report(
                         member,

@@ -22,7 +22,7 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             guard let first = LinkedSDK.stackMinimum, facts.subject.sdk.map({ $0 < first }) ?? true else { return }
             for entry in facts.exceptions {
-                guard let member = entry.sub("NSExceptionMinimumTLSVersion"), let text = member.node.string,
+                guard let member = entry.sub(ATSKey.minimumTLSVersion), let text = member.node.string,
                     ["TLSv1.0", "TLSv1.1"].contains(text)
                 else { continue }
                 hits.report(

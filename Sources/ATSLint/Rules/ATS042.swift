@@ -22,8 +22,8 @@ extension RuleCatalog {
         notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions
-            where entry.allowsInsecureLoads && entry.flag("NSExceptionRequiresForwardSecrecy") == false {
-                guard let member = entry.sub("NSExceptionRequiresForwardSecrecy") else { continue }
+            where entry.allowsInsecureLoads && entry.flag(ATSKey.forwardSecrecy) == false {
+                guard let member = entry.sub(ATSKey.forwardSecrecy) else { continue }
                 hits.report(
                     member,
                     entry.path(member.key),

@@ -55,10 +55,10 @@ extension DomainEntry {
     /// The keys by which the entry loosens something.
     fileprivate var loosenings: Set<String> {
         var result: Set<String> = []
-        if allowsInsecureLoads { result.insert("NSExceptionAllowsInsecureHTTPLoads") }
-        if flag("NSExceptionRequiresForwardSecrecy") == false { result.insert("NSExceptionRequiresForwardSecrecy") }
-        if let text = sub("NSExceptionMinimumTLSVersion")?.node.string, ["TLSv1.0", "TLSv1.1"].contains(text) {
-            result.insert("NSExceptionMinimumTLSVersion")
+        if allowsInsecureLoads { result.insert(ATSKey.insecureHTTPLoads) }
+        if flag(ATSKey.forwardSecrecy) == false { result.insert(ATSKey.forwardSecrecy) }
+        if let text = sub(ATSKey.minimumTLSVersion)?.node.string, ["TLSv1.0", "TLSv1.1"].contains(text) {
+            result.insert(ATSKey.minimumTLSVersion)
         }
         return result
     }

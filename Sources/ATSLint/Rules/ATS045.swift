@@ -11,7 +11,7 @@ extension RuleCatalog {
         "A framework or resource bundle has an ATS dictionary, which is never read.",
         reason:
             "Only the Info.plist of the process counts: that of the app or of its extension. A framework cannot loosen or tighten the rules of the app that embeds it.",
-        citation: .apple("NSAppTransportSecurity", read: "2026-11-21"),
+        citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
         fires: Example(
             "<key>NSAllowsLocalNetworking</key>\n<true/>",
             root: "<key>CFBundlePackageType</key>\n<string>FMWK</string>"

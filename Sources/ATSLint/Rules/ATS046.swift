@@ -34,7 +34,7 @@ extension RuleCatalog {
             let minimum = facts.subject.minimumOS
             let runsOnOlder = minimum?.isBefore(ios: (26, 0), macos: (26, 0)) ?? true
             for entry in facts.exceptions {
-                guard let member = entry.sub("NSExceptionMinimumTLSVersion"), let text = member.node.string,
+                guard let member = entry.sub(ATSKey.minimumTLSVersion), let text = member.node.string,
                     let version = TLSVersionName(rawValue: text), version < .tls12
                 else { continue }
                 let older =

@@ -13,7 +13,7 @@ extension RuleCatalog {
             ATS came with iOS 9 and OS X 10.11. Older systems ignore the dictionary: nothing in it protects or hinders a load there, and the app \
             must see to its own security.
             """,
-        citation: .apple("NSAppTransportSecurity", read: "2026-11-21"),
+        citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
         firstOS: "iOS 9, OS X 10.11",
         fires: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",

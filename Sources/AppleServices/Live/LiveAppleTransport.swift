@@ -61,16 +61,16 @@ public struct LiveAppleTransport: AppleTransport {
         } catch let fault as AppleTransportFault {
             throw fault
         } catch is BodyTooLarge {
-            throw AppleTransportFault(code: "apple.answer.too-large", reason: "the answer is larger than 64 KiB")
+            throw AppleTransportFault(code: .appleAnswerTooLarge, reason: "the answer is larger than 64 KiB")
         } catch let error as ATSLoadError {
             throw AppleTransportFault(
-                code: error.outcome == .refused ? "apple.untrusted" : "apple.unreachable",
+                code: error.outcome == .refused ? .appleUntrusted : .appleUnreachable,
                 reason: LiveAppleTransport.sentence(error)
             )
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            throw AppleTransportFault(code: "apple.unreachable", reason: "no answer came")
+            throw AppleTransportFault(code: .appleUnreachable, reason: "no answer came")
         }
     }
 
@@ -85,7 +85,7 @@ public struct LiveAppleTransport: AppleTransport {
 
     private static func message(_ request: AppleRequest) throws -> HTTPRequest {
         guard let separator = request.url.range(of: "://"), let method = HTTPRequest.Method(request.method) else {
-            throw AppleTransportFault(code: "apple.unreachable", reason: "\(request.url) is no address")
+            throw AppleTransportFault(code: .appleUnreachable, reason: "\(request.url) is no address")
         }
         let rest = request.url[separator.upperBound...]
         let authority = rest.prefix { $0 != "/" }

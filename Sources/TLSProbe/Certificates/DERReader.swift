@@ -103,6 +103,6 @@ extension ASN1Element {
 extension MalformedInput {
     /// Something that should be a certificate, or a part of one, and is not.
     package static func certificate(_ reason: String) -> MalformedInput {
-        MalformedInput(code: "malformed.certificate", reason: reason)
+        MalformedInput(code: .malformedCertificate, reason: reason)
     }
 }

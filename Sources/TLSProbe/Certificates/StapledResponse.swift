@@ -57,7 +57,7 @@ public struct StapledResponse: Sendable {
         do throws(MalformedInput) {
             try self.init(reading: der)
         } catch {
-            throw MalformedInput(code: "malformed.ocsp-response", reason: error.reason)
+            throw MalformedInput(code: .malformedOCSPResponse, reason: error.reason)
         }
     }
 

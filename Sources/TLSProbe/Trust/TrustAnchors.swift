@@ -72,7 +72,7 @@ public struct TrustAnchors: Sendable {
             anchors.append(Anchor(der: der, kind: kind, store: store))
         }
         guard added > 0 else {
-            throw MalformedInput(code: "malformed.trust-store", place: store, reason: "there is no certificate in it")
+            throw MalformedInput(code: .malformedTrustStore, place: store, reason: "there is no certificate in it")
         }
     }
 
@@ -112,11 +112,11 @@ public struct TrustAnchors: Sendable {
         do {
             bytes = try InputFile.open(path).contents(limit: maximumSize)
         } catch {
-            throw MalformedInput(code: "malformed.trust-store", place: path, reason: "the file \(error.reason)")
+            throw MalformedInput(code: .malformedTrustStore, place: path, reason: "the file \(error.reason)")
         }
         guard bytes.count <= maximumSize else {
             throw MalformedInput(
-                code: "malformed.trust-store",
+                code: .malformedTrustStore,
                 place: path,
                 reason: "the file is larger than 64 MiB"
             )

@@ -43,7 +43,7 @@ struct AppCheckHandler: Handler {
 
     private var side: AppCheckSide {
         get throws(Problem) {
-            guard let side = live.current.appCheck else { throw Problem("path.unknown") }
+            guard let side = live.current.appCheck else { throw Problem(.pathUnknown) }
             return side
         }
     }
@@ -53,10 +53,10 @@ struct AppCheckHandler: Handler {
         let side = try side
         guard let project = call.parameters["project"], side.isProject(project), let id = call.parameters["appId"],
             let name = side.app(id)
-        else { throw Problem("app.unknown", evidence: "no such project or app of App Check") }
+        else { throw Problem(.appUnknown, evidence: "no such project or app of App Check") }
         let app = try apps.app(name, call)
         // A client that is told 503 tries again later; 403 would cost it its key.
-        if app.settings.mode == .off { throw Problem("policy.off") }
+        if app.settings.mode == .off { throw Problem(.policyOff) }
         return Served(side: side, id: id, app: app)
     }
 
@@ -95,7 +95,7 @@ struct AppCheckHandler: Handler {
         let served = try served(call)
         let body = try AppCheckBody(call.body)
         guard let keyId = KeyIdentifier(bytes: try body.bytes(.init("keyId", "key_id"))) else {
-            throw Problem("request.malformed", evidence: "keyId must be 32 bytes")
+            throw Problem(.requestMalformed, evidence: "keyId must be 32 bytes")
         }
         let presented = PresentedAttestation(
             keyId: keyId,
@@ -108,7 +108,7 @@ struct AppCheckHandler: Handler {
             let registered = try await proofs.register(presented, served.app, call)
             // A native repeat only hears what is stored. Here it would get a token for a challenge that was spent.
             guard registered.isNew else {
-                throw ProofRefusal("challenge.used", evidence: "this attestation was exchanged before")
+                throw ProofRefusal(.challengeUsed, evidence: "this attestation was exchanged before")
             }
             let key = registered.key
             let artifact = AppCheckArtifact(keyId: key.id, environment: key.environment, simulated: key.simulated)
@@ -135,7 +135,7 @@ struct AppCheckHandler: Handler {
         let artifact = served.side.artifacts.open(sealed, appId: served.id, app: served.app.settings.id)
         return try await modes.counted(served.app, call, keyId: artifact?.keyId) {
             guard let artifact else {
-                throw ProofRefusal("key.unknown", evidence: "the artifact was not sealed here for this app")
+                throw ProofRefusal(.keyUnknown, evidence: "the artifact was not sealed here for this app")
             }
             let presented = PresentedAssertion(
                 keyId: artifact.keyId,
@@ -146,7 +146,7 @@ struct AppCheckHandler: Handler {
             )
             let judged = try await proofs.judge(presented, served.app, call)
             guard judged.key.environment == artifact.environment, judged.key.simulated == artifact.simulated else {
-                throw ProofRefusal("key.unknown", evidence: "the artifact is of another environment")
+                throw ProofRefusal(.keyUnknown, evidence: "the artifact is of another environment")
             }
             // Signed before the commit: what fails afterwards would cost the app an assertion that counts as spent.
             let token = try issue(AppCheckClaims.Subject(judged.key), judged.tier, limitedUse, served, call)
@@ -170,8 +170,8 @@ struct AppCheckHandler: Handler {
                     at: call.now
                 )
             } catch {
-                guard error.code == "deviceToken.invalid" else { throw error }
-                throw ProofRefusal("deviceToken.invalid", evidence: error.reason)
+                guard error.code == .deviceTokenInvalid else { throw error }
+                throw ProofRefusal(.deviceTokenInvalid, evidence: error.reason)
             }
             return .json(try issue(.device, TrustTier.low.rawValue, limitedUse, served, call))
         }
@@ -185,7 +185,7 @@ struct AppCheckHandler: Handler {
         let limitedUse = try body.limitedUse()
         return try await modes.counted(served.app, call, keyId: nil) {
             guard let name = served.side.debugName(of: debugToken, at: call.now) else {
-                throw ProofRefusal("token.invalid", evidence: "an unknown debug token")
+                throw ProofRefusal(.tokenInvalid, evidence: "an unknown debug token")
             }
             return .json(try issue(.debug(name), TrustTier.low.rawValue, limitedUse, served, call))
         }

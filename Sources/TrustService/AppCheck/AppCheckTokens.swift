@@ -116,20 +116,20 @@ struct AppCheckTokens: Sendable {
     func read(_ token: String, at now: Date) throws(Problem) -> AppCheckClaims {
         let compact = try CompactToken(token, algorithm: "RS256")
         guard let key = keys.first(where: { $0.identifier.hasSameBytes(as: compact.keyId) }) else {
-            throw Problem("token.invalid", evidence: "an unknown key")
+            throw Problem(.tokenInvalid, evidence: "an unknown key")
         }
         // The signature comes first: what nobody signed is never decoded.
         guard let signature = compact.signature, key.hasSigned(compact.signed, signature),
             let payload = compact.payload,
             let document = try? JSONReader.read(payload, limits: .outside)
-        else { throw Problem("token.invalid", evidence: "the signature") }
+        else { throw Problem(.tokenInvalid, evidence: "the signature") }
         guard document.member("iss")?.text?.hasSameBytes(as: issuer) == true,
             document.member("aud") == JSONValue.array(audiences.map(JSONValue.string)),
             let claims = AppCheckClaims(document)
-        else { throw Problem("token.invalid", evidence: "the issuer or audience") }
+        else { throw Problem(.tokenInvalid, evidence: "the issuer or audience") }
         let seconds = now.timeIntervalSince1970
         guard seconds < Double(claims.expiresAt), Double(claims.issuedAt) <= seconds + 60 else {
-            throw Problem("token.invalid", evidence: "expired")
+            throw Problem(.tokenInvalid, evidence: "expired")
         }
         return claims
     }

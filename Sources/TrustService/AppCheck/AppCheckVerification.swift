@@ -16,25 +16,25 @@ struct AppCheckBearers: Sendable {
     /// - Throws: ``Problem`` `token.invalid` for a token that is not ours, is over, or is of an app, a key or a debug token that is not
     ///   accepted any more; `key.revoked`. `StoreFault`.
     func bearer(of token: String, at now: Date) async throws -> (bearer: TokenBearer, claims: AppCheckClaims) {
-        guard let side = live.current.appCheck else { throw Problem("token.invalid", evidence: "App Check is off") }
+        guard let side = live.current.appCheck else { throw Problem(.tokenInvalid, evidence: "App Check is off") }
         let claims = try side.tokens.read(token, at: now)
         guard let name = side.app(claims.appId), let app = trusted.apps[name] else {
-            throw Problem("token.invalid", evidence: "an unknown app of App Check")
+            throw Problem(.tokenInvalid, evidence: "an unknown app of App Check")
         }
         switch claims.subject {
         case .key(let id, let environment, let simulated):
             guard !simulated || side.settings.simulated == .allow else {
-                throw Problem("token.invalid", evidence: "a simulated device's token")
+                throw Problem(.tokenInvalid, evidence: "a simulated device's token")
             }
             let key = try await trusted.key(ofToken: id, environment: environment, simulated: simulated)
             guard key.app.hasSameBytes(as: name) else {
-                throw Problem("token.invalid", evidence: "an unknown device key")
+                throw Problem(.tokenInvalid, evidence: "an unknown device key")
             }
             return (TokenBearer(key, tier: claims.tier), claims)
         case .device: return (TokenBearer(app, deviceTokenTier: claims.tier, jti: claims.jti), claims)
         case .debug(let debugName):
             guard side.accepts(debugName: debugName, at: now) else {
-                throw Problem("token.invalid", evidence: "a debug token that is not accepted any more")
+                throw Problem(.tokenInvalid, evidence: "a debug token that is not accepted any more")
             }
             return (TokenBearer(app, debugName: debugName, tier: claims.tier), claims)
         }
@@ -63,12 +63,12 @@ struct AppCheckVerification: Handler {
     /// `:verifyAppCheckToken`: marks a token as consumed. The first caller of all nodes gets `{}`, all others hear that it was consumed.
     @Sendable private func verify(_ call: Call) async throws -> Answer {
         guard let project = call.parameters["project"], live.current.appCheck?.isProject(project) == true else {
-            throw Problem("app.unknown", evidence: "no such project of App Check")
+            throw Problem(.appUnknown, evidence: "no such project of App Check")
         }
         let token = try AppCheckBody(call.body).text(.init("appCheckToken", "app_check_token"))
         let (bearer, claims) = try await bearers.bearer(of: token, at: call.now)
         guard call.caller.permits(.server, app: bearer.app) else {
-            throw Problem("caller.unauthorized", evidence: "the credential is for other apps")
+            throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
         }
         // Apart from the identifiers of single-use tokens, though no two of either are alike.
         let spent = SingleUseToken(
@@ -78,7 +78,7 @@ struct AppCheckVerification: Handler {
         switch try await store.consume(spent, at: call.now) {
         case .spent: return .json([:]).about(.app(bearer.app))
         case .alreadyUsed: return .json(["alreadyConsumed": true]).about(.app(bearer.app))
-        case .expired: throw Problem("token.invalid", evidence: "expired")
+        case .expired: throw Problem(.tokenInvalid, evidence: "expired")
         }
     }
 }

@@ -40,9 +40,9 @@ enum AppCheckError {
     /// Status and its name in Google's interfaces.
     private static func standing(of problem: Problem) -> (status: Int, name: String) {
         switch problem.code {
-        case "request.malformed", "malformed.base64", "body.too-large", "body.content-type": (400, "INVALID_ARGUMENT")
-        case "caller.unauthorized": (401, "UNAUTHENTICATED")
-        case "app.unknown", "path.unknown": (404, "NOT_FOUND")
+        case .requestMalformed, .malformedBase64, .bodyTooLarge, .bodyContentType: (400, "INVALID_ARGUMENT")
+        case .callerUnauthorized: (401, "UNAUTHENTICATED")
+        case .appUnknown, .pathUnknown: (404, "NOT_FOUND")
         default:
             switch problem.status {
             case 429: (429, "RESOURCE_EXHAUSTED")
@@ -73,7 +73,7 @@ struct AppCheckBody {
         let name = try spelling(of: names)
         let text = try body.string(name)
         guard let bytes = AppCheckBody.decode(text) else {
-            throw Problem("malformed.base64", evidence: "\(name) is not base64")
+            throw Problem(.malformedBase64, evidence: "\(name) is not base64")
         }
         return bytes
     }
@@ -95,7 +95,7 @@ struct AppCheckBody {
     private func spelling(of names: Names) throws(Problem) -> String {
         guard body.value(names.snake) != nil else { return names.camel }
         guard names.camel == names.snake || body.value(names.camel) == nil else {
-            throw Problem("request.malformed", evidence: "\(names.camel) is given in two spellings")
+            throw Problem(.requestMalformed, evidence: "\(names.camel) is given in two spellings")
         }
         return names.snake
     }

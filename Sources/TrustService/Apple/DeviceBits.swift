@@ -12,7 +12,7 @@ struct DeviceBits: Sendable {
 
     func client(environment: String) throws(Problem) -> DeviceCheckClient {
         guard let apple = live.current.apple else {
-            throw Problem("apple.unavailable", retryAfterSeconds: 60, evidence: "no Apple account is configured")
+            throw Problem(.appleUnavailable, retryAfterSeconds: 60, evidence: "no Apple account is configured")
         }
         return apple.deviceCheck(environment: environment)
     }
@@ -24,14 +24,14 @@ struct DeviceBits: Sendable {
         do {
             return try BitRegistry(meanings)
         } catch {
-            throw Problem("internal.error", evidence: error.description)
+            throw Problem(.internalError, evidence: error.description)
         }
     }
 
     /// The rule of the promotion that a path names.
     func rule(_ call: Call) throws(Problem) -> PromotionRule {
         guard let name = call.parameters["name"], let rule = PromotionRule(name, in: try registry()) else {
-            throw Problem("promotion.unknown")
+            throw Problem(.promotionUnknown)
         }
         return rule
     }

@@ -45,14 +45,14 @@ struct DeviceCheckHandler: Handler {
         let token = try body.string("deviceToken")
         let transaction = try body.string("transactionId", limit: 128)
         guard let members = body.value("bits")?.members, !members.isEmpty else {
-            throw Problem("request.malformed", evidence: "bits must be an object that is not empty")
+            throw Problem(.requestMalformed, evidence: "bits must be an object that is not empty")
         }
         let (client, registry, target) = try deviceCheck(body, call)
         var changes: [String: Bool] = [:]
         for member in members {
             guard case .bool(let value) = member.value, let name = registry[member.name]?.name, changes[name] == nil
             else {
-                throw Problem("request.malformed", evidence: "bits holds an unknown or doubled name or no truth value")
+                throw Problem(.requestMalformed, evidence: "bits holds an unknown or doubled name or no truth value")
             }
             changes[name] = value
         }
@@ -62,7 +62,7 @@ struct DeviceCheckHandler: Handler {
             state = try await client.query(deviceToken: token, transactionId: transaction, at: call.now)
         }
         guard let bits = registry.bits(changing: changes, of: state, now: month) else {
-            throw Problem("request.malformed")
+            throw Problem(.requestMalformed)
         }
         try await client.update(bits, deviceToken: token, transactionId: transaction, at: call.now)
         return .json(DeviceCheckHandler.document(.set(bits, lastUpdate: month), registry, at: call.now)).about(target)

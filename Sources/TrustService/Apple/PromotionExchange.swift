@@ -91,9 +91,9 @@ struct DeviceTokens: Equatable {
     init(_ value: JSONValue?) throws(Problem) {
         guard case .array(let elements)? = value, elements.count == 2, let read = elements[0].text,
             let write = elements[1].text
-        else { throw Problem("request.malformed", evidence: "deviceTokens must hold two texts") }
+        else { throw Problem(.requestMalformed, evidence: "deviceTokens must hold two texts") }
         guard DeviceCheckRequest.isToken(read), DeviceCheckRequest.isToken(write) else {
-            throw Problem("deviceToken.invalid")
+            throw Problem(.deviceTokenInvalid)
         }
         (self.read, self.write) = (read, write)
     }

@@ -44,7 +44,7 @@ struct PromotionHandler: Handler {
         let presented = try PresentedAssertion(try RequestBody(call.body))
         let signed = try PromotionHandler.signedClaim(presented.clientData)
         guard signed.promotion.hasSameBytes(as: rule.meaning.name) else {
-            throw Problem("request.malformed", evidence: "the client data names another promotion")
+            throw Problem(.requestMalformed, evidence: "the client data names another promotion")
         }
         if app.settings.mode == .off { return .unjudged }
         return try await modes.judged(app, call, keyId: presented.keyId) {
@@ -77,11 +77,11 @@ struct PromotionHandler: Handler {
         guard body.value("keyId") != nil else {
             guard let user else { return .unnamed }
             guard let subject = PromotionSubject(user: user) else {
-                throw Problem("request.malformed", evidence: "user is too long")
+                throw Problem(.requestMalformed, evidence: "user is too long")
             }
             return subject
         }
-        guard user == nil else { throw Problem("request.malformed", evidence: "user and keyId exclude each other") }
+        guard user == nil else { throw Problem(.requestMalformed, evidence: "user and keyId exclude each other") }
         return .key(try body.keyId())
     }
 
@@ -99,7 +99,7 @@ struct PromotionHandler: Handler {
                 subject: subject,
                 transactionId: transactionId
             )
-        else { throw Problem("request.malformed", evidence: "transactionId has a zero byte") }
+        else { throw Problem(.requestMalformed, evidence: "transactionId has a zero byte") }
         return claim
     }
 
@@ -139,7 +139,7 @@ struct PromotionHandler: Handler {
         case .alreadyGranted(let instant): return alreadyGranted(at: instant)
         case .pending(let until):
             let seconds = max(1, Int(min(until.timeIntervalSince(call.now), 3600).rounded(.up)))
-            throw Problem("apple.unavailable", retryAfterSeconds: seconds, evidence: "the claim is being decided")
+            throw Problem(.appleUnavailable, retryAfterSeconds: seconds, evidence: "the claim is being decided")
         case .reserved(let reservation):
             let outcome = try await talk(reservation, rule, tokens, client, call)
             var isGranted = false
@@ -173,7 +173,7 @@ struct PromotionHandler: Handler {
             return try await withDeadline(PromotionHandler.claimTalk) {
                 try await exchange.run(after: reservation.note.flatMap(ClaimNote.init)) { note in
                     guard try await store.note(note.text, on: reservation) else {
-                        throw Problem("apple.unavailable", retryAfterSeconds: 1, evidence: "another decides the claim")
+                        throw Problem(.appleUnavailable, retryAfterSeconds: 1, evidence: "another decides the claim")
                     }
                 }
             }
@@ -185,7 +185,7 @@ struct PromotionHandler: Handler {
         } catch is DeadlineFault {
             observer.count("promotions.undecided")
             let seconds = Int(PromotionHandler.claimLease.inSeconds)
-            throw Problem("apple.unavailable", retryAfterSeconds: seconds, evidence: "Apple took too long")
+            throw Problem(.appleUnavailable, retryAfterSeconds: seconds, evidence: "Apple took too long")
         } catch {
             observer.count("promotions.undecided")
             throw error

@@ -84,7 +84,7 @@ struct ReceiptWorker: Sendable {
             trusted.countDistrust(trust)
             return .later(now.addingTimeInterval(ReceiptWorker.longestWait), code: nil)
         }
-        if let expiry = lease.receipt.expiresAt, expiry <= now { return .stop(code: "receipt.expired") }
+        if let expiry = lease.receipt.expiresAt, expiry <= now { return .stop(code: .receiptExpired) }
         if let notBefore = lease.receipt.notBefore, notBefore > now { return .later(notBefore, code: nil) }
         let outcome: ReceiptRefreshOutcome
         do {
@@ -93,9 +93,9 @@ struct ReceiptWorker: Sendable {
                 at: now
             )
         } catch {
-            return .later(retry(lease, now), code: "receipt.refresh.unauthorized")
+            return .later(retry(lease, now), code: .receiptRefreshUnauthorized)
         }
-        observer.count("receipts.refresh", [("code", outcome.code)])
+        observer.count("receipts.refresh", [("code", outcome.code.rawValue)])
         switch outcome {
         case .renewed(let bytes): return await judge(bytes, lease)
         case .notModified: return .later(next(after: lease.receipt.notBefore, lease, now), code: nil)
@@ -114,14 +114,14 @@ struct ReceiptWorker: Sendable {
 
     private func judge(_ bytes: [UInt8], _ lease: ReceiptLease) async -> RefreshResult {
         let now = sources.now()
-        guard let app = apps[lease.app] else { return .later(retry(lease, now), code: "app.unknown") }
+        guard let app = apps[lease.app] else { return .later(retry(lease, now), code: .appUnknown) }
         do {
             let receipt = try await app.verifiers.refreshed(bytes, for: lease, at: now).get()
             let record = ReceiptRecord(receipt, bytes: bytes)
             return .receipt(record, next: next(after: record.notBefore, lease, now))
         } catch {
-            let code = Problem(error).code.description
-            observer.count("receipts.refused", [("code", code)])
+            let code = Problem(error).code
+            observer.count("receipts.refused", [("code", code.rawValue)])
             return .later(retry(lease, now), code: code)
         }
     }

@@ -14,23 +14,23 @@ extension Problem {
         case let malformed as MalformedInput: self.init(malformed.code, evidence: malformed.description)
         case let fault as StoreFault: self.init(fault)
         case let fault as DeviceCheckFault: self.init(fault)
-        default: self.init("internal.error", evidence: "\(type(of: error))")
+        default: self.init(.internalError, evidence: "\(type(of: error))")
         }
     }
 
     private init(_ fault: StoreFault) {
         let seconds = fault.retryAfter.map { max(1, Int($0.inSeconds.rounded(.up))) }
-        self.init("store.unavailable", retryAfterSeconds: seconds ?? 5, evidence: fault.description)
+        self.init(.storeUnavailable, retryAfterSeconds: seconds ?? 5, evidence: fault.description)
     }
 
     private init(_ fault: DeviceCheckFault) {
         switch fault.code {
-        case "deviceToken.invalid": self.init("deviceToken.invalid", evidence: fault.reason)
-        case "devicecheck.transaction.invalid": self.init("request.malformed", evidence: fault.reason)
+        case .deviceTokenInvalid: self.init(.deviceTokenInvalid, evidence: fault.reason)
+        case .devicecheckTransactionInvalid: self.init(.requestMalformed, evidence: fault.reason)
         default:
             var seconds = 5
             if case .later(let wait?) = fault.advice { seconds = max(1, wait) }
-            self.init("apple.unavailable", retryAfterSeconds: seconds, evidence: "\(fault.code): \(fault.reason)")
+            self.init(.appleUnavailable, retryAfterSeconds: seconds, evidence: "\(fault.code): \(fault.reason)")
         }
     }
 }

@@ -1,7 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
+import DeviceCheckBits
 package import Findings
+import TrustStores
 
 /// Status, title and advice of every code that the service can answer with.
 package enum ProblemTable {
@@ -68,13 +71,13 @@ package enum ProblemTable {
     }
 
     private static let own: [Code: Entry] = [
-        "request.malformed": Entry(
+        .requestMalformed: Entry(
             status: 400,
             title: "The request does not follow the API contract.",
             retry: .never,
             .init(.developer, "compare the body with /openapi.yaml; the log says which member is wrong")
         ),
-        "challenge.missing": Entry(
+        .challengeMissing: Entry(
             status: 400,
             title: "The client data does not contain the challenge exactly once.",
             retry: .never,
@@ -83,26 +86,26 @@ package enum ProblemTable {
                 "put the challenge, as it was issued, once into the client data as the member `challenge`"
             )
         ),
-        "token.missing": Entry(
+        .tokenMissing: Entry(
             status: 401,
             title: "A bearer token is needed.",
             retry: nil,
             .init(.app, "send the token in the Authorization header, as Bearer")
         ),
-        "token.invalid": Entry(
+        .tokenInvalid: Entry(
             status: 401,
             title: "The token is not valid.",
             retry: nil,
             .init(.app, "get a new token with a new assertion; after a revocation none is issued")
         ),
-        "token.not-single-use": Entry(
+        .tokenNotSingleUse: Entry(
             status: 400,
             title: "The token is not a single-use token.",
             retry: .never,
             .init(.app, "ask for the token with singleUse: true")
         ),
-        "token.spent": Entry(status: 409, title: "The token has already been spent.", retry: .newChallenge),
-        "caller.unauthorized": Entry(
+        .tokenSpent: Entry(status: 409, title: "The token has already been spent.", retry: .newChallenge),
+        .callerUnauthorized: Entry(
             status: 401,
             title: "The caller's credential is missing or wrong.",
             retry: nil,
@@ -111,22 +114,22 @@ package enum ProblemTable {
                 "send a bearer token of serverTokenFile, adminTokenFile or tokensFile with the scope that the route needs"
             )
         ),
-        "key.revoked": Entry(
+        .keyRevoked: Entry(
             status: 403,
             title: "The key was revoked.",
             retry: .newKey,
             .init(.app, "make a new key, once, and attest it; who revoked the key is in the audit")
         ),
-        "key.unknown": Entry(status: 404, title: "The key is unknown.", retry: .newKey),
-        "key.other-user": Entry(status: 409, title: "The key belongs to another user.", retry: .newKey),
-        "key.exists": Entry(status: 409, title: "The key is already registered.", retry: .newKey),
-        "policy.app": Entry(
+        .keyUnknown: Entry(status: 404, title: "The key is unknown.", retry: .newKey),
+        .keyOtherUser: Entry(status: 409, title: "The key belongs to another user.", retry: .newKey),
+        .keyExists: Entry(status: 409, title: "The key is already registered.", retry: .newKey),
+        .policyApp: Entry(
             status: 403,
             title: "The token is for a different app.",
             retry: .never,
             .init(.operator, "compare the gateway's app parameter with the app that has the token")
         ),
-        "policy.environment": Entry(
+        .policyEnvironment: Entry(
             status: 403,
             title: "The token is for a different environment.",
             retry: .never,
@@ -135,19 +138,19 @@ package enum ProblemTable {
                 "add env=development or env=any to the gateway's request if development builds may come in"
             )
         ),
-        "policy.off": Entry(
+        .policyOff: Entry(
             status: 503,
             title: "Proofs of this app are not judged now.",
             retry: .after,
             .init(.operator, "set the app's `mode` to monitor or enforce: while it is off, App Check gives it no token")
         ),
-        "policy.quota": Entry(
+        .policyQuota: Entry(
             status: 429,
             title: "The quota is used up for now.",
             retry: .after,
             .init(.operator, "wait until the window ends, or raise the quota's limit if honest clients reach it")
         ),
-        "policy.tier": Entry(
+        .policyTier: Entry(
             status: 403,
             title: "The trust tier is too low.",
             retry: .never,
@@ -156,57 +159,57 @@ package enum ProblemTable {
                 "decide what a request of this tier may still do; the tier follows Apple's risk metric and your signals"
             )
         ),
-        "path.unknown": Entry(
+        .pathUnknown: Entry(
             status: 404,
             title: "There is nothing at this path.",
             retry: nil,
             .init(.developer, "compare the path with /openapi.yaml; routes without their token file are off")
         ),
-        "app.unknown": Entry(
+        .appUnknown: Entry(
             status: 404,
             title: "The app is not configured.",
             retry: .never,
             .init(.operator, "add the app to `apps`, or correct the id in the path")
         ),
-        "promotion.unknown": Entry(
+        .promotionUnknown: Entry(
             status: 404,
             title: "The promotion is not configured.",
             retry: .never,
             .init(.operator, "add the promotion to the configuration, or correct its name")
         ),
-        "method.not-allowed": Entry(
+        .methodNotAllowed: Entry(
             status: 405,
             title: "This path does not support this method.",
             retry: nil,
             .init(.developer, "use a method of the Allow header")
         ),
-        "challenge.unknown": Entry(status: 409, title: "The challenge was not issued here.", retry: .newChallenge),
-        "challenge.expired": Entry(status: 409, title: "The challenge has expired.", retry: .newChallenge),
-        "challenge.used": Entry(status: 409, title: "The challenge has already been used.", retry: .newChallenge),
-        "challenge.binding": Entry(
+        .challengeUnknown: Entry(status: 409, title: "The challenge was not issued here.", retry: .newChallenge),
+        .challengeExpired: Entry(status: 409, title: "The challenge has expired.", retry: .newChallenge),
+        .challengeUsed: Entry(status: 409, title: "The challenge has already been used.", retry: .newChallenge),
+        .challengeBinding: Entry(
             status: 409,
             title: "The challenge was issued for another app, purpose, key or user.",
             retry: .newChallenge
         ),
-        "body.too-large": Entry(
+        .bodyTooLarge: Entry(
             status: 413,
             title: "The body is larger than the limit.",
             retry: .never,
             .init(.developer, "send the proof and its client data alone; limits.bodyBytes is the limit")
         ),
-        "body.content-type": Entry(
+        .bodyContentType: Entry(
             status: 415,
             title: "The body must be application/json.",
             retry: .never,
             .init(.developer, "send Content-Type: application/json")
         ),
-        "limit.address": Entry(
+        .limitAddress: Entry(
             status: 429,
             title: "Too many requests from this address.",
             retry: .after,
             .init(.app, "wait as long as Retry-After says; if it is a proxy of yours, name it in trustedProxies")
         ),
-        "limit.app": Entry(
+        .limitApp: Entry(
             status: 429,
             title: "Too many requests for this app.",
             retry: .after,
@@ -215,65 +218,65 @@ package enum ProblemTable {
                 "raise limits.requestsPerSecondPerApp if the load is real; the app waits as long as Retry-After says"
             )
         ),
-        "store.clock-off": Entry(
+        .storeClockOff: Entry(
             status: 503,
             title: "The clock differs too much from the store's.",
             retry: .after,
             .init(.operator, "correct the clock of the node, then it is ready again by itself")
         ),
-        "challenge.rotation-pending": Entry(
+        .challengeRotationPending: Entry(
             status: 409,
             title: "The previous rotation of the challenge key is still in progress.",
             retry: .after,
             .init(.operator, "rotate again when the last challenge of the previous key has expired")
         ),
-        "store.unavailable": Entry(
+        .storeUnavailable: Entry(
             status: 503,
             title: "The store cannot be reached.",
             retry: .after,
             .init(.operator, "look at the store and the way to it; the app waits as long as Retry-After says")
         ),
-        "apple.unavailable": Entry(
+        .appleUnavailable: Entry(
             status: 503,
             title: "Apple's service cannot be reached.",
             retry: .after,
             .init(.operator, "configure `apple`, or look in the log for what failed on the way to Apple's service")
         ),
-        "deviceToken.invalid": Entry(
+        .deviceTokenInvalid: Entry(
             status: 400,
             title: "The device token is not valid.",
             retry: .never,
             .init(.app, "get a new device token; one of the other environment is never valid")
         ),
-        "internal.error": Entry(
+        .internalError: Entry(
             status: 500,
             title: "The service failed.",
             retry: .after,
             .init(.operator, "look in the log for the correlationId of the answer, and report it")
         ),
-        "assert.counter.replayed": Entry(
+        .assertCounterReplayed: Entry(
             status: 409,
             title: "The counter is not greater than the last accepted value.",
             retry: .newChallenge
         ),
-        "assert.app-id.mismatch": Entry(status: 403, title: "The assertion is for a different app.", retry: .never),
-        "attest.app-id.mismatch": Entry(status: 403, title: "The attestation is for a different app.", retry: .never),
-        "attest.environment.mismatch": Entry(
+        .assertAppIdMismatch: Entry(status: 403, title: "The assertion is for a different app.", retry: .never),
+        .attestAppIdMismatch: Entry(status: 403, title: "The attestation is for a different app.", retry: .never),
+        .attestEnvironmentMismatch: Entry(
             status: 403,
             title: "The attestation is for a different environment.",
             retry: .never
         ),
-        "attest.policy.validation-category": Entry(
+        .attestPolicyValidationCategory: Entry(
             status: 403,
             title: "The app's validation category is not allowed.",
             retry: .never
         ),
-        "attest.policy.bundle-version": Entry(
+        .attestPolicyBundleVersion: Entry(
             status: 403,
             title: "The app's bundle version is not allowed.",
             retry: .never
         ),
-        "attest.policy.access-control": Entry(
+        .attestPolicyAccessControl: Entry(
             status: 403,
             title: "The key does not have the required access control.",
             retry: .never

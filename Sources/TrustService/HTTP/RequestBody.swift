@@ -19,14 +19,14 @@ package struct RequestBody: Sendable {
         do throws(MalformedInput) {
             document = try JSONReader.read(bytes, limits: limits)
         } catch {
-            throw Problem("request.malformed", evidence: error.description)
+            throw Problem(.requestMalformed, evidence: error.description)
         }
         guard let list = document.members else {
-            throw Problem("request.malformed", evidence: "the body is not an object")
+            throw Problem(.requestMalformed, evidence: "the body is not an object")
         }
         var members: [UTF8Key: JSONValue] = [:]
         for member in list where members.updateValue(member.value, forKey: UTF8Key(member.name)) != nil {
-            throw Problem("request.malformed", evidence: "a member is given twice")
+            throw Problem(.requestMalformed, evidence: "a member is given twice")
         }
         self.members = members
     }
@@ -36,7 +36,7 @@ package struct RequestBody: Sendable {
         guard let value = members[UTF8Key(name)], value != .null else { return nil }
         // No text has more scalars than bytes: the scalars of a short one need not be counted.
         guard let text = value.text, text.utf8.count <= limit || text.unicodeScalars.count <= limit else {
-            throw Problem("request.malformed", evidence: "\(name) must be a text of at most \(limit) characters")
+            throw Problem(.requestMalformed, evidence: "\(name) must be a text of at most \(limit) characters")
         }
         return text
     }
@@ -44,7 +44,7 @@ package struct RequestBody: Sendable {
     /// A text that must be there and not empty.
     package func string(_ name: String, limit: Int = 65536) throws(Problem) -> String {
         guard let text = try optionalString(name, limit: limit), !text.isEmpty else {
-            throw Problem("request.malformed", evidence: "\(name) is missing or empty")
+            throw Problem(.requestMalformed, evidence: "\(name) is missing or empty")
         }
         return text
     }
@@ -53,7 +53,7 @@ package struct RequestBody: Sendable {
     package func optionalBytes(_ name: String) throws(Problem) -> [UInt8]? {
         guard let text = try optionalString(name) else { return nil }
         guard let bytes = Base64.decode(text) else {
-            throw Problem("malformed.base64", evidence: "\(name) is not base64")
+            throw Problem(.malformedBase64, evidence: "\(name) is not base64")
         }
         return bytes
     }
@@ -61,7 +61,7 @@ package struct RequestBody: Sendable {
     /// Bytes in standard base64 that must be there.
     package func bytes(_ name: String) throws(Problem) -> [UInt8] {
         guard let bytes = try optionalBytes(name) else {
-            throw Problem("request.malformed", evidence: "\(name) is missing")
+            throw Problem(.requestMalformed, evidence: "\(name) is missing")
         }
         return bytes
     }
@@ -70,7 +70,7 @@ package struct RequestBody: Sendable {
         switch members[UTF8Key(name)] {
         case nil, .null?: return nil
         case .bool(let flag)?: return flag
-        default: throw Problem("request.malformed", evidence: "\(name) must be true or false")
+        default: throw Problem(.requestMalformed, evidence: "\(name) must be true or false")
         }
     }
 
@@ -84,7 +84,7 @@ package struct RequestBody: Sendable {
     func user() throws(Problem) -> String? {
         guard let user = try optionalString("user", limit: RequestBody.userLimit) else { return nil }
         guard RequestBody.isUser(user) else {
-            throw Problem("request.malformed", evidence: "user is empty or has a zero byte")
+            throw Problem(.requestMalformed, evidence: "user is empty or has a zero byte")
         }
         return user
     }
@@ -99,7 +99,7 @@ package struct RequestBody: Sendable {
     /// `keyId`: base64 of 32 bytes.
     func keyId() throws(Problem) -> KeyIdentifier {
         guard let keyId = KeyIdentifier(bytes: try bytes("keyId")) else {
-            throw Problem("request.malformed", evidence: "keyId must be 32 bytes")
+            throw Problem(.requestMalformed, evidence: "keyId must be 32 bytes")
         }
         return keyId
     }

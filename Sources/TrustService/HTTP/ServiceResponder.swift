@@ -86,10 +86,10 @@ struct ServiceResponder: HTTPResponder {
         switch table.match(method: request.method.rawValue, path: path) {
         case .unknown:
             try limit(caller, address)
-            throw Problem("path.unknown")
+            throw Problem(.pathUnknown)
         case .method(let allow):
             try limit(caller, address)
-            var problem = Problem("method.not-allowed")
+            var problem = Problem(.methodNotAllowed)
             problem.allow = allow
             throw problem
         case .route(let known, let values): (route, parameters) = (known, values)
@@ -122,7 +122,7 @@ struct ServiceResponder: HTTPResponder {
     private func limit(_ caller: Call.Caller, _ address: String) throws(Problem) {
         guard caller == .anyone else { return }
         if let wait = addressLimits.take(CallerAddress.bucket(of: address), at: sources.uptime()) {
-            throw Problem("limit.address", retryAfterSeconds: max(1, Int(wait.rounded(.up))))
+            throw Problem(.limitAddress, retryAfterSeconds: max(1, Int(wait.rounded(.up))))
         }
     }
 
@@ -137,15 +137,15 @@ struct ServiceResponder: HTTPResponder {
                 default: .admin
                 }
             guard live.current.credentials.opens(role), isInternal || !hasInternalListener else {
-                throw Problem("path.unknown")
+                throw Problem(.pathUnknown)
             }
             // If the path names no app, the handler looks at what the call is about.
             guard caller.has(role), app == nil || caller.permits(role, app: app) else {
-                throw Problem("caller.unauthorized")
+                throw Problem(.callerUnauthorized)
             }
         case .metrics:
-            guard isInternal || !hasInternalListener else { throw Problem("path.unknown") }
-            guard isInternal || isLoopback || caller != .anyone else { throw Problem("caller.unauthorized") }
+            guard isInternal || !hasInternalListener else { throw Problem(.pathUnknown) }
+            guard isInternal || isLoopback || caller != .anyone else { throw Problem(.callerUnauthorized) }
         }
     }
 
@@ -154,19 +154,19 @@ struct ServiceResponder: HTTPResponder {
         if let length = request.headers[.contentLength].flatMap({ $0.utf8.count <= 20 ? Int($0) : Int.max }),
             length > bodyLimit
         {
-            throw Problem("body.too-large")
+            throw Problem(.bodyTooLarge)
         }
         let buffer: ByteBuffer
         do {
             buffer = try await request.body.collect(upTo: bodyLimit)
         } catch is NIOTooManyBytesError {
-            throw Problem("body.too-large")
+            throw Problem(.bodyTooLarge)
         } catch {
-            throw Problem("request.malformed", evidence: "the body ended early")
+            throw Problem(.requestMalformed, evidence: "the body ended early")
         }
         let contentType = request.headers[.contentType]
         if buffer.readableBytes == 0, contentType == nil { return [] }
-        guard ServiceResponder.isJSON(contentType) else { throw Problem("body.content-type") }
+        guard ServiceResponder.isJSON(contentType) else { throw Problem(.bodyContentType) }
         return Array(buffer.readableBytesView)
     }
 

@@ -18,7 +18,7 @@ struct StrictQuery: Equatable {
     /// - Throws: ``Problem`` `request.malformed`.
     init(_ query: String, known: Set<UTF8Key>) throws(Problem) {
         guard query.utf8.count <= StrictQuery.limit else {
-            throw Problem("request.malformed", evidence: "the query is longer than \(StrictQuery.limit) bytes")
+            throw Problem(.requestMalformed, evidence: "the query is longer than \(StrictQuery.limit) bytes")
         }
         var values: [UTF8Key: String] = [:]
         if !query.utf8.isEmpty {
@@ -26,12 +26,12 @@ struct StrictQuery: Equatable {
                 guard let sign = pair.firstIndex(of: UInt8(ascii: "=")),
                     let name = PercentEncoding.decode(pair[..<sign], plusIsSpace: true).map({ UTF8Key($0) }),
                     let value = PercentEncoding.decode(pair[pair.index(after: sign)...], plusIsSpace: true)
-                else { throw Problem("request.malformed", evidence: "a parameter of the query is not decodable") }
+                else { throw Problem(.requestMalformed, evidence: "a parameter of the query is not decodable") }
                 guard known.contains(name) else {
-                    throw Problem("request.malformed", evidence: "the query has an unknown parameter")
+                    throw Problem(.requestMalformed, evidence: "the query has an unknown parameter")
                 }
                 guard !value.utf8.isEmpty, values.updateValue(value, forKey: name) == nil else {
-                    throw Problem("request.malformed", evidence: "a parameter of the query is empty or given twice")
+                    throw Problem(.requestMalformed, evidence: "a parameter of the query is empty or given twice")
                 }
             }
         }
@@ -44,7 +44,7 @@ struct StrictQuery: Equatable {
     func number(_ name: UTF8Key, _ range: ClosedRange<Int>, default standard: Int) throws(Problem) -> Int {
         guard let text = values[name] else { return standard }
         guard text.utf8.count <= 10, let number = Int(text), range ~= number else {
-            throw Problem("request.malformed", evidence: "a number of the query is out of its range")
+            throw Problem(.requestMalformed, evidence: "a number of the query is out of its range")
         }
         return number
     }

@@ -20,7 +20,7 @@ struct ChallengeKeyHandler: Handler {
     /// `POST /v1/challenge-keys/rotate`: the new key signs soon, the old one is accepted until its last challenge has expired.
     @Sendable private func rotate(_ call: Call) async throws -> Answer {
         guard call.caller.permits(.admin, app: nil) else {
-            throw Problem("caller.unauthorized", evidence: "the credential is for some apps, the key is of all")
+            throw Problem(.callerUnauthorized, evidence: "the credential is for some apps, the key is of all")
         }
         let signsFrom = call.now.addingTimeInterval(ChallengeBook.rotationNotice)
         // A minute more than the longest challenge lives: nodes' clocks differ.
@@ -33,7 +33,7 @@ struct ChallengeKeyHandler: Handler {
         switch try await store.rotateChallengeKey(rotation, at: call.now) {
         case .tooSoon(let until):
             let seconds = Int(min(max(until.timeIntervalSince(call.now), 1), 86_400).rounded(.up))
-            throw Problem("challenge.rotation-pending", retryAfterSeconds: seconds)
+            throw Problem(.challengeRotationPending, retryAfterSeconds: seconds)
         case .rotated(let generation):
             observer.count("challengekeys.rotated")
             // This node need not wait for its next look; that one is tried again.

@@ -49,7 +49,7 @@ struct HealthHandler: Handler {
             observer.set("clock.offset.seconds", offset.inSeconds)
             guard abs(offset.inSeconds) <= HealthHandler.clockTolerance.inSeconds else {
                 throw Problem(
-                    "store.clock-off",
+                    .storeClockOff,
                     retryAfterSeconds: 5,
                     evidence: "the clock is \(Int(offset.inSeconds)) s ahead of the store's"
                 )
@@ -57,7 +57,7 @@ struct HealthHandler: Handler {
         }
         guard lead <= HealthHandler.clockTolerance else {
             throw Problem(
-                "store.clock-off",
+                .storeClockOff,
                 retryAfterSeconds: 5,
                 evidence: "the store's horizon is \(Int(lead.inSeconds)) s ahead of the clock"
             )

@@ -41,17 +41,17 @@ struct KeyHandler: Handler {
         let query = try StrictQuery(call.query, known: ["app", "user", "environment", "after", "limit"])
         let filter = KeyFilter(app: query["app"], user: query["user"], environment: query["environment"])
         guard call.caller.permits(.admin, app: filter.app) else {
-            throw Problem("caller.unauthorized", evidence: "the credential is for other apps")
+            throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
         }
         guard filter.environment.map({ Configuration.Environment(rawValue: $0) != nil }) ?? true else {
-            throw Problem("request.malformed", evidence: "environment must be production or development")
+            throw Problem(.requestMalformed, evidence: "environment must be production or development")
         }
         guard filter.user.map(RequestBody.isUser) ?? true,
             filter.app.map({ StoreText.isStorable($0, limit: StoreText.nameLimit) }) ?? true
-        else { throw Problem("request.malformed", evidence: "a name is too long or has a zero byte") }
+        else { throw Problem(.requestMalformed, evidence: "a name is too long or has a zero byte") }
         let cursor = query["after"].flatMap(KeyCursor.init)
         guard cursor != nil || query["after"] == nil else {
-            throw Problem("request.malformed", evidence: "after is no cursor")
+            throw Problem(.requestMalformed, evidence: "after is no cursor")
         }
         let limit = try query.number("limit", 1...KeyPage.largest, default: 100)
         let page = try await store.keys(matching: filter, after: cursor, limit: limit)
@@ -69,14 +69,14 @@ struct KeyHandler: Handler {
         case .revoked, .alreadyRevoked:
             observer.count("keys.revoked")
             return .json(["keyId": .string(key.id.base64), "revoked": true]).about(.key(key.id, app: key.app))
-        case .unknown: throw Problem("key.unknown")
+        case .unknown: throw Problem(.keyUnknown)
         }
     }
 
     /// `DELETE /v1/keys/{keyId}`: the key with its receipts and what is personal in its history.
     @Sendable private func deleteKey(_ call: Call) async throws -> Answer {
         let key = try await operable(call)
-        guard try await store.deleteKey(key.id) else { throw Problem("key.unknown") }
+        guard try await store.deleteKey(key.id) else { throw Problem(.keyUnknown) }
         observer.count("keys.deleted")
         return Answer.empty(204).about(.key(key.id, app: key.app))
     }
@@ -86,9 +86,9 @@ struct KeyHandler: Handler {
         let app = try StrictQuery(call.query, known: ["app"])["app"]
         guard let user = call.parameters["user"], RequestBody.isUser(user),
             app.map({ StoreText.isStorable($0, limit: StoreText.nameLimit) }) ?? true
-        else { throw Problem("request.malformed", evidence: "a name is too long or has a zero byte") }
+        else { throw Problem(.requestMalformed, evidence: "a name is too long or has a zero byte") }
         guard call.caller.permits(.admin, app: app) else {
-            throw Problem("caller.unauthorized", evidence: "the credential is for other apps")
+            throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
         }
         let count = try await store.deleteKeys(ofUser: user, app: app)
         observer.count("keys.deleted", by: count)
@@ -103,23 +103,23 @@ struct KeyHandler: Handler {
         if let user = try body.user() { rules.append(.user(user)) }
         if let text = try body.optionalString("environment", limit: 16) {
             guard let environment = Configuration.Environment(rawValue: text) else {
-                throw Problem("request.malformed", evidence: "environment must be production or development")
+                throw Problem(.requestMalformed, evidence: "environment must be production or development")
             }
             rules.append(.environment(environment.rawValue))
         }
         if let simulated = try body.optionalFlag("simulated") {
-            guard simulated else { throw Problem("request.malformed", evidence: "simulated can be true alone") }
+            guard simulated else { throw Problem(.requestMalformed, evidence: "simulated can be true alone") }
             rules.append(.simulated)
         }
         if let text = try body.optionalString("attestedBefore", limit: 40) {
             guard let instant = Timestamps.date(text) else {
-                throw Problem("request.malformed", evidence: "attestedBefore must be an RFC 3339 instant or a date")
+                throw Problem(.requestMalformed, evidence: "attestedBefore must be an RFC 3339 instant or a date")
             }
             rules.append(.attestedBefore(instant))
         }
         guard let rule = rules.first, rules.count == 1 else {
             throw Problem(
-                "request.malformed",
+                .requestMalformed,
                 evidence: "exactly one of user, environment, simulated, attestedBefore"
             )
         }
@@ -132,11 +132,11 @@ struct KeyHandler: Handler {
     /// The app of a path: a configured one, or one that was and has keys still.
     private func revocable(_ call: Call) async throws -> String {
         guard let id = call.parameters["app"], StoreText.isStorable(id, limit: StoreText.nameLimit) else {
-            throw Problem("app.unknown")
+            throw Problem(.appUnknown)
         }
         if apps[id] != nil { return id }
         guard try await !store.keys(matching: KeyFilter(app: id), after: nil, limit: 1).keys.isEmpty else {
-            throw Problem("app.unknown")
+            throw Problem(.appUnknown)
         }
         return id
     }
@@ -144,7 +144,7 @@ struct KeyHandler: Handler {
     private static func revocationCode(_ body: RequestBody) throws(Problem) -> String? {
         guard let code = try body.optionalString("code", limit: 64) else { return nil }
         if code.utf8.isEmpty || !code.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) {
-            throw Problem("request.malformed", evidence: "code must be printable ASCII without spaces")
+            throw Problem(.requestMalformed, evidence: "code must be printable ASCII without spaces")
         }
         return code
     }
@@ -152,11 +152,11 @@ struct KeyHandler: Handler {
     /// The stored key that a path names, trusted or not, if the operator's credential is good for its app.
     private func operable(_ call: Call) async throws -> StoredKey {
         guard let text = call.parameters["keyId"], let id = KeyIdentifier(base64URL: text) else {
-            throw Problem("key.unknown", evidence: "the path names no key id")
+            throw Problem(.keyUnknown, evidence: "the path names no key id")
         }
         // Whose credential is for other apps does not learn which keys there are.
         guard let key = try await store.key(id), call.caller.permits(.admin, app: key.app) else {
-            throw Problem("key.unknown")
+            throw Problem(.keyUnknown)
         }
         return key
     }

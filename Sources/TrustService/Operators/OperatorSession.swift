@@ -39,7 +39,7 @@ package struct OperatorSession: Sendable {
     package func call(_ method: String, _ path: String, query: String = "", body: [UInt8] = []) async -> Answer {
         do {
             guard case .route(let route, let parameters) = table.match(method: method, path: path) else {
-                throw Problem("path.unknown")
+                throw Problem(.pathUnknown)
             }
             return try await route.handler(
                 Call(

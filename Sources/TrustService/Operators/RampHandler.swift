@@ -18,7 +18,7 @@ struct RampHandler: Handler {
         guard let installation = call.queryValue("installation"), !installation.isEmpty,
             installation.unicodeScalars.count <= 256
         else {
-            throw Problem("request.malformed", evidence: "installation is missing or longer than 256 characters")
+            throw Problem(.requestMalformed, evidence: "installation is missing or longer than 256 characters")
         }
         let ramp = app.settings.mode == .off ? Ramp(.percent(0)) : app.settings.ramp?.policy ?? .open
         let decision = ramp.decide(installation: installation, app: app.settings.id, at: call.now)

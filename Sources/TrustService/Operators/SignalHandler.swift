@@ -24,15 +24,15 @@ struct SignalHandler: Handler {
         let body = try RequestBody(call.body)
         let kind = try body.string("kind", limit: 32)
         guard kind == "unsupported" || kind == "clientError" else {
-            throw Problem("request.malformed", evidence: "kind must be unsupported or clientError")
+            throw Problem(.requestMalformed, evidence: "kind must be unsupported or clientError")
         }
         let code = try body.optionalString("code", limit: 64) ?? (kind == "unsupported" ? "unsupported" : "other")
         guard SignalHandler.signalCodes.contains(code) else {
-            throw Problem("request.malformed", evidence: "code is not in the list")
+            throw Problem(.requestMalformed, evidence: "code is not in the list")
         }
         if let version = try body.optionalString("osVersion", limit: 32) {
             guard version.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
-                throw Problem("request.malformed", evidence: "osVersion must be printable ASCII")
+                throw Problem(.requestMalformed, evidence: "osVersion must be printable ASCII")
             }
         }
         let bucket = CallerAddress.bucket(of: call.address)

@@ -132,8 +132,8 @@ struct AppVerifiers: Sendable {
         case .refused(let why): return ProofRefusal(why)
         case .accepted(let receipt):
             if now.timeIntervalSince(receipt.creationTime) <= receiptAge { return nil }
-            return ProofRefusal("receipt.too-old", evidence: "the receipt is older than \(Int(receiptAge)) seconds")
-        case nil: throw Problem("internal.error", evidence: "the receipt was not judged")
+            return ProofRefusal(.receiptTooOld, evidence: "the receipt is older than \(Int(receiptAge)) seconds")
+        case nil: throw Problem(.internalError, evidence: "the receipt was not judged")
         }
     }
 
@@ -149,7 +149,7 @@ struct AppVerifiers: Sendable {
         do throws(MalformedInput) {
             publicKey = try AttestationPublicKey(x963Representation: key.publicKeyBytes)
         } catch {
-            throw Problem("internal.error", evidence: "the stored key cannot be read")
+            throw Problem(.internalError, evidence: "the stored key cannot be read")
         }
         switch verifier.verify(object, publicKey: publicKey, clientDataHash: hash, previousCounter: counter) {
         case .accepted(let assertion): return .success(assertion)
@@ -164,7 +164,7 @@ struct AppVerifiers: Sendable {
         at now: Date
     ) async throws(Problem) -> Judged<VerifiedReceipt> {
         guard let world = worlds.first(where: { $0.simulated == lease.simulated }) else {
-            return .failure(ProofRefusal("receipt.chain.untrusted", evidence: "the simulator is not trusted any more"))
+            return .failure(ProofRefusal(.receiptChainUntrusted, evidence: "the simulator is not trusted any more"))
         }
         let expected: ReceiptExpectations
         do throws(MalformedInput) {
@@ -176,7 +176,7 @@ struct AppVerifiers: Sendable {
                 maximumAge: AppVerifiers.receiptAge
             )
         } catch {
-            throw Problem("internal.error", evidence: "the stored key cannot be read")
+            throw Problem(.internalError, evidence: "the stored key cannot be read")
         }
         switch await world.receipts.verify(bytes, expected, at: now) {
         case .accepted(let receipt): return .success(receipt)

@@ -43,7 +43,7 @@ extension ChallengeReading {
     var spendable: Judged<SpendableChallenge> {
         switch self {
         case .valid(let challenge): .success(challenge)
-        case .refused(let refusal): .failure(ProofRefusal(Code(rawValue: refusal.rawValue)))
+        case .refused(let refusal): .failure(ProofRefusal(refusal.code))
         }
     }
 }

@@ -25,13 +25,13 @@ struct ChallengeHandler: Handler {
         switch try body.string("purpose", limit: 16) {
         case "attest": purpose = .attest
         case "assert": purpose = .assert
-        default: throw Problem("request.malformed", evidence: "purpose must be attest or assert")
+        default: throw Problem(.requestMalformed, evidence: "purpose must be attest or assert")
         }
         var binding = ChallengeBinding(purpose: purpose, app: app.settings.id)
         if body.value("keyId") != nil { binding.keyId = try body.keyId() }
         if let user = try body.user() {
             guard call.caller.permits(.server, app: app.settings.id) else {
-                throw Problem("caller.unauthorized", evidence: "user needs a server token")
+                throw Problem(.callerUnauthorized, evidence: "user needs a server token")
             }
             binding.user = user
         }

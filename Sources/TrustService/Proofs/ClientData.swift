@@ -4,6 +4,7 @@
 import AppAttest
 import Findings
 import StrictJSON
+import TrustStores
 
 /// The bytes that an app signed, and how its challenge is found in them.
 enum ClientData {
@@ -12,14 +13,14 @@ enum ClientData {
     /// - Throws: ``Problem`` `challenge.missing`.
     static func challenge(in bytes: [UInt8]) throws(ProofRefusal) -> [UInt8] {
         guard let document = try? JSONReader.read(bytes, limits: .clientData), let members = document.members else {
-            throw ProofRefusal("challenge.missing", evidence: "the client data is not a JSON object")
+            throw ProofRefusal(.challengeMissing, evidence: "the client data is not a JSON object")
         }
         let named = members.filter { $0.name.hasSameBytes(as: "challenge") }
         guard named.count == 1, let text = named.first?.value.text else {
-            throw ProofRefusal("challenge.missing", evidence: "the client data has \(named.count) members `challenge`")
+            throw ProofRefusal(.challengeMissing, evidence: "the client data has \(named.count) members `challenge`")
         }
         guard let challenge = Base64.decode(text) else {
-            throw ProofRefusal("challenge.unknown", evidence: "the challenge in the client data is not base64")
+            throw ProofRefusal(.challengeUnknown, evidence: "the challenge in the client data is not base64")
         }
         return challenge
     }
@@ -42,13 +43,13 @@ struct SignedInput {
             do throws(MalformedInput) {
                 return SignedInput(challenge: challenge, hash: try ClientDataHash(precomputed: challenge))
             } catch {
-                throw ProofRefusal("challenge.unknown", evidence: error.description)
+                throw ProofRefusal(.challengeUnknown, evidence: error.description)
             }
         case .clientData:
-            guard let clientData else { throw Problem("request.malformed", evidence: "clientData is missing") }
+            guard let clientData else { throw Problem(.requestMalformed, evidence: "clientData is missing") }
             guard try ClientData.challenge(in: clientData) == challenge else {
                 throw ProofRefusal(
-                    "challenge.missing",
+                    .challengeMissing,
                     evidence: "the client data contains another challenge than was sent"
                 )
             }

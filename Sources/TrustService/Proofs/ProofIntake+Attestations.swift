@@ -53,7 +53,7 @@ extension ProofIntake {
             return RegisteredKey(key: known, isNew: false)
         }
         if standing.isSpent {
-            throw ProofRefusal("challenge.used").needingNewKey
+            throw ProofRefusal(.challengeUsed).needingNewKey
         }
         let proven = try await app.verifiers.attest(object, keyId: presented.keyId, hash: signed.hash, at: call.now)
             .get()
@@ -69,7 +69,7 @@ extension ProofIntake {
                 attestation: presented.attestation,
                 refreshAt: receiptPlan.next(after: nil, key: presented.keyId.bytes, at: call.now)
             )
-        else { throw Problem("internal.error", evidence: "the key cannot be registered") }
+        else { throw Problem(.internalError, evidence: "the key cannot be registered") }
         switch try await store.insert(registration, spending: spendable, at: call.now) {
         case .inserted(let key):
             if key.simulated { trusted.vouchers.keep(true, for: key.id) }
@@ -78,7 +78,7 @@ extension ProofIntake {
             await signals.countOnce(app.settings.id, kind: "attestedAddress", address: call.address, at: call.now)
             return RegisteredKey(key: key, isNew: true)
         case .existing(let key): return RegisteredKey(key: try await trusted.trusted(key).get(), isNew: false)
-        case .refused(let refusal): throw ProofRefusal(Code(rawValue: refusal.rawValue)).needingNewKey
+        case .refused(let refusal): throw ProofRefusal(refusal.code).needingNewKey
         }
     }
 

@@ -29,7 +29,7 @@ struct ProofIntake: Sendable {
         if first != .refused(.binding) { _ = try first.spendable.get() }
         guard let stored = try await store.key(presented.keyId), stored.app.hasSameBytes(as: app.settings.id) else {
             _ = try first.spendable.get()
-            throw ProofRefusal("key.unknown")
+            throw ProofRefusal(.keyUnknown)
         }
         let key = try await trusted.trusted(stored).get()
         // A challenge that was made for a user serves the keys of that user alone.
@@ -41,9 +41,9 @@ struct ProofIntake: Sendable {
             spendable = try first.spendable.get()
         }
         guard presented.terms.acceptsSimulated || !key.simulated else {
-            throw ProofRefusal("key.unknown", evidence: "a simulated device's key, which this interface refuses")
+            throw ProofRefusal(.keyUnknown, evidence: "a simulated device's key, which this interface refuses")
         }
-        if key.revokedAt != nil { throw ProofRefusal("key.revoked") }
+        if key.revokedAt != nil { throw ProofRefusal(.keyRevoked) }
         let strict = app.settings.counterMode == .strict
         let assertion = try app.verifiers.assert(
             object,
@@ -63,7 +63,7 @@ struct ProofIntake: Sendable {
     /// Commits a judged assertion, counter and challenge in one transaction. Nothing that can fail comes after it.
     func commit(_ judged: JudgedAssertion, _ call: Call) async throws {
         switch try await store.advance(judged.advance, at: call.now) {
-        case .refused(let refusal): throw ProofRefusal(Code(rawValue: refusal.rawValue))
+        case .refused(let refusal): throw ProofRefusal(refusal.code)
         case .advanced(let previous):
             observer.count("assertions.accepted")
             if judged.advance.counter <= previous { observer.count("assertions.late") }

@@ -60,7 +60,7 @@ struct TrustedKeys: Sendable {
         countDistrust(trust)
         if trust == .identity { return .failure(.otherIdentity) }
         return .failure(
-            ProofRefusal("key.unknown", evidence: "the key's \(trust.rawValue) is not configured any more")
+            ProofRefusal(.keyUnknown, evidence: "the key's \(trust.rawValue) is not configured any more")
         )
     }
 
@@ -71,13 +71,13 @@ struct TrustedKeys: Sendable {
     func key(ofToken id: String, environment: String, simulated: Bool) async throws -> StoredKey {
         guard let id = KeyIdentifier(strictBase64: id), let key = try await store.key(id),
             key.simulated == simulated, key.environment.hasSameBytes(as: environment)
-        else { throw Problem("token.invalid", evidence: "an unknown device key") }
+        else { throw Problem(.tokenInvalid, evidence: "an unknown device key") }
         let trust = try await trust(in: key)
         guard trust == .trusted else {
             countDistrust(trust)
-            throw Problem("token.invalid", evidence: "the key's \(trust.rawValue) is not configured any more")
+            throw Problem(.tokenInvalid, evidence: "the key's \(trust.rawValue) is not configured any more")
         }
-        if key.revokedAt != nil { throw Problem("key.revoked") }
+        if key.revokedAt != nil { throw Problem(.keyRevoked) }
         return key
     }
 

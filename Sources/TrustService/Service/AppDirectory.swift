@@ -28,9 +28,9 @@ struct AppDirectory: Sendable {
     func app(_ id: String?, _ call: Call) throws(Problem) -> ServedApp {
         // By bytes and bounded: hashing text that a caller chose costs the square of its length.
         guard let id, id.utf8.count <= Route.parameterLimit, let app = all[id], app.settings.id.hasSameBytes(as: id)
-        else { throw Problem("app.unknown") }
+        else { throw Problem(.appUnknown) }
         if call.caller == .anyone, let wait = limits?.take(id, at: uptime()) {
-            throw Problem("limit.app", retryAfterSeconds: max(1, Int(wait.rounded(.up))))
+            throw Problem(.limitApp, retryAfterSeconds: max(1, Int(wait.rounded(.up))))
         }
         return app
     }
@@ -43,7 +43,7 @@ struct AppDirectory: Sendable {
     func app(_ id: String?, _ call: Call, as role: Authority.Role) throws(Problem) -> ServedApp {
         let app = try app(id, call)
         guard call.caller.permits(role, app: app.settings.id) else {
-            throw Problem("caller.unauthorized", evidence: "the credential is for other apps")
+            throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
         }
         return app
     }

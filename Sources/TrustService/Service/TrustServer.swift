@@ -192,7 +192,7 @@ extension ServiceParts {
         ConnectionWatcher(
             ended: { observer.count("http.connections.ended", [("state", $0)]) },
             unreadable: {
-                let problem = Problem("request.malformed", evidence: "not a request")
+                let problem = Problem(.requestMalformed, evidence: "not a request")
                 let correlationId = correlationIds.next()
                 observer.finished(
                     operation: "unreadable",

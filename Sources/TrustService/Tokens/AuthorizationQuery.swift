@@ -66,6 +66,6 @@ struct AuthorizationQuery: Equatable {
             return
         default: break
         }
-        throw Problem("request.malformed", evidence: "a parameter of the query has an unknown value")
+        throw Problem(.requestMalformed, evidence: "a parameter of the query has an unknown value")
     }
 }

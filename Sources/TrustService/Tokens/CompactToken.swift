@@ -28,15 +28,15 @@ struct CompactToken {
     /// - Throws: ``Problem`` `token.invalid`.
     init(_ token: String, algorithm: String) throws(Problem) {
         guard token.utf8.count <= CompactToken.limit else {
-            throw Problem("token.invalid", evidence: "longer than any token")
+            throw Problem(.tokenInvalid, evidence: "longer than any token")
         }
         let parts = token.utf8.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
         guard parts.count == 3, let bytes = Base64.decodeURL(String(Substring(parts[0]))),
             let header = try? JSONReader.read(bytes, limits: .outside), let members = header.members
-        else { throw Problem("token.invalid", evidence: "not a token") }
+        else { throw Problem(.tokenInvalid, evidence: "not a token") }
         guard header.member("alg")?.text?.hasSameBytes(as: algorithm) == true, let keyId = header.member("kid")?.text,
             header.member("crit") == nil, Set(members.map { UTF8Key($0.name) }).count == members.count
-        else { throw Problem("token.invalid", evidence: "another algorithm") }
+        else { throw Problem(.tokenInvalid, evidence: "another algorithm") }
         self.keyId = keyId
         signed = Data(parts[0]) + Data(".".utf8) + Data(parts[1])
         claims = String(Substring(parts[1]))

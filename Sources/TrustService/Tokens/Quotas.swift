@@ -28,14 +28,14 @@ struct Quotas: Sendable {
     /// - Throws: ``Problem`` `request.malformed` for an unknown quota, or a cost that is no whole number from 1 to the limit.
     func draft(_ name: String, _ headers: HTTPFields) throws(Problem) -> Draft {
         guard let quota = settings.first(where: { $0.name.hasSameBytes(as: name) }) else {
-            throw Problem("request.malformed", evidence: "the query names an unknown quota")
+            throw Problem(.requestMalformed, evidence: "the query names an unknown quota")
         }
         var cost = 1
         if let header = quota.costHeader.flatMap({ HTTPField.Name($0) }) {
             let values = headers[values: header]
             if let value = values.first {
                 guard values.count == 1, let stated = Quotas.number(value), stated <= quota.limit else {
-                    throw Problem("request.malformed", evidence: "the cost is no whole number from 1 to the limit")
+                    throw Problem(.requestMalformed, evidence: "the cost is no whole number from 1 to the limit")
                 }
                 cost = stated
             }
@@ -65,13 +65,13 @@ struct Quotas: Sendable {
                 limit: quota.limit,
                 window: quota.window
             )
-        else { throw Problem("internal.error", evidence: "a quota is out of its range") }
+        else { throw Problem(.internalError, evidence: "a quota is out of its range") }
         switch try await store.draw(draw, at: now) {
         case .drawn(let remaining, _): return remaining
         case .exhausted(let until):
             observer.count("quotas.exhausted", [("quota", quota.name)])
             let seconds = min(max(1, until.timeIntervalSince(now).rounded(.up)), 1e9)
-            throw Problem("policy.quota", retryAfterSeconds: Int(seconds), evidence: "quota \(quota.name)")
+            throw Problem(.policyQuota, retryAfterSeconds: Int(seconds), evidence: "quota \(quota.name)")
         }
     }
 

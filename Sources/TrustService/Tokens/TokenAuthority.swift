@@ -87,17 +87,17 @@ package struct TokenAuthority: Sendable {
     func read(_ token: String, at now: Date) async throws(Problem) -> TokenClaims {
         let compact = try CompactToken(token, algorithm: "ES256")
         guard let set = [production, simulated].first(where: { $0.contains(compact.keyId) }) else {
-            throw Problem("token.invalid", evidence: "an unknown key")
+            throw Problem(.tokenInvalid, evidence: "an unknown key")
         }
         guard let claims = set.verify(compact) else {
-            throw Problem("token.invalid", evidence: "the signature")
+            throw Problem(.tokenInvalid, evidence: "the signature")
         }
         let seconds = now.timeIntervalSince1970
         guard claims.iss == set.issuer, claims.aud == audience, claims.sim == (set.issuer == simulated.issuer) else {
-            throw Problem("token.invalid", evidence: "the issuer or audience")
+            throw Problem(.tokenInvalid, evidence: "the issuer or audience")
         }
         guard seconds < Double(claims.exp), Double(claims.iat) <= seconds + 60 else {
-            throw Problem("token.invalid", evidence: "expired")
+            throw Problem(.tokenInvalid, evidence: "expired")
         }
         return claims
     }

@@ -37,16 +37,16 @@ struct TokenHandler: Handler {
         if let name = wanted.quota { draft = try quotas.draft(name, call.headers) }
         let bearer = try await bearer(call)
         guard !bearer.simulated || wanted.allowsSimulated else {
-            throw Problem("token.invalid", evidence: "a simulated device's token")
+            throw Problem(.tokenInvalid, evidence: "a simulated device's token")
         }
-        guard !bearer.isDebug || wanted.allowsDebug else { throw Problem("token.invalid", evidence: "a debug token") }
-        if let apps = wanted.apps, !apps.contains(UTF8Key(bearer.app)) { throw Problem("policy.app") }
+        guard !bearer.isDebug || wanted.allowsDebug else { throw Problem(.tokenInvalid, evidence: "a debug token") }
+        if let apps = wanted.apps, !apps.contains(UTF8Key(bearer.app)) { throw Problem(.policyApp) }
         // A debug token stands for no device, so it is of no environment of App Attest.
         if let environment = wanted.environment, !bearer.isDebug, environment.rawValue != bearer.environment {
-            throw Problem("policy.environment")
+            throw Problem(.policyEnvironment)
         }
         if let needs = wanted.tier {
-            guard let has = TrustTier(rawValue: bearer.tier), has >= needs else { throw Problem("policy.tier") }
+            guard let has = TrustTier(rawValue: bearer.tier), has >= needs else { throw Problem(.policyTier) }
         }
         var answer = Answer.empty(204)
         answer.headers = [
@@ -65,13 +65,13 @@ struct TokenHandler: Handler {
     private func bearer(_ call: Call) async throws -> TokenBearer {
         let appCheckTokens = appCheck == nil ? [] : call.headers[values: .firebaseAppCheck]
         guard let appCheck, let token = appCheckTokens.first else {
-            guard let token = call.bearer else { throw Problem("token.missing") }
+            guard let token = call.bearer else { throw Problem(.tokenMissing) }
             let claims = try await tokens.read(token, at: call.now)
-            guard claims.singleUse != true else { throw Problem("token.invalid", evidence: "a single-use token") }
+            guard claims.singleUse != true else { throw Problem(.tokenInvalid, evidence: "a single-use token") }
             return TokenBearer(try await usableKey(of: claims), tier: claims.tier)
         }
         guard appCheckTokens.count == 1, call.bearer == nil else {
-            throw Problem("request.malformed", evidence: "more than one token")
+            throw Problem(.requestMalformed, evidence: "more than one token")
         }
         return try await appCheck.bearer(of: token, at: call.now).bearer
     }
@@ -80,16 +80,16 @@ struct TokenHandler: Handler {
     @Sendable private func consume(_ call: Call) async throws -> Answer {
         let token = try RequestBody(call.body).string("token")
         let claims = try await tokens.read(token, at: call.now)
-        guard claims.singleUse == true else { throw Problem("token.not-single-use") }
+        guard claims.singleUse == true else { throw Problem(.tokenNotSingleUse) }
         let key = try await usableKey(of: claims)
         guard call.caller.permits(.server, app: key.app) else {
-            throw Problem("caller.unauthorized", evidence: "the credential is for other apps")
+            throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
         }
         let expiry = Date(timeIntervalSince1970: Double(claims.exp))
         switch try await store.consume(SingleUseToken(id: claims.jti, expiresAt: expiry), at: call.now) {
         case .spent: break
-        case .alreadyUsed: throw Problem("token.spent")
-        case .expired: throw Problem("token.invalid", evidence: "expired")
+        case .alreadyUsed: throw Problem(.tokenSpent)
+        case .expired: throw Problem(.tokenInvalid, evidence: "expired")
         }
         return .json([
             "sub": .string(claims.sub), "key": .string(claims.key), "tier": .string(claims.tier),
@@ -104,7 +104,7 @@ struct TokenHandler: Handler {
     private func usableKey(of claims: TokenClaims) async throws -> StoredKey {
         let key = try await trusted.key(ofToken: claims.key, environment: claims.env, simulated: claims.sim)
         guard key.identity.hasSameBytes(as: claims.sub) else {
-            throw Problem("token.invalid", evidence: "an unknown device key")
+            throw Problem(.tokenInvalid, evidence: "an unknown device key")
         }
         return key
     }

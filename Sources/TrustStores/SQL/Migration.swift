@@ -28,7 +28,7 @@ extension [Migration] {
     package func pending(after version: Int) throws -> [Migration] {
         guard version <= newest else {
             throw StoreFault(
-                code: "store.newer",
+                code: .storeNewer,
                 reason: "the store has schema \(version), this program knows up to \(newest); use a newer program"
             )
         }

@@ -148,7 +148,7 @@ extension SQLTrustStore {
     private func require(schema found: Int64) throws {
         guard found == Int64(schema) else {
             throw StoreFault(
-                code: "store.newer",
+                code: .storeNewer,
                 reason: "the store has schema \(found), this program writes \(schema); use the program that fits"
             )
         }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
+public import Findings
 public import Foundation
 
 /// What a challenge may be used for.
@@ -51,16 +52,26 @@ public struct SpendableChallenge: Hashable, Sendable {
     }
 }
 
-/// Why a challenge is not accepted. The raw value is the code of the HTTP contract.
-public enum ChallengeRefusal: String, Sendable, CaseIterable {
+/// Why a challenge is not accepted.
+public enum ChallengeRefusal: Sendable, CaseIterable {
     /// Not issued by this store: random bytes, another store's challenge, or a damaged one.
-    case unknown = "challenge.unknown"
+    case unknown
     /// Its time is over.
-    case expired = "challenge.expired"
+    case expired
     /// Issued for another app, purpose, key or user.
-    case binding = "challenge.binding"
+    case binding
     /// It was spent before.
-    case used = "challenge.used"
+    case used
+
+    /// The code of the HTTP contract.
+    public var code: Code {
+        switch self {
+        case .unknown: .challengeUnknown
+        case .expired: .challengeExpired
+        case .binding: .challengeBinding
+        case .used: .challengeUsed
+        }
+    }
 }
 
 /// What the codec says about bytes that claim to be a challenge.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
+public import Findings
 
 /// How strictly the order of assertions is taken.
 public enum CounterMode: String, Sendable, CaseIterable {
@@ -40,18 +41,29 @@ public enum AdvanceOutcome: Sendable, Equatable {
     case refused(AdvanceRefusal)
 }
 
-/// Why an assertion is not accepted. The raw value is the code of the HTTP contract.
-public enum AdvanceRefusal: String, Sendable, CaseIterable {
+/// Why an assertion is not accepted.
+public enum AdvanceRefusal: Sendable, CaseIterable {
     /// No such key.
-    case keyUnknown = "key.unknown"
+    case keyUnknown
     /// The key was revoked.
-    case revoked = "key.revoked"
+    case revoked
     /// The counter was accepted before, or is too low.
-    case replayed = "assert.counter.replayed"
+    case replayed
     /// The challenge was spent before.
-    case challengeUsed = "challenge.used"
+    case challengeUsed
     /// The challenge's time is over.
-    case challengeExpired = "challenge.expired"
+    case challengeExpired
+
+    /// The code of the HTTP contract.
+    public var code: Code {
+        switch self {
+        case .keyUnknown: .keyUnknown
+        case .revoked: .keyRevoked
+        case .replayed: .assertCounterReplayed
+        case .challengeUsed: .challengeUsed
+        case .challengeExpired: .challengeExpired
+        }
+    }
 }
 
 /// Which counters below the highest one have been accepted: one bit for each of the 64 last values.

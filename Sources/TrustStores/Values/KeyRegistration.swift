@@ -3,7 +3,7 @@
 
 public import AppAttest
 import Crypto
-import Findings
+public import Findings
 public import Foundation
 
 /// A verified key on its way into a store.
@@ -148,14 +148,24 @@ public enum InsertOutcome: Sendable, Equatable {
     case refused(InsertRefusal)
 }
 
-/// Why a key is not stored. The raw value is the code of the HTTP contract.
-public enum InsertRefusal: String, Sendable, CaseIterable {
+/// Why a key is not stored.
+public enum InsertRefusal: Sendable, CaseIterable {
     /// The key belongs to another user.
-    case otherUser = "key.other-user"
+    case otherUser
     /// Another attestation object of the same key is stored.
-    case exists = "key.exists"
+    case exists
     /// The challenge was spent before.
-    case challengeUsed = "challenge.used"
+    case challengeUsed
     /// The challenge's time is over.
-    case challengeExpired = "challenge.expired"
+    case challengeExpired
+
+    /// The code of the HTTP contract.
+    public var code: Code {
+        switch self {
+        case .otherUser: .keyOtherUser
+        case .exists: .keyExists
+        case .challengeUsed: .challengeUsed
+        case .challengeExpired: .challengeExpired
+        }
+    }
 }

@@ -7,25 +7,25 @@ extension StoreFault {
     /// What the codes mean that only the operator sees. `store.unavailable` and `store.clock-off` are answers of the service too.
     package static let explanations: [CodeExplanation] = [
         .init(
-            "store.damaged",
+            .storeDamaged,
             "the store holds something impossible",
             .operator,
             "stop the service, keep a copy, and restore the last backup; sealward store check says what is wrong"
         ),
         .init(
-            "store.newer",
+            .storeNewer,
             "the store was written by a newer version",
             .operator,
             "run the newer version, on every node"
         ),
         .init(
-            "store.configuration",
+            .storeConfiguration,
             "the store cannot be used as it is named: a malformed URL, a file of the wrong kind",
             .operator,
             "correct `store` in the configuration"
         ),
         .init(
-            "receipt.older",
+            .receiptOlder,
             "a receipt older than the stored one",
             .nobody,
             "nothing: the stored one stays"

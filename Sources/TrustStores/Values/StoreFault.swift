@@ -1,20 +1,22 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import Findings
+
 /// The store could not do what was asked: it is down, slow, full, or newer than this program.
 ///
 /// A fault says nothing about whether the verb took effect: the answer may have been lost after the commit. Every verb may be asked again.
 public struct StoreFault: Error, Sendable, Equatable, CustomStringConvertible {
     /// `store.unavailable` (ask again), `store.newer` (this program is older than the file), `store.damaged` or `store.configuration`
     /// (the store cannot be used as it is named).
-    public let code: String
+    public let code: Code
     /// One sentence for the operator; never shown to an app.
     public let reason: String
     /// How long to wait before asking again, where asking again may help.
     public let retryAfter: Duration?
 
     /// Makes one from its parts, which the properties describe.
-    public init(code: String, reason: String, retryAfter: Duration? = nil) {
+    public init(code: Code, reason: String, retryAfter: Duration? = nil) {
         self.code = code
         self.reason = reason
         self.retryAfter = retryAfter
@@ -22,15 +24,15 @@ public struct StoreFault: Error, Sendable, Equatable, CustomStringConvertible {
 
     /// The store does not answer now; the same call may work soon.
     public static func unavailable(_ reason: String, retryAfter: Duration = .seconds(1)) -> StoreFault {
-        StoreFault(code: "store.unavailable", reason: reason, retryAfter: retryAfter)
+        StoreFault(code: .storeUnavailable, reason: reason, retryAfter: retryAfter)
     }
 
     /// What was read cannot have been written by this program.
-    public static func damaged(_ reason: String) -> StoreFault { StoreFault(code: "store.damaged", reason: reason) }
+    public static func damaged(_ reason: String) -> StoreFault { StoreFault(code: .storeDamaged, reason: reason) }
 
     /// The store cannot be used as it is named: a malformed URL, a file of the wrong kind. Asking again does not help.
     public static func configuration(_ reason: String) -> StoreFault {
-        StoreFault(code: "store.configuration", reason: reason)
+        StoreFault(code: .storeConfiguration, reason: reason)
     }
 
     public var description: String { "\(code): \(reason)" }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import Findings
 import Foundation
 
 /// The words that stores themselves write into a key's history.
@@ -48,13 +49,19 @@ extension ReceiptRecord {
 extension RefreshResult {
     /// What goes into the key's history: new receipts, refused ones and failures, not the ordinary "nothing new".
     func event(for lease: ReceiptLease, outcome: RefreshOutcome, at instant: Date) -> StoreEvent? {
-        let code: String? =
+        let code: Code? =
             switch self {
-            case .receipt: outcome == .older ? "receipt.older" : nil
+            case .receipt: outcome == .older ? .receiptOlder : nil
             case .later(_, let code): code
             case .stop(let code): code
             }
         if code == nil, outcome != .stored { return nil }
-        return StoreEvent(at: instant, app: lease.app, keyId: lease.keyId, kind: EventKind.receipt, code: code)
+        return StoreEvent(
+            at: instant,
+            app: lease.app,
+            keyId: lease.keyId,
+            kind: EventKind.receipt,
+            code: code?.rawValue
+        )
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
+public import Findings
 public import Foundation
 
 /// A receipt whose signature and fields have been verified, as it is handed to a store.
@@ -106,9 +107,9 @@ public enum RefreshResult: Sendable, Equatable {
     /// Apple answered with a new receipt, which was verified. Ask again at `next`.
     case receipt(ReceiptRecord, next: Date)
     /// Nothing new (304), or a failure that may heal. `code` is kept in the history; nil for 304.
-    case later(Date, code: String?)
+    case later(Date, code: Code?)
     /// It makes no sense to ask for this key again.
-    case stop(code: String)
+    case stop(code: Code)
 }
 
 /// What a store did with the result of a refresh.

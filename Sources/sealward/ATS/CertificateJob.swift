@@ -28,7 +28,7 @@ struct CertificateJob {
         if let address = IPAddress(text) { return address.canonicalText }
         let url = try LoadURL("https://\(text)/")
         guard url.port == nil, url.pathAndQuery.utf8.count == 1, !text.utf8.contains(0x40) else {
-            throw MalformedInput(code: "malformed.url", quoting: text, reason: "a host has no port, path or user")
+            throw MalformedInput(code: .malformedURL, quoting: text, reason: "a host has no port, path or user")
         }
         return url.host
     }
@@ -38,7 +38,7 @@ struct CertificateJob {
     /// - Throws: `malformed.json` for what is no object, has no `file`, or has an option with a value that it does not take.
     init(line: [UInt8], defaults: CertificateOptions, folder: URL?) throws(MalformedInput) {
         let object = try JSONReader.read(line, limits: .outside)
-        func fault(_ reason: String) -> MalformedInput { MalformedInput(code: "malformed.json", reason: reason) }
+        func fault(_ reason: String) -> MalformedInput { MalformedInput(code: .malformedJSON, reason: reason) }
         func text(_ name: String) throws(MalformedInput) -> String? {
             switch object.member(name) {
             case nil, .null: return nil
@@ -140,11 +140,11 @@ struct CertificateBench {
             file = job.file
             return try await answer(job)
         } catch let fault as CommandFault {
-            return CertificateAnswer(file: file, code: "malformed.certificate", reason: fault.description)
+            return CertificateAnswer(file: file, code: .malformedCertificate, reason: fault.description)
         } catch let malformed as MalformedInput {
             return CertificateAnswer(file: file, code: malformed.code, reason: "\(malformed.description).")
         } catch {
-            return CertificateAnswer(file: file, code: "malformed.certificate", reason: "The job cannot be done.")
+            return CertificateAnswer(file: file, code: .malformedCertificate, reason: "The job cannot be done.")
         }
     }
 

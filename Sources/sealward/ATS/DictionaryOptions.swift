@@ -140,7 +140,7 @@ enum PropertyListFile {
             )
         }
         return AppDictionary(
-            dictionary: ATSDictionary(members["NSAppTransportSecurity"]),
+            dictionary: ATSDictionary(members[ATSKey.dictionary]),
             sdk: InfoPlistSearch.linkedSDK(of: list, at: path)
         )
     }

@@ -101,7 +101,7 @@ struct DeviceCheckOptions: ParsableArguments {
                     .init(
                         "error",
                         .object([
-                            .init("code", .string(fault.code)), .init("message", .string(fault.reason)),
+                            .init("code", .string(fault.code.rawValue)), .init("message", .string(fault.reason)),
                             .init("status", .optional(fault.status)),
                         ])
                     ),

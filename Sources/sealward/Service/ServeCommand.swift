@@ -139,7 +139,7 @@ struct ServeCommand: AsyncParsableCommand {
                 log: log,
                 announce: { CommandIO.say($0) }
             )
-        } catch let fault as StoreFault where fault.code == "store.unavailable" && opening.isServer {
+        } catch let fault as StoreFault where fault.code == .storeUnavailable && opening.isServer {
             CommandIO.say("sealward: the store did not answer within \(storeTimeout) seconds: \(fault.reason).")
             throw ExitCode(StoreOpening.unavailableStatus)
         } catch let fault as StoreFault {

@@ -105,7 +105,7 @@ struct StoreOpening {
             let start = ContinuousClock.now
             var nextLine = start
             while true {
-                do { return try await open() } catch let fault as StoreFault where fault.code == "store.unavailable" {
+                do { return try await open() } catch let fault as StoreFault where fault.code == .storeUnavailable {
                     let now = ContinuousClock.now
                     if now - start >= patience { throw fault }
                     if now >= nextLine {
