@@ -228,7 +228,7 @@ import Testing
         let broken = try sealward(["lint", "."])
         #expect(broken.status == 2)
         #expect(
-            broken.output.contains("App.csproj: could not be read: line 3, column 1: </PropertyGroup> closes nothing")
+            broken.output.contains("App.csproj: could not be read: line 3, column 9: </PropertyGroup> closes nothing")
         )
     }
 
