@@ -54,14 +54,7 @@ import Testing
         "counter-goes-back", "counter-is-zero", "other-app", "junk-after-data", "extensions-are-text", "trailing-byte",
     ]
 
-    static let isThere = (try? run("import pyattest")) != nil
-
-    static func run(_ program: String, _ arguments: [String] = []) throws -> String {
-        let run = try ProgramRun(URL(fileURLWithPath: "/usr/bin/env"), ["python3", "-c", program] + arguments)
-        struct Failed: Error {}
-        guard run.status == 0 else { throw Failed() }
-        return run.output
-    }
+    static let isThere = PythonPackages.has("pyattest")
 
     @Test(.enabled(if: isThere, "pyattest is not installed: pip install pyattest"))
     func agrees() throws {
@@ -118,7 +111,7 @@ import Testing
         ]
         let folder = try TemporaryDirectory()
         try JSONSerialization.data(withJSONObject: job).write(to: URL(fileURLWithPath: folder.path("job.json")))
-        let text = try PyAttestTests.run(PyAttestTests.python, [folder.path("job.json")])
+        let text = try PythonPackages.run(PyAttestTests.python, [folder.path("job.json")])
         let results = try JSONDecoder().decode([String: String].self, from: Data(text.utf8))
         #expect(results.count == cases.count)
         for (name, result) in results where !name.contains("fault ") { #expect(result == "accepted", "\(name)") }

@@ -154,19 +154,3 @@ import Testing
         #expect(page.contains("prefers-color-scheme:dark") && page.contains("width=device-width"))
     }
 }
-
-/// Packages of Python that a test reads reports back with.
-enum PythonPackages {
-    static func has(_ names: String...) -> Bool {
-        (try? run(names.map { "import \($0)" }.joined(separator: "\n") + "\nprint('yes')", [])) == "yes\n"
-    }
-
-    static func run(_ script: String, _ arguments: [String]) throws -> String {
-        // The environment that Scripts/bootstrap makes, or else whatever python3 there is.
-        let own = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent(".build/python/bin/python3")
-        let isThere = FileManager.default.isExecutableFile(atPath: own.path)
-        let program = isThere ? own : URL(fileURLWithPath: "/usr/bin/env")
-        return try ProgramRun(program, (isThere ? [] : ["python3"]) + ["-c", script] + arguments).output
-    }
-}
