@@ -1,13 +1,14 @@
-# The words a newcomer types. `make run` and `make test` do everything on a fresh machine.
+# The words a newcomer types. `make run` and `make test` do everything on a fresh machine. Both build with the same flags, so that what one has built
+# the other need not build again.
 SWIFT_FLAGS := --traits Postgres
 CONFIGURATION ?= debug
+PREFIX ?= /usr/local
 
-.PHONY: run test check check-all bench fuzz deb docs bootstrap build format clean
+.PHONY: run test check check-all bench fuzz deb tarball install docs libraries bootstrap build format clean
 
 ## Build, then show both halves of the product on this machine: flawed servers checked, a fleet of devices attested.
-run: bootstrap
-	swift build $(SWIFT_FLAGS) --product sealward -c $(CONFIGURATION)
-	Scripts/run $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
+run:
+	Scripts/run $(CONFIGURATION) $(SWIFT_FLAGS)
 
 ## Everything that CI runs: layout and layer checks, the whole build without warnings, all tests.
 test: bootstrap
@@ -16,6 +17,7 @@ test: bootstrap
 	Scripts/api --check
 	Scripts/test
 	packaging/check-deb $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+	packaging/check-tarball $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	packaging/check-app-package
 	Examples/token-checks/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	Examples/check-servers $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
@@ -81,11 +83,17 @@ check-bench-build: bootstrap
 
 check-bench: bench
 
-## The release program, stripped, as a Debian package in dist/. Nothing loads it as a library, so it exports no symbols: 5.5 MB less.
+## The release program, stripped, in dist/: as a Debian package, and as a tarball with its checksums. Nothing loads it as a library, so it
+## exports no symbols: 5.5 MB less.
 RELEASE_FLAGS := $(SWIFT_FLAGS) -c release --static-swift-stdlib -Xlinker --no-export-dynamic
-deb: bootstrap
+deb tarball: libraries
 	swift build $(RELEASE_FLAGS) --product sealward
-	packaging/build-deb $$(swift build $(RELEASE_FLAGS) --show-bin-path)/sealward dist
+	packaging/build-$@ $$(swift build $(RELEASE_FLAGS) --show-bin-path)/sealward dist
+
+## The release program with its man pages and completions below PREFIX (DESTDIR before it, for those who pack).
+install: libraries
+	swift build $(RELEASE_FLAGS) --product sealward
+	packaging/stage $$(swift build $(RELEASE_FLAGS) --show-bin-path)/sealward $(DESTDIR)$(PREFIX)
 
 sbom:
 	@packaging/sbom $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
@@ -98,8 +106,12 @@ fuzz: check-fuzz check-bits
 docs: bootstrap
 	Scripts/regenerate-docs
 
+## What the program is built with; and what the tests start beside it.
+libraries:
+	@Scripts/bootstrap run
+
 bootstrap:
-	@Scripts/bootstrap
+	@Scripts/bootstrap test
 
 build:
 	swift build $(SWIFT_FLAGS)
