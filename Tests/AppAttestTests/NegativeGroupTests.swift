@@ -5,11 +5,11 @@ import DeviceSimulator
 import Foundation
 import Testing
 
-/// Each group of the list of things that must be refused has a test, and `docs/negative-groups.md` says which.
+/// Each group of the list of things that must be refused has a test, and `docs/audit/negative-groups.md` says which.
 /// `SEALWARD_REGENERATE=1` writes the page anew.
 @Suite struct NegativeGroupTests {
     static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    static let page = tests.deletingLastPathComponent().appending(path: "docs/negative-groups.md")
+    static let page = tests.deletingLastPathComponent().appending(path: "docs/audit/negative-groups.md")
 
     @Test func noGroupIsLeftOut() {
         #expect(NegativeGroup.all.map(\.number) == Array(1...84))

@@ -5,10 +5,10 @@ import DeviceSimulator
 import Foundation
 import Testing
 
-/// `docs/faults.md` is what the simulator's tables say. `SEALWARD_REGENERATE=1` writes the page anew.
+/// `docs/audit/faults.md` is what the simulator's tables say. `SEALWARD_REGENERATE=1` writes the page anew.
 @Suite struct FaultPageTests {
     static let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "docs/faults.md")
+        .deletingLastPathComponent().appending(path: "docs/audit/faults.md")
 
     @Test func thePageIsTheTables() throws {
         let expected = FaultPageTests.rendered

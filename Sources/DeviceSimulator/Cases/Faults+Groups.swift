@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension AttestationFault {
-    /// The group in `docs/negative-groups.md`; nil for what the list has under another kind of object.
+    /// The group in `docs/audit/negative-groups.md`; nil for what the list has under another kind of object.
     package var group: Int? {
         switch self {
         case .trailingByte: 3
@@ -40,7 +40,7 @@ extension AttestationFault {
 }
 
 extension AssertionFault {
-    /// The group in `docs/negative-groups.md`; nil for what the list has under another kind of object.
+    /// The group in `docs/audit/negative-groups.md`; nil for what the list has under another kind of object.
     package var group: Int? {
         switch self {
         case .corruptedSignature: 55
@@ -57,7 +57,7 @@ extension AssertionFault {
 }
 
 extension ReceiptFault {
-    /// The group in `docs/negative-groups.md`; nil for what is accepted and no part of the list.
+    /// The group in `docs/audit/negative-groups.md`; nil for what is accepted and no part of the list.
     package var group: Int? {
         switch self {
         case .corruptedSignature: 68

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A way in which an object is wrong, or looks wrong and is right, by its group in `docs/negative-groups.md`.
+/// A way in which an object is wrong, or looks wrong and is right, by its group in `docs/audit/negative-groups.md`.
 ///
 /// The verifier's own tests and the laboratory for other verifiers use the same tables.
 package struct NegativeCase<Subject>: Sendable, CustomStringConvertible {

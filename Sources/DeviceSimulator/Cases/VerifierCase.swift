@@ -31,7 +31,7 @@ package struct VerifierCase: Sendable {
     /// Unique, in lower-case letters, digits and hyphens: the name of a file too.
     package var id: String
     package let kind: Kind
-    /// The group in `docs/negative-groups.md`; nil for a right form and for what the list has under another kind of object.
+    /// The group in `docs/audit/negative-groups.md`; nil for a right form and for what the list has under another kind of object.
     package let group: Int?
     package let what: String
     package let object: [UInt8]

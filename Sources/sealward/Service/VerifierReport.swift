@@ -125,7 +125,7 @@ struct VerifierReport {
             }
         }
         let others = VerifierCase.notAsked.map { "\($0.group) (\($0.why))" }.joined(separator: ", ")
-        return text + "\nGroups of docs/negative-groups.md that no verifier alone can be asked: \(others).\n"
+        return text + "\nGroups of docs/audit/negative-groups.md that no verifier alone can be asked: \(others).\n"
     }
 
     /// `sealward.verifier-tests/1`.
