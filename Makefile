@@ -31,7 +31,7 @@ TEST_PARTS := client service command
 LONG_PARTS := $(TEST_PARTS:%=check-long-%)
 THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
 ADDRESS_PARTS := $(TEST_PARTS:%=check-address-%)
-CHECK_PARTS := check-gateways check-requirements check-laboratory $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
+CHECK_PARTS := check-gateways check-servers check-requirements check-laboratory $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
 SECONDS ?= 60
 SEEDS ?= 1
 .PHONY: $(CHECK_PARTS) sbom
@@ -47,7 +47,14 @@ $(LONG_PARTS): check-long-%: bootstrap
 check-gateways: bootstrap
 	Examples/gateways/install
 	swift build $(SWIFT_FLAGS) --product sealward
-	Examples/gateways/check --program $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward nginx haproxy apache caddy traefik envoy
+	Examples/gateways/check --program $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward nginx haproxy apache caddy traefik envoy ext_authz
+	Examples/provider-key/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward nginx envoy
+
+## Every example server, with what is missing installed; `make test` runs those that are there.
+check-servers: bootstrap
+	Examples/install-servers
+	swift build $(SWIFT_FLAGS) --product sealward
+	Examples/check-servers $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward fastapi express go
 
 ## Every row of docs/requirements.md by its commands.
 check-requirements: bootstrap

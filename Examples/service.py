@@ -10,7 +10,7 @@ SERVER_TOKEN, ADMIN_TOKEN = "server-token-of-the-examples-0123456789", "admin-to
 class Service:
     """Runs until ``stop``; ``base`` and ``apple`` are its addresses."""
 
-    def __init__(self, program, folder):
+    def __init__(self, program, folder, **settings):
         self.program, self.folder, self.running = os.path.abspath(program), folder, []
         self.apple = self.start([self.program, "simulate", "apple", "--listen", "127.0.0.1:0", "--attestation-root", "a.pem", "--receipt-root", "r.pem"])
         subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", f"{folder}/k.ec"], check=True)
@@ -25,7 +25,7 @@ class Service:
                        "trustSimulator": {"attestationRoot": f"{folder}/a.pem", "receiptRoot": f"{folder}/r.pem"},
                        "tokens": {"issuer": ISSUER, "audience": AUDIENCE, "keyFiles": [f"{folder}/token.pem"]},
                        "apps": [{"id": "shop", "teamId": "SIMTEAM001", "bundleIds": ["com.example.shop"], "binding": "challenge",
-                                 "environments": ["production", "development"]}]}, file)
+                                 "environments": ["production", "development"]}], **settings}, file)
         self.base = self.start([self.program, "serve", "--config", f"{folder}/sealward.json"])
 
     def start(self, words, pattern=r"(http://127\.0\.0\.1:\d+)", **more):

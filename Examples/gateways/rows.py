@@ -1,6 +1,6 @@
 # Sealward: the open trust stack between Apple apps and their servers.
 # SPDX-License-Identifier: Apache-2.0
-"""The 40 requests, and what every gateway has to make of them."""
+"""The requests, and what every gateway has to make of them."""
 import base64
 import concurrent.futures
 import hashlib
@@ -22,6 +22,11 @@ class Context:
         self.identity = sorted([("x-sealward-app", "SIMTEAM001.com.example.shop"), ("x-sealward-environment", "production"),
                                 ("x-sealward-key", trust.key), ("x-sealward-tier", trust.tier)])
 
+    def identity_of(self, row):
+        """What the upstream has to find: who the token of the row is."""
+        own = self.trust.others.get(row.who)
+        return sorted([("x-sealward-key", own)] + [pair for pair in self.identity if pair[0] != "x-sealward-key"]) if own else self.identity
+
     def mark(self, row):
         return f"{self.name}-{row.mark}-"
 
@@ -41,9 +46,9 @@ class Context:
 class Row:
     """One request: its name in the table, which answers are allowed, whether it may reach what is protected, and how it is sent."""
 
-    def __init__(self, name, allowed, send, passes=False, strict=False, also=None):
+    def __init__(self, name, allowed, send, passes=False, strict=False, also=None, who="good"):
         self.name, self.allowed, self.send = name, set(allowed), send
-        self.passes, self.strict, self.also, self.mark = passes, strict, also, "?"
+        self.passes, self.strict, self.also, self.who, self.mark = passes, strict, also, who, "?"
 
 
 def simple(headers=lambda c: [], path="/api/{}", method="GET", body=b"", first=True):
@@ -66,6 +71,10 @@ def token(kind, *more):
     return lambda context: [context.bearer(kind), *more]
 
 
+def app_check(kind):
+    return lambda context: [f"X-Firebase-AppCheck: {context.trust.tokens[kind]}"]
+
+
 def trick(path):
     """A path that some server reads as one below /api/, with headers that look like a good key's and no token."""
     return simple(lambda context: context.forged, path)
@@ -86,7 +95,6 @@ def until_limited(headers):
 def says_when(context, answer, seen):
     if not (answer.get("retry-after") or "").isdigit():
         return "no Retry-After"
-
 
 
 
@@ -209,6 +217,10 @@ ROWS = [
     Row("Over the limit of the address", [429], until_limited(token("wrong")), also=says_when),
     Row("Over it, with an `X-Forwarded-For` of the client's", [429],
         until_limited(lambda c: [c.bearer("wrong"), f"X-Forwarded-For: 10.0.{time.monotonic_ns() % 250}.{time.monotonic_ns() // 250 % 250}"]), also=says_when),
+    Row("Token of a key whose quota is used up", [429], simple(token("greedy")), also=says_when),
+    Row("App Check token in `X-Firebase-AppCheck`", [200], simple(app_check("appcheck")), True, who="appcheck"),
+    Row("A forged App Check token", [401], simple(app_check("forged"))),
+    Row("Good token and an App Check token", [400], simple(lambda c: [c.bearer("good"), *app_check("appcheck")(c)])),
     DOWN,
     REFUSED,
     Row("Good token and forged `X-Sealward-*`", [200],
@@ -253,7 +265,6 @@ ROWS = [
 for place, row in enumerate(ROWS):
     row.mark = f"{place + 1:02d}"
 GONE = [REFUSED, DOWN]
-assert len(ROWS) == 40
 
 # What a gateway cannot do: why a row is not as it should be.
 CANNOT = {
@@ -261,6 +272,8 @@ CANNOT = {
         "it passes trailers on, and has no means to remove one; do not let the backend take trailers for headers",
     ("traefik", "Good token and forged `X_Sealward_App`, `x-sealward_key`, `X.Sealward.Tier`"):
         "it removes headers by their exact name: those with `_` are listed, others (`X.Sealward.Tier`) arrive; let the backend read the exact names",
+    ("ext_authz", "The service answers 503"):
+        "the filter takes every 5xx for an error of its own and answers without `Retry-After`",
     ("traefik", "The service is gone"):
         "ForwardAuth answers 500 if it cannot reach the service; the request is refused all the same",
 }

@@ -15,7 +15,7 @@ import TrustStores
     @Test(arguments: [
         "x=1", "app=shop&app=shop", "app=shop&%61pp=admin", "app", "app=", "app=a,,b", "app=,", "env=staging", "env=",
         "tier=best", "simulated=yes", "simulated", "&", "app=shop&", "debug=yes", "quota=", "App=shop", "%",
-        "app=%zz",
+        "app=%zz", "success=204", "success=", "success=200&success=200",
         "app=%ff", "ap%70=shop&app=shop", String(repeating: "a", count: 5000),
     ])
     func whatIsNotUnderstoodIsRefused(_ query: String) {
@@ -25,9 +25,10 @@ import TrustStores
     @Test func theContractsParametersAreRead() throws {
         let plain = try AuthorizationQuery("")
         #expect(plain.apps == nil && plain.environment == .production && plain.tier == nil && !plain.allowsSimulated)
-        let full = try AuthorizationQuery("app=shop,b%2cank&env=any&tier=standard&simulated=allow")
+        #expect(plain.success == 204)
+        let full = try AuthorizationQuery("app=shop,b%2cank&env=any&tier=standard&simulated=allow&success=200")
         #expect(full.apps == ["shop", "b", "ank"])
-        #expect(full.environment == nil && full.tier == .standard && full.allowsSimulated)
+        #expect(full.environment == nil && full.tier == .standard && full.allowsSimulated && full.success == 200)
         #expect(try AuthorizationQuery("env=development").environment == .development)
     }
 
@@ -93,6 +94,16 @@ import TrustStores
             #expect(passed.headers["x-sealward-environment"] == "production")
             #expect(passed.headers["x-sealward-key"]?.isEmpty == false)
             #expect(passed.headers["x-sealward-tier"]?.isEmpty == false)
+            // A gateway that asks with the client's method, and takes 200 alone for a yes.
+            let path = service.base + "/v1/authorize?app=shop&simulated=allow&success=200"
+            for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+                let yes = try await RunningService.call(method, path, token: shop)
+                #expect(yes.status == 200 && yes.body.isEmpty, "\(method)")
+                #expect(yes.headers["x-sealward-app"] == "TEAM123456.com.example.shop", "\(method)")
+                #expect(try await RunningService.call(method, path, token: bank).verdict == "403 policy.app")
+                #expect(try await RunningService.call(method, path).verdict == "401 token.missing")
+            }
+            #expect(try await RunningService.call("OPTIONS", path, token: shop).verdict == "405 method.not-allowed")
             // A gateway that is set up wrongly hears of it without a token as well.
             #expect(try await service.get("/v1/authorize?ap=shop").verdict == "400 request.malformed")
         }

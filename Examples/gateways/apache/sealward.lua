@@ -18,7 +18,8 @@ end
 
 function authorize(r)
     strip(r)
-    local asked = { ["X-Forwarded-For"] = r.useragent_ip, ["Authorization"] = r.headers_in["Authorization"] }
+    local asked = { ["X-Forwarded-For"] = r.useragent_ip }
+    for _, name in ipairs { "Authorization", "X-Firebase-AppCheck" } do asked[name] = r.headers_in[name] end
     local done, status, headers = http.request { url = authorize_url, headers = asked, redirect = false }
     if done and status == 204 then
         for _, name in ipairs(names) do r.headers_in[name] = headers[name:lower()] end

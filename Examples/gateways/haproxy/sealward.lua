@@ -4,10 +4,13 @@ local names = { "x-sealward-app", "x-sealward-environment", "x-sealward-key", "x
 
 core.register_action("sealward", { "http-req" }, function(txn)
     local asked = { ["x-forwarded-for"] = { txn.f:src() } }
-    local sent = txn.http:req_get_headers()["authorization"]
-    if sent then
-        asked["authorization"] = {}
-        for place = 0, #sent do table.insert(asked["authorization"], sent[place]) end
+    local headers = txn.http:req_get_headers()
+    for _, name in ipairs { "authorization", "x-firebase-appcheck" } do
+        local sent = headers[name]
+        if sent then
+            asked[name] = {}
+            for place = 0, #sent do table.insert(asked[name], sent[place]) end
+        end
     end
     local answer = core.httpclient():get { url = authorize, headers = asked, timeout = 5000 }
     if answer.status == 204 then

@@ -20,6 +20,8 @@ struct AuthorizationQuery: Equatable {
     private(set) var allowsDebug = false
     /// The quota that the request is counted under; nil for none.
     private(set) var quota: String?
+    /// The status of an answer that lets the request through: 204, or 200 for a gateway that takes nothing else for a yes.
+    private(set) var success = 204
 
     /// Reads a query, without its question mark.
     ///
@@ -31,7 +33,7 @@ struct AuthorizationQuery: Equatable {
         }
     }
 
-    private static let names: [UTF8Key] = ["app", "env", "tier", "simulated", "debug", "quota"]
+    private static let names: [UTF8Key] = ["app", "env", "tier", "simulated", "debug", "quota", "success"]
 
     private mutating func take(_ name: UTF8Key, _ value: String) throws(Problem) {
         switch name {
@@ -63,6 +65,10 @@ struct AuthorizationQuery: Equatable {
             return
         case "quota":
             quota = value
+            return
+        case "success":
+            guard value.hasSameBytes(as: "200") else { break }
+            success = 200
             return
         default: break
         }

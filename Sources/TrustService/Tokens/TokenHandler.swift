@@ -21,13 +21,15 @@ struct TokenHandler: Handler {
     private var tokens: TokenAuthority { live.current.tokens }
 
     var routes: [Route] {
-        [
-            Route("authorize", "GET", "/v1/authorize", .open, authorize),
+        TokenHandler.authorizeMethods.map { Route("authorize", $0, "/v1/authorize", .open, authorize) } + [
             Route("keySet", "GET", "/.well-known/jwks.json", .open) { _ in keySet(simulated: false) },
             Route("simulatedKeySet", "GET", "/simulator/.well-known/jwks.json", .open) { _ in keySet(simulated: true) },
             Route("consumeToken", "POST", "/v1/tokens/consume", .server, consume),
         ]
     }
+
+    /// Some gateways ask with the method of the client's request: all that carry requests of an app are answered as `GET` is.
+    private static let authorizeMethods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
     /// `GET /v1/authorize`: what a gateway asks for each request. No body; the verdict is the status.
     @Sendable private func authorize(_ call: Call) async throws -> Answer {
@@ -48,7 +50,7 @@ struct TokenHandler: Handler {
         if let needs = wanted.tier {
             guard let has = TrustTier(rawValue: bearer.tier), has >= needs else { throw Problem(.policyTier) }
         }
-        var answer = Answer.empty(204)
+        var answer = Answer.empty(wanted.success)
         answer.headers = [
             (.sealwardApp, bearer.identity), (.sealwardKey, bearer.key), (.sealwardTier, bearer.tier),
             (.sealwardEnvironment, bearer.environment),

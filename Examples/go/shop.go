@@ -1,0 +1,237 @@
+// A Go server with three routes that only real apps can use. Needs the standard library only (Go 1.19 or newer).
+//
+//	SERVICE=https://trust.example.com ISSUER=https://trust.example.com AUDIENCE=shop-api APP=ABCDE12345.com.example.shop \
+//	SERVER_TOKEN=... PORT=3000 go run shop.go
+//
+// /price checks the signature alone: fast, but a key that was revoked passes until its token ends, and a copied token works until then.
+// /order also asks the trust service: a revoked key stops at once.
+// /prize spends a single-use token: it works once, on any number of servers, and a revoked key stops at once.
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+var service, issuer, audience, app = os.Getenv("SERVICE"), os.Getenv("ISSUER"), os.Getenv("AUDIENCE"), os.Getenv("APP")
+
+// Redirects are not followed: they would carry a token to somebody else.
+var client = &http.Client{Timeout: 5 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+type claims struct {
+	Iss, Aud, Sub, Key, Tier string
+	Exp                      int64
+	SingleUse                bool
+}
+
+// refusal is what the client gets: a status, a code of the service, and when to come again.
+type refusal struct {
+	status      int
+	code, pause string
+}
+
+func (r refusal) Error() string { return r.code }
+
+var invalid, unchecked = refusal{401, "token.invalid", ""}, refusal{503, "token.unchecked", "5"}
+
+// keySet has the service's keys: kept for ten minutes, and asked for at most once a minute, because anybody can invent key identifiers.
+type keySet struct {
+	sync.Mutex
+	known          map[string]*ecdsa.PublicKey
+	fetched, asked time.Time
+}
+
+func (set *keySet) key(kid string) (*ecdsa.PublicKey, error) {
+	set.Lock()
+	defer set.Unlock()
+	now := time.Now()
+	if (set.known[kid] == nil || now.Sub(set.fetched) > 10*time.Minute) && now.Sub(set.asked) > time.Minute {
+		set.asked = now
+		if known, err := fetched(); err == nil {
+			set.known, set.fetched = known, now
+		} else if now.Sub(set.fetched) > time.Hour {
+			set.asked = now.Add(-59 * time.Second)
+		}
+	}
+	if now.Sub(set.fetched) > time.Hour {
+		return nil, unchecked
+	}
+	if set.known[kid] == nil {
+		return nil, invalid
+	}
+	return set.known[kid], nil
+}
+
+func fetched() (map[string]*ecdsa.PublicKey, error) {
+	answer, err := client.Get(service + setting("KEYS", "/.well-known/jwks.json"))
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	var set struct {
+		Keys []struct{ Kid, Kty, Crv, X, Y string }
+	}
+	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<16)).Decode(&set); err != nil || answer.StatusCode != 200 {
+		return nil, errors.New("no keys")
+	}
+	known := map[string]*ecdsa.PublicKey{}
+	for _, entry := range set.Keys {
+		x, wrongX := base64.RawURLEncoding.DecodeString(entry.X)
+		y, wrongY := base64.RawURLEncoding.DecodeString(entry.Y)
+		key := &ecdsa.PublicKey{Curve: elliptic.P256(), X: new(big.Int).SetBytes(x), Y: new(big.Int).SetBytes(y)}
+		if entry.Kty == "EC" && entry.Crv == "P-256" && wrongX == nil && wrongY == nil && key.IsOnCurve(key.X, key.Y) {
+			known[entry.Kid] = key
+		}
+	}
+	return known, nil
+}
+
+var keys keySet
+
+// signed gives the claims of a token that the service signed for this app, of the kind that the route takes.
+func signed(token string, singleUse bool) (claims, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 || len(token) > 4096 {
+		return claims{}, invalid
+	}
+	var head struct{ Alg, Kid string }
+	var body claims
+	for i, target := range []any{&head, &body} {
+		if data, err := base64.RawURLEncoding.DecodeString(parts[i]); err != nil || json.Unmarshal(data, target) != nil {
+			return claims{}, invalid
+		}
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || len(signature) != 64 || head.Alg != "ES256" {
+		return claims{}, invalid
+	}
+	key, err := keys.key(head.Kid)
+	if err != nil {
+		return claims{}, err
+	}
+	digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+	if !ecdsa.Verify(key, digest[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
+		return claims{}, invalid
+	}
+	if body.Exp <= time.Now().Unix() || body.Iss != issuer || body.Aud != audience {
+		return claims{}, invalid
+	}
+	if body.Sub != app {
+		return claims{}, refusal{403, "policy.app", ""}
+	}
+	// Only the service can tell a single-use token from its copy; a token that can be used again is no single-use token.
+	if body.SingleUse != singleUse {
+		return claims{}, invalid
+	}
+	return body, nil
+}
+
+// ask calls the trust service; its refusals are ours, and its silence closes the route.
+func ask(ctx context.Context, method, path, bearer string, body []byte) error {
+	request, err := http.NewRequestWithContext(ctx, method, service+path, bytes.NewReader(body))
+	if err != nil {
+		return unchecked
+	}
+	request.Header.Set("Authorization", "Bearer "+bearer)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return unchecked
+	}
+	defer answer.Body.Close()
+	switch answer.StatusCode {
+	case 200, 204:
+		return nil
+	case 401, 403, 409, 429, 503:
+		problem := struct{ Code string }{"token.unchecked"}
+		_ = json.NewDecoder(io.LimitReader(answer.Body, 1<<16)).Decode(&problem)
+		return refusal{answer.StatusCode, problem.Code, answer.Header.Get("Retry-After")}
+	}
+	return unchecked
+}
+
+func checked(_ context.Context, token string) (claims, error) { return signed(token, false) }
+
+func authorized(ctx context.Context, token string) (claims, error) {
+	body, err := signed(token, false)
+	if err == nil {
+		err = ask(ctx, "GET", "/v1/authorize"+os.Getenv("AUTHORIZE"), token, nil)
+	}
+	return body, err
+}
+
+func spent(ctx context.Context, token string) (claims, error) {
+	body, err := signed(token, true)
+	if err == nil {
+		sent, _ := json.Marshal(map[string]string{"token": token})
+		err = ask(ctx, "POST", "/v1/tokens/consume", os.Getenv("SERVER_TOKEN"), sent)
+	}
+	return body, err
+}
+
+// attested lets a request to its route only with a token that the proof takes.
+func attested(proof func(context.Context, string) (claims, error), route func(claims) any) http.HandlerFunc {
+	return func(writer http.ResponseWriter, request *http.Request) {
+		var who claims
+		var err error = refusal{401, "token.missing", ""}
+		if scheme, token, _ := strings.Cut(request.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "bearer") && token != "" {
+			who, err = proof(request.Context(), token)
+		}
+		writer.Header().Set("Content-Type", "application/json")
+		if err == nil {
+			_ = json.NewEncoder(writer).Encode(route(who))
+			return
+		}
+		why := unchecked
+		errors.As(err, &why)
+		if why.pause != "" {
+			writer.Header().Set("Retry-After", why.pause)
+		}
+		if why.status == 401 {
+			writer.Header().Set("WWW-Authenticate", "Bearer")
+		}
+		writer.WriteHeader(why.status)
+		_ = json.NewEncoder(writer).Encode(map[string]string{"code": why.code})
+	}
+}
+
+func setting(name, otherwise string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return otherwise
+}
+
+func main() {
+	routes := http.NewServeMux()
+	routes.HandleFunc("/price", attested(checked, func(who claims) any {
+		price := map[bool]string{true: "10.00", false: "8.00"}
+		return map[string]string{"price": price[who.Tier == "low"]}
+	}))
+	routes.HandleFunc("/order", attested(authorized, func(who claims) any { return map[string]string{"orderedBy": who.Key} }))
+	routes.HandleFunc("/prize", attested(spent, func(who claims) any { return map[string]string{"wonBy": who.Key} }))
+	listener, err := net.Listen("tcp", "127.0.0.1:"+setting("PORT", "0"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Printf("listening on http://%s", listener.Addr())
+	server := http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(server.Serve(listener))
+}
