@@ -135,6 +135,7 @@ let package = Package(
         library("AppAttest", ["Bounds", "StrictCBOR", "StrictASN1", "Findings", .x509, .asn1, .crypto]),
         library("DeviceCheckBits", ["StrictJSON", "Findings"]),
         library("TrustPolicy", ["Findings"]),
+        library("CompactTokens", ["StrictJSON", "Findings", .crypto]),
 
         // Layer 2
         // In an app: nothing but the SDK. On Linux swift-crypto is in the place of CryptoKit.
@@ -206,7 +207,7 @@ let package = Package(
             "TrustService",
             [
                 "TrustPolicy", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores", "AppleServices",
-                "Findings", "Bounds", "StrictJSON", "TLSFacts",
+                "CompactTokens", "Findings", "Bounds", "StrictJSON", "TLSFacts",
                 .hummingbird, .jwt, .lifecycle, .logging, .metrics, .crypto, .cryptoExtras, .nioCore, .nioHTTP1,
                 .httpTypes,
             ],
@@ -225,8 +226,8 @@ let package = Package(
         library(
             "SealwardHummingbird",
             [
-                "Findings", "StrictJSON", "TrustPolicy", .asyncHTTPClient, .crypto, .hummingbird, .httpTypes, .logging,
-                .nioCore, .nioHTTP1,
+                "CompactTokens", "Findings", "StrictJSON", "TrustPolicy", .asyncHTTPClient, .crypto, .hummingbird,
+                .httpTypes, .logging, .nioCore, .nioHTTP1,
             ]
         ),
         library("SimulatedFleet", ["Bounds", "AppleServices", "DeviceSimulator", "StrictJSON", "Findings", .crypto]),
@@ -274,6 +275,7 @@ let package = Package(
         tests(of: "AppAttestClient", ["DeviceSimulator", "sealward", .crypto]),
         tests(of: "DeviceCheckBits", ["Findings"]),
         tests(of: "TrustPolicy", ["Findings"]),
+        tests(of: "CompactTokens", ["StrictJSON", "Findings", .crypto]),
         tests(of: "AppBundles", ["AppTransportSecurity", "PropertyLists", "Findings"]),
         tests(of: "TLSProbe", ["TLSFacts", "TLSWire", "Findings", .crypto, .nioConcurrency, .nioCore, .nioPosix]),
         tests(of: "ConnectionAdmission", ["TLSFacts", .nioCore, .nioEmbedded, .nioPosix, .nioConcurrency]),

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import CompactTokens
 import Crypto
 import Findings
 package import Foundation
@@ -149,14 +150,20 @@ public struct TokenGate: Sendable {
 
     /// The claims of a token that a key of the service signed.
     private func signed(_ text: String) async throws(GateRefusal) -> TokenFacts {
-        guard let token = SignedToken(text) else { throw GateRefusal.invalid("not a token of the service") }
+        let token: CompactToken
+        do {
+            token = try CompactToken(text, algorithm: "ES256")
+        } catch {
+            throw GateRefusal.invalid(error.reason)
+        }
         var isUnavailable = false
         let sets: [(keys: TokenKeys?, isSimulator: Bool)] = [(production, false), (simulated, true)]
         for (set, isSimulator) in sets {
             guard let set else { continue }
-            switch await set.key(token.keyIdentifier) {
+            switch await set.key(token.keyId) {
             case .key(let key):
-                guard let facts = token.claims(signedBy: key) else {
+                // What nobody signed is never read.
+                guard token.isSigned(by: key), let facts = token.claims.flatMap(TokenFacts.init) else {
                     throw GateRefusal.invalid("the signature or a claim")
                 }
                 let issuer = configuration.issuer + (isSimulator ? "/simulator" : "")

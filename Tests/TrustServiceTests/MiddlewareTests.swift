@@ -21,11 +21,18 @@ import Testing
 
 /// A Hummingbird server of somebody else, its gate, the real service and a simulated device.
 @Suite struct MiddlewareTests {
+    /// What the server answered.
+    struct Asked: Sendable {
+        let status: Int
+        let text: String
+        let retryAfter: Int?
+    }
+
     /// Runs a server with one route behind a gate while the body asks it.
     private func shop(
         _ service: RunningService,
         _ proof: TokenGate.Proof,
-        _ body: (_ ask: @escaping @Sendable (String?) async throws -> (status: Int, text: String)) async throws -> Void
+        _ body: (_ ask: @escaping @Sendable (String?) async throws -> Asked) async throws -> Void
     ) async throws {
         var configuration = TokenGate.Configuration(
             service: service.base,
@@ -63,7 +70,12 @@ import Testing
             var request = URLRequest(url: address)
             if let token { request.setValue("Bearer " + token, forHTTPHeaderField: "Authorization") }
             let (data, response) = try await URLSession.shared.data(for: request)
-            return ((response as? HTTPURLResponse)?.statusCode ?? 0, String(decoding: data, as: UTF8.self))
+            let answer = response as? HTTPURLResponse
+            return Asked(
+                status: answer?.statusCode ?? 0,
+                text: String(decoding: data, as: UTF8.self),
+                retryAfter: answer?.value(forHTTPHeaderField: "Retry-After").flatMap { Int($0) }
+            )
         }
         await group.triggerGracefulShutdown()
         try await running
@@ -120,6 +132,34 @@ import Testing
             }
             try await shop(service, .singleUse(serverToken: "not the token of a server, but as long")) { ask in
                 let answer = try await ask(try await token(phone, try await phone.attested(), singleUse: true))
+                #expect(answer.status == 503 && answer.text.contains("token.unchecked"), "\(answer)")
+            }
+        }
+    }
+
+    @Test func aQuotaIsCountedByTheServiceAndObeyedByTheServer() async throws {
+        let settings = QuotaTests.configuration(.init(name: "chat", per: .key, limit: 3, window: .seconds(60)))
+        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            let good = try await token(phone, try await phone.attested())
+            try await shop(service, .service(quota: "chat")) { ask in
+                for _ in 0..<3 { #expect(try await ask(good).status == 200) }
+                let over = try await ask(good)
+                #expect(over.status == 429 && over.text.contains("policy.quota"), "\(over)")
+                #expect((1...60).contains(over.retryAfter ?? 0), "\(over)")
+                // Another key has its own, and a window ends.
+                let other = try await ask(try await token(phone, try await phone.attested()))
+                #expect(other.status == 200, "\(other)")
+                service.clock.advance(61)
+                #expect(try await ask(good).status == 200)
+            }
+            // A server that counts nothing takes nothing of it; a quota that the service does not have opens nothing.
+            try await shop(service, .service()) { ask in
+                let answer = try await ask(good)
+                #expect(answer.status == 200, "\(answer)")
+            }
+            try await shop(service, .service(quota: "other")) { ask in
+                let answer = try await ask(good)
                 #expect(answer.status == 503 && answer.text.contains("token.unchecked"), "\(answer)")
             }
         }

@@ -184,7 +184,68 @@ struct OldStatement: Sendable {
         await #expect(throws: StoreFault(code: "store.newer", reason: "")) { try await store.check() }
     }
 
+    /// A node of schema 2 beside a store that the next program brought to schema 3: its verbs are today's, its migrations and number that version's.
+    static func runSecond(
+        _ old: SQLTrustStore,
+        startingAgain: () async throws -> Void,
+        migrating: () async throws -> SQLTrustStore
+    ) async throws {
+        try await old.check()
+        let token = SingleUseToken(id: "spent-before", expiresAt: Sample.now + 300)
+        #expect(try await old.consume(token, at: Sample.now) == .spent)
+        let store = try await migrating()
+        try await store.check()
+        // The old node is not ready from now on, so its gateway sends nobody to it, and once stopped it does not start again.
+        await #expect(throws: StoreFault(code: "store.newer", reason: "")) { try await old.check() }
+        await #expect(throws: StoreFault(code: "store.newer", reason: "")) { try await startingAgain() }
+        // What it still answers until then is true for both: nothing is spent twice.
+        #expect(try await store.consume(token, at: Sample.now) == .alreadyUsed)
+        let late = SingleUseToken(id: "spent-late", expiresAt: Sample.now + 300)
+        #expect(try await old.consume(late, at: Sample.now) == .spent)
+        #expect(try await store.consume(late, at: Sample.now) == .alreadyUsed)
+        await old.close()
+        await store.close()
+    }
+
+    @Test("a node of schema 2 on a SQLite store that was migrated under it is not ready, and does not start again")
+    func secondOnSQLite() async throws {
+        let path = TemporaryFolder.shared.file("fence-second.sqlite")
+        let known = SQLiteMigrations.all.filter { $0.version <= 2 }
+        func open() throws -> SQLTrustStore {
+            SQLTrustStore(engine: try SQLiteEngine(path: path, migrations: known), schema: known.newest)
+        }
+        try await Self.runSecond(
+            try open(),
+            startingAgain: { _ = try open() },
+            migrating: { try SQLTrustStore.sqlite(at: path) }
+        )
+    }
+
     #if Postgres
+        @Test(
+            "a node of schema 2 on a PostgreSQL store that was migrated under it is not ready, and does not start again",
+            .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL")
+        )
+        func secondOnPostgres() async throws {
+            let url = try await PostgresServer.shared.value.emptyStore()
+            let known = PostgresMigrations.all.filter { $0.version <= 2 }
+            func open() async throws -> SQLTrustStore {
+                let engine = try PostgresEngine(url: url, configuration: PostgresConfiguration())
+                do {
+                    try await engine.migrate(known)
+                } catch {
+                    await engine.close()
+                    throw error
+                }
+                return SQLTrustStore(engine: engine, schema: known.newest)
+            }
+            try await Self.runSecond(
+                try await open(),
+                startingAgain: { _ = try await open() },
+                migrating: { try await SQLTrustStore.postgres(url) }
+            )
+        }
+
         @Test(
             "an old node on a PostgreSQL store that was migrated under it reads and writes nothing",
             .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL")

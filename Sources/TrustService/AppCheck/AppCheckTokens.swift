@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import CompactTokens
 import Findings
 import Foundation
 import StrictJSON
@@ -114,14 +115,13 @@ struct AppCheckTokens: Sendable {
     ///
     /// - Throws: ``Problem`` `token.invalid`.
     func read(_ token: String, at now: Date) throws(Problem) -> AppCheckClaims {
-        let compact = try CompactToken(token, algorithm: "RS256")
+        let compact = try CompactToken.read(token, algorithm: "RS256")
         guard let key = keys.first(where: { $0.identifier.hasSameBytes(as: compact.keyId) }) else {
             throw Problem(.tokenInvalid, evidence: "an unknown key")
         }
         // The signature comes first: what nobody signed is never decoded.
         guard let signature = compact.signature, key.hasSigned(compact.signed, signature),
-            let payload = compact.payload,
-            let document = try? JSONReader.read(payload, limits: .outside)
+            let document = compact.claims
         else { throw Problem(.tokenInvalid, evidence: "the signature") }
         guard document.member("iss")?.text?.hasSameBytes(as: issuer) == true,
             document.member("aud") == JSONValue.array(audiences.map(JSONValue.string)),

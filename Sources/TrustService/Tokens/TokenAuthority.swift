@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import CompactTokens
 import Crypto
 import Findings
 import Foundation
@@ -85,7 +86,7 @@ package struct TokenAuthority: Sendable {
     ///
     /// - Throws: ``Problem`` `token.invalid`.
     func read(_ token: String, at now: Date) async throws(Problem) -> TokenClaims {
-        let compact = try CompactToken(token, algorithm: "ES256")
+        let compact = try CompactToken.read(token, algorithm: "ES256")
         guard let set = [production, simulated].first(where: { $0.contains(compact.keyId) }) else {
             throw Problem(.tokenInvalid, evidence: "an unknown key")
         }

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import CompactTokens
 import Crypto
 import Findings
 import Foundation
@@ -43,10 +44,9 @@ struct TokenKeySet: Sendable {
     ///
     /// The signature comes first: what nobody signed is never decoded.
     func verify(_ token: CompactToken) -> TokenClaims? {
-        guard let key = verifying[UTF8Key(token.keyId)], let raw = token.signature, raw.count == 64,
-            let signature = try? P256.Signing.ECDSASignature(rawRepresentation: raw),
-            key.isValidSignature(signature, for: token.signed), let payload = token.payload
-        else { return nil }
+        guard let key = verifying[UTF8Key(token.keyId)], token.isSigned(by: key), let payload = token.payload else {
+            return nil
+        }
         let decoder = JSONDecoder()
         return try? decoder.decode(TokenClaims.self, from: Data(payload))
     }
