@@ -32,7 +32,7 @@ TEST_PARTS := client service command
 LONG_PARTS := $(TEST_PARTS:%=check-long-%)
 THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
 ADDRESS_PARTS := $(TEST_PARTS:%=check-address-%)
-CHECK_PARTS := check-gateways check-servers check-requirements check-laboratory $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
+CHECK_PARTS := check-gateways check-servers check-adoption check-requirements check-laboratory $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
 SECONDS ?= 60
 SEEDS ?= 1
 .PHONY: $(CHECK_PARTS) sbom
@@ -56,6 +56,12 @@ check-servers: bootstrap
 	Examples/install-servers
 	swift build $(SWIFT_FLAGS) --product sealward
 	Examples/check-servers $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward fastapi express go
+
+## From an empty folder to the first protected request, for the app's side, App Check and every gateway.
+check-adoption: bootstrap
+	Examples/gateways/install
+	swift build $(SWIFT_FLAGS) --product sealward
+	Scripts/adoption $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 
 ## Every row of docs/requirements.md by its commands.
 check-requirements: bootstrap
