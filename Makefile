@@ -27,12 +27,12 @@ test: bootstrap
 	Examples/gateways/check --program $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 
 ## What takes longer. Each part is a target of its own and ends within 20 minutes on two cores; SECONDS= is how long each fuzz target runs,
-## SEEDS= how many seeds each of them gets. A part that was run alone counts as much as in the whole.
+## SEEDS= how many seeds each of them gets (and how many histories are simulated). A part that was run alone counts as much as in the whole.
 TEST_PARTS := client service command
 LONG_PARTS := $(TEST_PARTS:%=check-long-%)
 THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
 ADDRESS_PARTS := $(TEST_PARTS:%=check-address-%)
-CHECK_PARTS := check-gateways check-servers check-adoption check-requirements check-laboratory $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
+CHECK_PARTS := check-gateways check-servers check-adoption check-requirements check-laboratory check-histories $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
 SECONDS ?= 60
 SEEDS ?= 1
 .PHONY: $(CHECK_PARTS) sbom
@@ -67,6 +67,19 @@ check-adoption: bootstrap
 check-requirements: bootstrap
 	swift build $(SWIFT_FLAGS) --product sealward
 	Scripts/requirements $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+
+## Simulated histories of the service (docs/histories.md), SEEDS= of them in all: each run of at most 18 minutes goes on behind the last one.
+## SEEDS=1, which is the default of fuzzing, stands for the whole.
+HISTORY_SEEDS = $(if $(filter 1,$(SEEDS)),100000,$(SEEDS))
+check-histories: bootstrap
+	swift build $(SWIFT_FLAGS) --build-tests
+	HISTORY_SEEDS=$(HISTORY_SEEDS) Scripts/test --filter LongHistoryTests/seedsThatWereNotDoneYet
+
+## The history of one seed, or what is left of it if it fails: make replay-history SEED=29.
+.PHONY: replay-history
+replay-history: bootstrap
+	swift build $(SWIFT_FLAGS) --build-tests
+	HISTORY_SEED=$(SEED) Scripts/test --filter LongHistoryTests/oneSeed
 
 ## Published verifiers, asked what must be accepted and refused.
 check-laboratory: bootstrap

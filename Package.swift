@@ -322,6 +322,15 @@ let package = Package(
             ["DeviceSimulator", "AppleServices", "DeviceCheckBits", "AppAttest", .jwt, .crypto, .logging]
         ),
         tests(of: "SimulatedFleet", ["AppleServices"]),
+        // The service from the handlers down under a simulated scheduler, clock, network and disk.
+        .testTarget(
+            name: "HistorySimulationTests",
+            dependencies: [
+                "TrustService", "TrustStores", "AppAttest", "AppleServices", "DeviceSimulator", "Findings",
+                "StrictJSON", "TestSupport", .crypto, .httpTypes, .logging,
+            ],
+            swiftSettings: settings
+        ),
         tests(of: "Demonstration"),
         // What a client of each product sees: this target has no access to what is not public.
         .testTarget(
