@@ -19,6 +19,8 @@ test: bootstrap
 	packaging/check-deb $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	packaging/check-tarball $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	packaging/check-app-package
+	Scripts/check-commands $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward --check
+	Scripts/usage-messages $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward --check --within 2000
 	Scripts/check-schemas $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	Examples/token-checks/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	Examples/check-servers $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward

@@ -60,6 +60,7 @@ struct CheckCommand: AsyncParsableCommand {
     @OptionGroup var shared: SharedOptions
 
     func validate() throws {
+        try network.requireTargets(targets, of: "sealward ats check")
         if changes, systems == nil {
             throw ValidationError("--changes compares systems: name them with --systems ID,ID.")
         }

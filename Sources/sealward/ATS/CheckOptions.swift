@@ -65,6 +65,13 @@ struct CheckOptions: ParsableArguments {
         }
     }
 
+    /// Refuses a command line that names no target and no file of targets.
+    func requireTargets(_ arguments: [String], of command: String) throws {
+        guard !arguments.isEmpty || targetsFrom != nil else {
+            throw ValidationError("Name at least one target, for example: \(command) example.com")
+        }
+    }
+
     /// The targets of the command line and of the file, in order.
     ///
     /// - Parameter asNSCurl: whether `http` becomes `https`, which is said on standard error.
@@ -88,8 +95,6 @@ struct CheckOptions: ParsableArguments {
         }
         if let targetsFrom {
             list += try EntryFile.entries(of: targetsFrom, target)
-        } else if list.isEmpty {
-            throw ValidationError("Name at least one target, for example: sealward ats check example.com")
         }
         if list.isEmpty {
             throw CommandFault(

@@ -36,6 +36,8 @@ struct MinimizeCommand: AsyncParsableCommand {
 
     @OptionGroup var shared: SharedOptions
 
+    func validate() throws { try network.requireTargets(targets, of: "sealward ats minimize") }
+
     func run() async throws {
         try await CommandIO.run {
             let app = try infoPlist.map(PropertyListFile.app)
