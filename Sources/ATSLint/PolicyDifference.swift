@@ -28,9 +28,8 @@ package struct PolicyDifference: Sendable {
 
     /// Compares the dictionaries of two lists on the system of today, and on iOS 9 where the app still runs there.
     package init(old: LintSubject, new: LintSubject) {
-        var profiles: [OSProfile] = [.standard]
         // The newest system also reads the keys of the NIAP package.
-        if let newest = OSProfile.named("macos27") { profiles.append(newest) }
+        var profiles: [OSProfile] = [.standard, .newestMacOS]
         let reachesIOS9 = new.minimumOS?.isBefore(ios: (10, 0), macos: (10, 12)) ?? false
         if reachesIOS9, let first = OSProfile.named("ios9") { profiles.append(first) }
         self.init(

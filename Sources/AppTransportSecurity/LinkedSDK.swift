@@ -7,11 +7,11 @@ package import PropertyLists
 ///
 /// Some rules hold "for apps linked on or after" a release, so what a system does depends on both.
 public struct LinkedSDK: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// From 9 to 27.
+    /// From 9 to the newest of the table of profiles.
     public let number: Int
 
     /// The numbers that there may be.
-    public static let known = 9...27
+    public static let known = 9...(ProfileTable.iOS.last?.number.major ?? 9)
 
     /// Nil for numbers outside of ``known``.
     public init?(number: Int) {

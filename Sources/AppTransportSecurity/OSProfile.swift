@@ -153,13 +153,7 @@ public struct OSProfile: Sendable, Identifiable {
 
 extension OSProfile {
     /// The default of every command.
-    public static let standard = named("macos26") ?? all[0]
-
-    /// Every profile, oldest first, iOS before macOS, `published` last.
-    public static let all: [OSProfile] =
-        ProfileTable.releases(of: "ios", "iOS", ProfileTable.iOS)
-        + ProfileTable.releases(of: "macos", "macOS", ProfileTable.macOS)
-        + [ProfileTable.published]
+    public static let standard = named("macos26") ?? ProfileTable.published
 
     /// The profile with this id. A minor release between two listed ones is the last one listed before it: `ios17.4` is iOS 17.
     public static func named(_ id: String) -> OSProfile? {

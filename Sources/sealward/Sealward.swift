@@ -1,7 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppTransportSecurity
 import ArgumentParser
+import Findings
 import Foundation
 
 /// The `sealward` command: one file for each subcommand, each argument -> library call -> renderer.
@@ -22,6 +24,12 @@ struct Sealward: AsyncParsableCommand {
             CommandIO.say(unknown.message)
             Foundation.exit(ExitCode.validationFailure.rawValue)
         }
-        await main(nil)
+        do {
+            let releases = try AddedReleases.ofEnvironment()
+            await OSProfile.adding(releases) { await main(nil) }
+        } catch {
+            CommandIO.say("\(error)")
+            Foundation.exit(Outcome.undetermined.rawValue)
+        }
     }
 }

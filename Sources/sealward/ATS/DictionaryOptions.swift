@@ -53,7 +53,7 @@ struct DictionaryOptions: ParsableArguments {
 struct SystemOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The system: ios9 ... ios27, macos10.11 ... macos27, published; default macos26.",
+            "The system: \(OSProfile.range), published; default macos26.",
             valueName: "ID"
         ),
         transform: SystemOptions.system
@@ -62,7 +62,7 @@ struct SystemOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The SDK that the app is linked on, 9 to 27 as iOS counts (macOS 15 is 18); default what the app says, or the system's own.",
+            "The SDK that the app is linked on, 9 to \(LinkedSDK.known.upperBound) as iOS counts (macOS 15 is 18); default what the app says, or the system's own.",
             valueName: "N"
         )
     )

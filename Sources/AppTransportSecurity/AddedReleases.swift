@@ -1,0 +1,111 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+import StrictJSON
+import TLSFacts
+
+/// Releases that a file adds to the known ones: a system that came out after the program, or one that an operator measured.
+///
+/// The file is JSON: `releases`, each with `id`, `after` (the release that it is like), `source` and `read` (the citation of what it says), and
+/// what differs: `minimumVersion`, `supportsTLS13Minimum`, `readsHardening`, `readsPins`, `readsTransparencyKey`, `requiresTransparency`.
+package struct AddedReleases: Sendable {
+    /// The profiles, in the order of the file.
+    package let profiles: [OSProfile]
+
+    /// The most releases of a file.
+    private static let limit = 64
+    private static let members: Set<UTF8Key> = [
+        "id", "after", "source", "read", "minimumVersion", "supportsTLS13Minimum", "readsHardening", "readsPins",
+        "readsTransparencyKey", "requiresTransparency",
+    ]
+
+    /// No releases.
+    package init() { profiles = [] }
+
+    /// Reads a file's bytes.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.system`; the reason names the release and the member.
+    package init(_ bytes: [UInt8]) throws(MalformedInput) {
+        guard let document = try? JSONReader.read(bytes, limits: .outside), let top = document.members, top.count == 1,
+            case .array(let list)? = document.member("releases"), list.count <= AddedReleases.limit
+        else { throw AddedReleases.fault("the file is no object with a list of at most 64 releases") }
+        var profiles: [OSProfile] = []
+        for entry in list { profiles.append(try AddedReleases.profile(entry, beside: profiles)) }
+        self.profiles = profiles
+    }
+
+    private static func profile(_ entry: JSONValue, beside earlier: [OSProfile]) throws(MalformedInput) -> OSProfile {
+        guard let id = entry.member("id")?.text, id.utf8.count <= 32,
+            let (family, name) = [("ios", "iOS"), ("macos", "macOS")].first(where: { id.hasPrefix($0.0) }),
+            let number = ReleaseNumber(id.dropFirst(family.utf8.count))
+        else { throw fault("an id is not ios or macos and a number") }
+        func wrong(_ reason: String) -> MalformedInput { fault("\(id): \(reason)") }
+        for member in entry.members ?? [] where !members.contains(UTF8Key(member.name)) {
+            throw wrong("'\(member.name.terminalSafe(limit: 40))' is no member")
+        }
+        guard OSProfile.named(id)?.id != id, !earlier.contains(where: { $0.id == id }) else { throw wrong("is known") }
+        guard let after = entry.member("after")?.text,
+            var profile = earlier.first(where: { $0.id == after }) ?? OSProfile.named(after), after.hasPrefix(family)
+        else { throw wrong("'after' names no release of \(name)") }
+        guard let source = entry.member("source")?.text, let read = entry.member("read")?.text,
+            read.utf8.count == 10, read.utf8.allSatisfy({ 0x30...0x39 ~= $0 || $0 == UInt8(ascii: "-") })
+        else { throw wrong("'source' and 'read' (a date) say where this was read") }
+        let citation = Citation(source: source.terminalSafe(limit: 200), read: read)
+        func flag(_ name: String) throws(MalformedInput) -> Cited<Bool>? {
+            guard let value = entry.member(name) else { return nil }
+            guard case .bool(let flag) = value else { throw wrong("'\(name)' is not true or false") }
+            return Cited(flag, citation, .measured)
+        }
+        if let value = entry.member("minimumVersion") {
+            guard let version = value.text.flatMap(TLSVersionName.init(rawValue:))?.version else {
+                throw wrong("'minimumVersion' is not TLSv1.0 to TLSv1.3")
+            }
+            profile.releaseMinimum = Cited(version, citation, .measured)
+        }
+        profile.supportsTLS13Minimum = try flag("supportsTLS13Minimum") ?? profile.supportsTLS13Minimum
+        profile.readsHardening = try flag("readsHardening") ?? profile.readsHardening
+        profile.readsPins = try flag("readsPins") ?? profile.readsPins
+        profile.readsTransparencyKey = try flag("readsTransparencyKey") ?? profile.readsTransparencyKey
+        profile.requiresTransparency = try flag("requiresTransparency") ?? profile.requiresTransparency
+        profile.id = id
+        profile.name = "\(name) \(number.text)"
+        profile.sdk = LinkedSDK(family: family, number)
+        return profile
+    }
+
+    private static func fault(_ reason: String) -> MalformedInput {
+        MalformedInput(code: .malformedSystem, reason: reason)
+    }
+}
+
+extension OSProfile {
+    /// The releases that are known beside the table's, for the task that runs inside ``adding(_:_:)`` and its children.
+    @TaskLocal private static var added: [OSProfile] = []
+
+    /// Runs something that knows these releases too.
+    package static func adding<Value>(
+        _ releases: AddedReleases,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: () async throws -> Value
+    ) async rethrows -> Value {
+        try await $added.withValue(releases.profiles, operation: body)
+    }
+
+    /// Every profile, oldest first, iOS before macOS, what a file added after those, `published` last.
+    public static var all: [OSProfile] { added.isEmpty ? known + [published] : known + added + [published] }
+
+    /// The newest release of macOS that the table has.
+    package static var newestMacOS: OSProfile { known.last ?? standard }
+
+    /// The ids that there are, for a line of help.
+    package static let range: String = ["ios", "macos"].map { family in
+        let ids = known.map(\.id).filter { $0.hasPrefix(family) }
+        return "\(ids.first ?? "") ... \(ids.last ?? "")"
+    }.joined(separator: ", ")
+
+    private static let known =
+        ProfileTable.releases(of: "ios", "iOS", ProfileTable.iOS)
+        + ProfileTable.releases(of: "macos", "macOS", ProfileTable.macOS)
+    private static let published = ProfileTable.published
+}
