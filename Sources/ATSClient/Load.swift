@@ -54,7 +54,9 @@ struct Load {
         for field in request.headerFields where field.name != Load.host {
             fields.add(name: field.name.rawName, value: field.value)
         }
-        if request.headerFields[.userAgent] == nil { fields.add(name: "user-agent", value: "sealward") }
+        if request.headerFields[.userAgent] == nil {
+            fields.add(name: "user-agent", value: HTTPIntermediateFetcher.userAgent)
+        }
         if request.headerFields[.accept] == nil { fields.add(name: "accept", value: "*/*") }
         framing.apply(to: &fields)
         return HTTPRequestHead(

@@ -26,6 +26,22 @@ package struct BoundedTasks: Sendable {
         work: @escaping @Sendable (Int, Item) async throws -> Result,
         each: (Int, Result) async throws -> Void
     ) async throws {
+        try await run(items, work: work, atMost: 1) { results in
+            for (index, result) in results { try await each(index, result) }
+        }
+    }
+
+    /// The same for a reader that would rather have everything that is there at once, as one that writes to a disk and waits for it does.
+    ///
+    /// - Parameters:
+    ///   - most: the most results that `batch` gets at once; at least 1.
+    ///   - batch: called with at least one result, otherwise as `each`.
+    package func run<Item: Sendable, Result: Sendable>(
+        _ items: [Item],
+        work: @escaping @Sendable (Int, Item) async throws -> Result,
+        atMost most: Int,
+        batch: ([(index: Int, value: Result)]) async throws -> Void
+    ) async throws {
         let queue = ResultQueue<Result>(items: items.count, capacity: width)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for worker in 0..<min(width, items.count) {
@@ -47,7 +63,11 @@ package struct BoundedTasks: Sendable {
                 }
             }
             do {
-                while let (index, result) = await queue.next() { try await each(index, result) }
+                while true {
+                    let results = await queue.next(max(1, most))
+                    if results.isEmpty { break }
+                    try await batch(results)
+                }
             } catch {
                 queue.close()
                 throw error

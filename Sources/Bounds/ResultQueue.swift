@@ -13,7 +13,7 @@ final class ResultQueue<Value: Sendable>: Sendable {
         var next = 0
         var workers = 0
         var items: [Item] = []
-        var reader: CheckedContinuation<Item?, Never>?
+        var reader: CheckedContinuation<[Item], Never>?
         var blocked: [CheckedContinuation<Void, Never>] = []
         var isClosed = false
     }
@@ -43,7 +43,7 @@ final class ResultQueue<Value: Sendable>: Sendable {
 
     func put(_ index: Int, _ value: Value) async {
         let item = (index: index, value: value)
-        let (reader, isFull) = state.withLock { state -> (CheckedContinuation<Item?, Never>?, Bool) in
+        let (reader, isFull) = state.withLock { state -> (CheckedContinuation<[Item], Never>?, Bool) in
             if let reader = state.reader {
                 state.reader = nil
                 return (reader, false)
@@ -51,7 +51,7 @@ final class ResultQueue<Value: Sendable>: Sendable {
             state.items.append(item)
             return (nil, state.items.count > capacity)
         }
-        reader?.resume(returning: item)
+        reader?.resume(returning: [item])
         guard isFull else { return }
         await withCheckedContinuation { continuation in
             let mayGoOn = state.withLock { state in
@@ -65,33 +65,36 @@ final class ResultQueue<Value: Sendable>: Sendable {
 
     /// A worker has ended; the last one ends the results.
     func end() {
-        let reader = state.withLock { state -> CheckedContinuation<Item?, Never>? in
+        let reader = state.withLock { state -> CheckedContinuation<[Item], Never>? in
             state.workers -= 1
             guard state.workers == 0 else { return nil }
             defer { state.reader = nil }
             return state.reader
         }
-        reader?.resume(returning: nil)
+        reader?.resume(returning: [])
     }
 
     // MARK: - The reader
 
-    /// The next result in the order of finishing; nil after the last one, and once the queue is closed.
-    func next() async -> Item? {
+    /// The next results in the order of finishing, as many as there are and at most `most`; none after the last one, and once the queue is
+    /// closed.
+    func next(_ most: Int = 1) async -> [Item] {
         await withCheckedContinuation { continuation in
-            let (item, isOver, blocked) = state.withLock { state -> (Item?, Bool, [CheckedContinuation<Void, Never>]) in
-                if state.isClosed { return (nil, true, []) }
+            let (items, isOver, blocked) = state.withLock {
+                state -> ([Item], Bool, [CheckedContinuation<Void, Never>]) in
+                if state.isClosed { return ([], true, []) }
                 if state.items.isEmpty {
-                    if state.workers == 0 { return (nil, true, []) }
+                    if state.workers == 0 { return ([], true, []) }
                     state.reader = continuation
-                    return (nil, false, [])
+                    return ([], false, [])
                 }
-                let item = state.items.removeFirst()
-                guard state.items.count <= capacity else { return (item, false, []) }
+                let items = Array(state.items.prefix(most))
+                state.items.removeFirst(items.count)
+                guard state.items.count <= capacity else { return (items, false, []) }
                 defer { state.blocked = [] }
-                return (item, false, state.blocked)
+                return (items, false, state.blocked)
             }
-            if item != nil || isOver { continuation.resume(returning: item) }
+            if !items.isEmpty || isOver { continuation.resume(returning: items) }
             for worker in blocked { worker.resume() }
         }
     }
@@ -103,7 +106,7 @@ final class ResultQueue<Value: Sendable>: Sendable {
             defer { (state.reader, state.blocked) = (nil, []) }
             return (state.reader, state.blocked)
         }
-        reader?.resume(returning: nil)
+        reader?.resume(returning: [])
         for worker in blocked { worker.resume() }
     }
 }

@@ -114,11 +114,50 @@ public struct CheckSession: Sendable {
             .run(targets, work: { _, target in await check(target) }, each: each)
     }
 
+    /// Checks the targets at some places of a list, at most `concurrency` at a time; `batch` gets all results that are there at once, at
+    /// most `most`. A cancelled task stops early.
+    ///
+    /// - Parameter gate: what a public address waits at before its check begins.
+    package func run(
+        _ list: TargetList,
+        places: [Int],
+        concurrency: Int,
+        gate: PoliteGate? = nil,
+        atMost most: Int,
+        batch: ([(place: Int, report: TargetReport)]) async throws -> Void
+    ) async throws {
+        try await BoundedTasks(width: concurrency, executors: LoopExecutor.all).run(
+            places,
+            work: { _, place in
+                let target = try list.target(at: place)
+                guard let gate, let address = await publicAddress(of: target) else {
+                    return (place: place, report: await check(target))
+                }
+                return (place: place, report: try await gate.run(address) { await check(target) })
+            },
+            atMost: most,
+            batch: { results in try await batch(results.map(\.value)) }
+        )
+    }
+
+    /// The first address of a target, if it is one of the public internet.
+    private func publicAddress(of target: CheckTarget) async -> IPAddress? {
+        let literal = target.address ?? target.url.literalAddress.map { _ in target.url.host }
+        let text: String? = if let literal { literal } else { await addresses(of: target).first }
+        guard let address = text.flatMap({ IPAddress($0) }), !AddressKind(address).isPrivate else { return nil }
+        return address
+    }
+
+    /// Every address of a target's name; none if it has none.
+    package func addresses(of target: CheckTarget) async -> [String] {
+        await network.addresses(of: Endpoint(target.url))
+    }
+
     /// Each target once for every address that its name has; a name without any stays as it is.
     public func expandingAddresses(_ targets: [CheckTarget]) async -> [CheckTarget] {
         var expanded: [CheckTarget] = []
         for target in targets {
-            let addresses = await network.addresses(of: Endpoint(target.url))
+            let addresses = await addresses(of: target)
             expanded += addresses.isEmpty ? [target] : addresses.map { target.pinned(to: $0) }
         }
         return expanded
@@ -149,7 +188,7 @@ public struct CheckSession: Sendable {
 
 extension CheckTarget {
     /// The same target at one address.
-    func pinned(to address: String) -> CheckTarget {
+    func pinned(to address: String?) -> CheckTarget {
         var target = self
         target.address = address
         return target

@@ -23,6 +23,9 @@ public struct HTTPIntermediateFetcher: IntermediateFetcher {
         self.timeout = timeout
     }
 
+    /// What the product calls itself in requests.
+    package static let userAgent = "sealward"
+
     public func certificates(at address: String, within scope: FetchScope) async -> [[UInt8]] {
         guard address.utf8.count <= 2048, address.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
             let url = URLComponents(string: address), url.scheme?.lowercased() == "http", let host = url.host,
@@ -46,7 +49,8 @@ public struct HTTPIntermediateFetcher: IntermediateFetcher {
         var path = url.percentEncodedPath.isEmpty ? "/" : url.percentEncodedPath
         if let query = url.percentEncodedQuery { path += "?" + query }
         let authority = url.port == nil ? host : "\(host):\(port)"
-        let request = "GET \(path) HTTP/1.1\r\nHost: \(authority)\r\nAccept: */*\r\nConnection: close\r\n\r\n"
+        let request =
+            "GET \(path) HTTP/1.1\r\nHost: \(authority)\r\nUser-Agent: \(Self.userAgent)\r\nAccept: */*\r\nConnection: close\r\n\r\n"
         guard let body = await exchange(request, with: target) else { return [] }
         return CertificateBundle.certificates(in: body)
     }

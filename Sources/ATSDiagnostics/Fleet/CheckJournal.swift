@@ -1,0 +1,207 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+import Foundation
+import StrictJSON
+
+/// The results of a run that may be stopped at any moment and taken up again: what is in the file is never asked for again.
+///
+/// Append-only. The first line says what the run was asked; then for each finished target one line of JSON, the bytes of its result, and a
+/// line feed. A record that was not written to its end is cut off when the file is opened. The file has mode 0600 and is locked for as
+/// long as it is open.
+package final class CheckJournal {
+    /// Something that the results depend on: the same when a run is taken up again.
+    package struct Condition: Sendable, Equatable {
+        /// As it is said to the user: `the targets`.
+        package let name: String
+        package let value: String
+
+        package init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// One finished target.
+    package struct Record: Sendable, Equatable {
+        /// Its place in the list.
+        package let place: Int
+        package let verdict: TargetSummary.Verdict
+        package let summary: TargetSummary
+        /// Where its rendered result is.
+        package let piece: PieceFile.Place
+    }
+
+    private static let schema = "sealward.ats-check-state/1"
+    /// The longest line of JSON in the file; ours have some hundred bytes.
+    private static let lineLimit = 1 << 16
+
+    private let file: PieceFile
+
+    /// Where the first record begins.
+    private let start: Int
+    private var isRead = false
+
+    /// Opens or makes the file. What is in it must be read, with ``replay(count:each:)``, before anything is appended.
+    ///
+    /// - Throws: ``InputFault``, the end of a sentence that begins with the name of the file.
+    package init(_ path: String, conditions: [Condition]) throws(InputFault) {
+        let descriptor = try CheckJournal.open(path)
+        file = PieceFile(descriptor)
+        try CheckJournal.lock(descriptor)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw PieceFile.fault("cannot be read", errno) }
+        file.take(Int(clamping: status.st_size))
+        if let head = try CheckJournal.line(of: file, at: 0) {
+            try CheckJournal.compare(head.bytes, with: conditions)
+            // Whatever the file was copied with: it names servers and what is wrong with them.
+            guard fchmod(descriptor, 0o600) == 0 else { throw PieceFile.fault("cannot be closed to others", errno) }
+            start = head.next
+        } else {
+            guard try CheckJournal.isBegun(file) else {
+                throw InputFault("is no state of a check; name another file with --state")
+            }
+            try file.cut(at: 0)
+            try file.append(CheckJournal.head(conditions))
+            try file.synchronize()
+            start = file.end
+        }
+    }
+
+    /// Reads every record, in the order in which they were written, and cuts off one that has no end.
+    ///
+    /// - Parameter count: how many places the list has.
+    /// - Throws: ``InputFault``, and what `each` throws.
+    package func replay(count: Int, each: (Record) throws -> Void) throws {
+        var offset = start
+        var number = 0
+        while let line = try CheckJournal.line(of: file, at: offset) {
+            number += 1
+            guard let record = CheckJournal.record(line.bytes, piece: line.next), record.place < count else {
+                // Power was lost while it was written: zeros to the end.
+                if line.bytes.contains(0) { break }
+                throw InputFault("record \(number) is damaged; remove the file to begin again")
+            }
+            let end = record.piece.offset + record.piece.count
+            guard end < file.end, try file.bytes(at: .init(offset: end, count: 1)) == [0x0A] else { break }
+            try each(record)
+            offset = end + 1
+        }
+        if offset < file.end { try file.cut(at: offset) }
+        isRead = true
+    }
+
+    /// Writes the results of some targets and waits until they are on the disk.
+    ///
+    /// - Returns: where each result is.
+    package func append(
+        _ results: [(place: Int, verdict: TargetSummary.Verdict, summary: TargetSummary, piece: [UInt8])]
+    ) throws(InputFault) -> [PieceFile.Place] {
+        guard isRead else { throw InputFault("was not read yet") }
+        var bytes: [UInt8] = []
+        var places: [PieceFile.Place] = []
+        for result in results {
+            let line = JSONValue.object([
+                .init("place", .integer(result.place)), .init("verdict", .string(result.verdict.rawValue)),
+                .init("summary", result.summary.json), .init("bytes", .integer(result.piece.count)),
+            ])
+            bytes += line.encoded(pretty: false) + [0x0A]
+            places.append(.init(offset: file.end + bytes.count, count: result.piece.count))
+            bytes += result.piece
+            bytes.append(0x0A)
+        }
+        try file.append(bytes)
+        try file.synchronize()
+        return places
+    }
+
+    /// The rendered result of a target.
+    package func bytes(at place: PieceFile.Place) throws(InputFault) -> [UInt8] { try file.bytes(at: place) }
+
+    // MARK: - Opening
+
+    private static func open(_ path: String) throws(InputFault) -> Int32 {
+        if let fault = InputFile.refusal(of: path), fault != .missing { throw fault }
+        let descriptor = Foundation.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0o600)
+        guard descriptor >= 0 else {
+            throw errno == ELOOP
+                ? InputFault("is a link; name the file itself with --state")
+                : PieceFile.fault("cannot be opened", errno)
+        }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
+            close(descriptor)
+            throw InputFault("is not a file of your own; name another one with --state")
+        }
+        return descriptor
+    }
+
+    private static func lock(_ descriptor: Int32) throws(InputFault) {
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            throw errno == EWOULDBLOCK
+                ? InputFault("is used by another run; wait for its end, or name another file with --state")
+                : PieceFile.fault("cannot be locked", errno)
+        }
+    }
+
+    /// Whether the file is empty, or the run that made it ended before its first line was written.
+    private static func isBegun(_ file: PieceFile) throws(InputFault) -> Bool {
+        let start = Array("{\"schema\":\"\(schema)\"".utf8)
+        guard file.end <= lineLimit else { return false }
+        let bytes = try file.bytes(at: .init(offset: 0, count: file.end))
+        return bytes.starts(with: start) || start.starts(with: bytes)
+    }
+
+    private static func head(_ conditions: [Condition]) -> [UInt8] {
+        let members =
+            [JSONValue.Member("schema", .string(schema))] + conditions.map { .init($0.name, .string($0.value)) }
+        return JSONValue.object(members).encoded(pretty: false) + [0x0A]
+    }
+
+    private static func compare(_ head: [UInt8], with conditions: [Condition]) throws(InputFault) {
+        guard let document = try? JSONReader.read(head), let schema = document.member("schema")?.text else {
+            throw InputFault("is no state of a check; name another file with --state")
+        }
+        guard schema.hasSameBytes(as: CheckJournal.schema) else {
+            throw InputFault(
+                "has the form \(schema.terminalSafe(limit: 60)), this program writes \(CheckJournal.schema)"
+            )
+        }
+        for condition in conditions
+        where document.member(condition.name)?.text?.hasSameBytes(as: condition.value) != true {
+            throw InputFault(
+                "was begun with another value of \(condition.name); run the command as it was, or name another file with --state"
+            )
+        }
+    }
+
+    // MARK: - Reading
+
+    private static func record(_ line: [UInt8], piece start: Int) -> Record? {
+        guard let document = try? JSONReader.read(line), case .integer(let place)? = document.member("place"),
+            place >= 0,
+            let verdict = document.member("verdict")?.text.flatMap(TargetSummary.Verdict.init),
+            let summary = TargetSummary(json: document.member("summary")),
+            case .integer(let count)? = document.member("bytes"), (0...pieceLimit).contains(count)
+        else { return nil }
+        return Record(place: place, verdict: verdict, summary: summary, piece: .init(offset: start, count: count))
+    }
+
+    /// The longest result of one target: with the names of hostile certificates in it some hundred kilobytes.
+    private static let pieceLimit = 256 << 20
+
+    /// The line that begins at an offset; nil where none ends within the limit.
+    private static func line(of file: PieceFile, at offset: Int) throws(InputFault) -> (bytes: [UInt8], next: Int)? {
+        var bytes: [UInt8] = []
+        while bytes.count < lineLimit {
+            let start = offset + bytes.count
+            let count = min(1024, file.end - start)
+            guard count > 0 else { return nil }
+            let part = try file.bytes(at: .init(offset: start, count: count))
+            if let end = part.firstIndex(of: 0x0A) { return (bytes + part[..<end], start + end + 1) }
+            bytes += part
+        }
+        return nil
+    }
+}

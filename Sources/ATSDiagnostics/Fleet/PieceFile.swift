@@ -1,0 +1,108 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+import Foundation
+
+/// Bytes that are kept in a file until their turn comes: appended, and read again by their place.
+package final class PieceFile {
+    /// Where a piece is.
+    package struct Place: Sendable, Equatable {
+        package let offset: Int
+        package let count: Int
+    }
+
+    private let descriptor: Int32
+    /// Where the next piece goes.
+    private(set) var end = 0
+
+    /// A file without a name, which is gone with the process.
+    package static func temporary() throws(InputFault) -> PieceFile {
+        var template = Array((NSTemporaryDirectory() + "sealward-XXXXXX").utf8CString)
+        let descriptor = mkstemp(&template)
+        guard descriptor >= 0 else { throw PieceFile.fault("cannot be made", errno) }
+        _ = unlink(template)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        return PieceFile(descriptor)
+    }
+
+    init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// Appends bytes; where that fails nothing is there.
+    @discardableResult package func append(_ bytes: [UInt8]) throws(InputFault) -> Place {
+        let place = Place(offset: end, count: bytes.count)
+        var number: Int32 = 0
+        let isWritten = bytes.withUnsafeBytes { buffer in
+            var done = 0
+            while done < buffer.count {
+                let count = pwrite(
+                    descriptor,
+                    buffer.baseAddress?.advanced(by: done),
+                    buffer.count - done,
+                    off_t(place.offset + done)
+                )
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else {
+                    number = count < 0 ? errno : ENOSPC
+                    return false
+                }
+                done += count
+            }
+            return true
+        }
+        guard isWritten else {
+            ftruncate(descriptor, off_t(place.offset))
+            throw PieceFile.fault("cannot be written", number)
+        }
+        end += bytes.count
+        return place
+    }
+
+    /// - Throws: ``InputFault`` where the file is shorter than that.
+    package func bytes(at place: Place) throws(InputFault) -> [UInt8] {
+        guard place.offset >= 0, place.count >= 0, place.count <= end, place.offset <= end - place.count else {
+            throw InputFault("is shorter than it was")
+        }
+        var number: Int32 = 0
+        let found = [UInt8](unsafeUninitializedCapacity: place.count) { buffer, done in
+            done = 0
+            while done < place.count {
+                let count = pread(
+                    descriptor,
+                    buffer.baseAddress?.advanced(by: done),
+                    place.count - done,
+                    off_t(place.offset + done)
+                )
+                if count < 0, errno == EINTR { continue }
+                if count < 0 { number = errno }
+                guard count > 0 else { return }
+                done += count
+            }
+        }
+        if number != 0 { throw PieceFile.fault("cannot be read", number) }
+        guard found.count == place.count else { throw InputFault("is shorter than it was") }
+        return found
+    }
+
+    /// Waits until everything is on the disk.
+    func synchronize() throws(InputFault) {
+        guard fdatasync(descriptor) == 0 else { throw PieceFile.fault("cannot be written", errno) }
+    }
+
+    /// Forgets everything from an offset on.
+    package func cut(at offset: Int) throws(InputFault) {
+        guard offset >= 0, ftruncate(descriptor, off_t(offset)) == 0 else {
+            throw PieceFile.fault("cannot be cut", errno)
+        }
+        end = offset
+    }
+
+    /// Takes what the file contains already.
+    func take(_ size: Int) { end = size }
+
+    static func fault(_ what: String, _ number: Int32) -> InputFault {
+        InputFault("\(what) (\(String(cString: strerror(number))))")
+    }
+}

@@ -1,0 +1,195 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+package import StrictJSON
+
+/// The results of several runs as one run would have printed them: in the order of the list, each target once.
+package struct ResultMerge {
+    /// One file of results. It is read twice, so a stream must have been copied to a file.
+    package struct Source {
+        package let name: String
+        let file: InputFile
+
+        package init(name: String, file: InputFile) {
+            self.name = name
+            self.file = file
+        }
+    }
+
+    /// Why a file cannot be merged.
+    package struct Fault: Error {
+        package let name: String
+        package let reason: String
+    }
+
+    private struct Entry {
+        let source: Int
+        let offset: Int
+        let count: Int
+        let place: Int?
+    }
+
+    /// A result longer than this is none of ours.
+    private static let limit = 256 << 20
+
+    private let sources: [Source]
+    private var entries: [Entry] = []
+    private var mark: ShardMark?
+    private var seenPlaces: Set<Int> = []
+    private var seenTargets: Set<UTF8Key> = []
+    private var seenShards: Set<Int> = []
+    /// Results that were left out, because an earlier one is of the same target.
+    package private(set) var repeated: [String] = []
+    package private(set) var repeatedCount = 0
+    /// The system and SDK of the documents; nil for lines without a shard.
+    package private(set) var os: String?
+    package private(set) var sdk: String?
+    /// When the first of the runs began; nil for lines.
+    package private(set) var checked: String?
+    /// Whether every file is one document.
+    package private(set) var areDocuments = true
+    /// The verdicts of the targets that are kept.
+    package private(set) var verdicts: [TargetSummary.Verdict: Int] = [:]
+
+    /// Looks through all files.
+    package init(_ sources: [Source]) throws(Fault) {
+        self.sources = sources
+        for index in sources.indices { try look(index) }
+    }
+
+    package var count: Int { entries.count }
+
+    /// How many targets of the list have no result; 0 where the files are no shards.
+    package var missing: Int { max(0, (mark?.targets ?? 0) - seenPlaces.count) }
+
+    /// The shards of which there is no result at all, if any target is missing: the first 100.
+    package var missingShards: [Int] {
+        guard let mark, missing > 0 else { return [] }
+        return Array((1...mark.shard.count).lazy.filter { !seenShards.contains($0) }.prefix(100))
+    }
+
+    /// How many shards the list was divided into; nil where the files are no shards.
+    package var shards: Int? { mark?.shard.count }
+
+    /// Hands on every target, as one run has it, in order.
+    package func each(_ body: (JSONValue) throws -> Void) throws {
+        let order = entries.indices.sorted {
+            (entries[$0].place ?? .max, $0) < (entries[$1].place ?? .max, $1)
+        }
+        for index in order {
+            try body(ShardMark.removed(from: try value(entries[index])))
+        }
+    }
+
+    // MARK: - Reading
+
+    private func fault(_ source: Int, _ reason: String) -> Fault { Fault(name: sources[source].name, reason: reason) }
+
+    private mutating func look(_ source: Int) throws(Fault) {
+        var scanner = ResultScanner()
+        var parts: [ResultScanner.Part] = []
+        var offset = 0
+        let file = sources[source].file
+        var isDocument = false
+        while offset < file.size {
+            guard let bytes = file.bytes(at: offset, count: min(1 << 16, file.size - offset)) else {
+                throw fault(source, "cannot be read")
+            }
+            do throws(InputFault) {
+                for byte in bytes {
+                    try scanner.read(byte, at: offset) { parts.append($0) }
+                    offset += 1
+                }
+            } catch {
+                throw fault(source, error.reason)
+            }
+            for part in parts {
+                switch part {
+                case .document(let head):
+                    isDocument = true
+                    try take(head: head, source)
+                case .target(let start, let count): try take(source, start, count)
+                }
+            }
+            parts = []
+        }
+        do throws(InputFault) { try scanner.end() } catch { throw fault(source, error.reason) }
+        if !isDocument { areDocuments = false }
+    }
+
+    private mutating func take(head: [UInt8], _ source: Int) throws(Fault) {
+        guard let document = try? JSONReader.read(head), let schema = document.member("schema")?.text,
+            schema.hasSameBytes(as: CheckedTargets.documentSchema), let os = document.member("os")?.text
+        else { throw fault(source, "is no result of ats check --format json or jsonl") }
+        try take(os: os, sdk: document.member("sdk")?.text, source)
+        if let text = document.member("checked")?.text, RFC3339.date(text.utf8) != nil {
+            checked = checked.map { $0 < text ? $0 : text } ?? text
+        }
+    }
+
+    private mutating func take(os: String, sdk: String?, _ source: Int) throws(Fault) {
+        if let known = self.os {
+            guard known.hasSameBytes(as: os), (self.sdk ?? "").hasSameBytes(as: sdk ?? "") else {
+                throw fault(
+                    source,
+                    "is a check on \(os.terminalSafe(limit: 40)), the files before it on \(known.terminalSafe(limit: 40))"
+                )
+            }
+        } else {
+            (self.os, self.sdk) = (os, sdk)
+        }
+    }
+
+    private mutating func take(_ source: Int, _ offset: Int, _ count: Int) throws(Fault) {
+        var entry = Entry(source: source, offset: offset, count: count, place: nil)
+        let value = try value(entry)
+        guard let target = value.member("target")?.text, let verdict = TargetSummary.verdict(ofDocument: value) else {
+            throw fault(source, "is no result of ats check --format json or jsonl")
+        }
+        let mark = ShardMark(of: value)
+        if let mark {
+            if let first = self.mark, !mark.isOfSameRun(as: first) {
+                throw fault(source, "is a shard of another list or of another run than the files before it")
+            }
+            try take(os: mark.os, sdk: mark.sdk, source)
+            self.mark = self.mark ?? mark
+            seenShards.insert(mark.shard.number)
+            entry = Entry(source: source, offset: offset, count: count, place: mark.place)
+        }
+        let isNew =
+            mark.map { seenPlaces.insert($0.place).inserted }
+            ?? seenTargets.insert(UTF8Key(target + " " + (value.member("address")?.text ?? ""))).inserted
+        guard isNew else {
+            repeatedCount += 1
+            if repeated.count < 3 { repeated.append(target.terminalSafe(limit: 100)) }
+            return
+        }
+        entries.append(entry)
+        verdicts[verdict, default: 0] += 1
+    }
+
+    private func value(_ entry: Entry) throws(Fault) -> JSONValue {
+        guard entry.count <= ResultMerge.limit,
+            let bytes = sources[entry.source].file.bytes(at: entry.offset, count: entry.count)
+        else {
+            throw fault(entry.source, "cannot be read, or contains a target of more than \(ResultMerge.limit) bytes")
+        }
+        do throws(MalformedInput) {
+            return try JSONReader.read(bytes)
+        } catch {
+            throw fault(entry.source, "the target at byte \(entry.offset): \(error.description)")
+        }
+    }
+}
+
+extension TargetSummary {
+    /// The verdict of a target in JSON, by the rules of ``verdict(_:)-(TargetReport)``; nil where it is no target.
+    static func verdict(ofDocument target: JSONValue) -> Verdict? {
+        func result(_ value: JSONValue?) -> Verdict? { value?.member("result")?.text.flatMap(Verdict.init) }
+        if let systems = target.member("systems")?.members { return verdict(systems.map { result($0.value) }) }
+        guard case .array(let tests)? = target.member("tests") else { return nil }
+        // The row of an app's dictionary names the app's SDK.
+        return verdict([result(tests.last { $0.member("sdk") != nil } ?? tests.first)])
+    }
+}

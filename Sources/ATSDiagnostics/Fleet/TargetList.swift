@@ -1,0 +1,93 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+package import Findings
+
+/// Any number of targets in little memory: their text, one after the other. A target is read again when its turn comes.
+///
+/// 50,000 targets as values of their own take 15 MB, as text 2 MB.
+package struct TargetList: Sendable {
+    /// Whether `http` is read as `https`, as nscurl does.
+    package let isForNSCurl: Bool
+    private var bytes: [UInt8] = []
+    private var ends: [Int] = []
+    /// Where a target is checked at one address of several.
+    private var addresses: [Int: String] = [:]
+
+    package init(isForNSCurl: Bool = false) { self.isForNSCurl = isForNSCurl }
+
+    /// A list of targets that were read already.
+    package init(_ targets: [CheckTarget]) {
+        self.init()
+        for target in targets { add(target.displayURL, address: target.address) }
+    }
+
+    package var count: Int { ends.count }
+    package var isEmpty: Bool { ends.isEmpty }
+
+    /// Adds what a user wrote, after reading it once.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.url`.
+    @discardableResult package mutating func append(_ text: String) throws(MalformedInput) -> CheckTarget {
+        let target = try read(text)
+        add(text, address: nil)
+        return target
+    }
+
+    private mutating func add(_ text: String, address: String?) {
+        if let address { addresses[count] = address }
+        bytes += text.utf8
+        ends.append(bytes.count)
+    }
+
+    /// The target at a place.
+    ///
+    /// - Throws: `MalformedInput` for a place that the list does not have; every text in it was read before.
+    package func target(at place: Int) throws(MalformedInput) -> CheckTarget {
+        guard let text = text(at: place) else {
+            throw MalformedInput(code: .malformedURL, reason: "the list has no place \(place)")
+        }
+        return try read(String(decoding: text, as: UTF8.self)).pinned(to: addresses[place])
+    }
+
+    /// What a target is called from run to run: its URL, and its address if it is checked at one of several.
+    package func name(at place: Int) throws(MalformedInput) -> String {
+        let target = try target(at: place)
+        return target.url.text + (target.address.map { " " + $0 } ?? "")
+    }
+
+    /// Every target, for lists that are small.
+    package func all() throws(MalformedInput) -> [CheckTarget] {
+        var targets: [CheckTarget] = []
+        for place in ends.indices { targets.append(try target(at: place)) }
+        return targets
+    }
+
+    /// A target's text as it was written, and the address that it is checked at.
+    package func identity(at place: Int) -> [UInt8] {
+        Array(text(at: place) ?? []) + (addresses[place].map { [0x20] + Array($0.utf8) } ?? [])
+    }
+
+    /// Each target once for every address that `addresses` gives; one without any stays as it is.
+    package func expanded(_ addresses: (CheckTarget) async -> [String]) async throws(MalformedInput) -> TargetList {
+        var list = TargetList(isForNSCurl: isForNSCurl)
+        for place in ends.indices {
+            let text = String(decoding: text(at: place) ?? [], as: UTF8.self)
+            let found = await addresses(try target(at: place))
+            if found.isEmpty { list.add(text, address: nil) }
+            for address in found { list.add(text, address: address) }
+        }
+        return list
+    }
+
+    private func read(_ text: String) throws(MalformedInput) -> CheckTarget {
+        isForNSCurl ? try CheckTarget(nscurl: text) : try CheckTarget(text)
+    }
+
+    private func text(at place: Int) -> ArraySlice<UInt8>? {
+        guard ends.indices.contains(place) else { return nil }
+        let start = place == 0 ? 0 : ends[place - 1]
+        return bytes[start..<ends[place]]
+    }
+}
