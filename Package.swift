@@ -213,6 +213,10 @@ let package = Package(
             ],
             resources: [.embedInCode("Service/openapi.yaml")]
         ),
+        library(
+            "CheckHistory",
+            ["ATSDiagnostics", "StrictJSON", "Findings", "TrustStores", "TrustStoresSQLite", "CSQLite"]
+        ),
         library("DeviceSimulator", [.asn1, .crypto]),
         library(
             "AppleSimulator",
@@ -251,8 +255,8 @@ let package = Package(
                 "DeviceCheckBits", "TrustPolicy", "AppBundles", "TLSProbe", "ATSClient", "TrustStores",
                 "TrustStoresSQLite", "AppleServices",
                 .target(name: "TrustStoresPostgres", condition: .when(traits: ["Postgres"])),
-                "ATSDiagnostics", "TrustService", "DeviceSimulator", "AppleSimulator", "SimulatedFleet",
-                "Demonstration",
+                "ATSDiagnostics", "CheckHistory", "TrustService", "DeviceSimulator", "AppleSimulator",
+                "SimulatedFleet", "Demonstration",
                 .argumentParser, .crypto, .httpTypes, .logging, .lifecycle, .unixSignals, .nioCore,
             ],
             swiftSettings: settings
@@ -316,6 +320,7 @@ let package = Package(
             of: "SealwardHummingbird",
             ["Findings", "StrictJSON", "TrustPolicy", .crypto, .httpTypes, .nioConcurrency]
         ),
+        tests(of: "CheckHistory", ["ATSDiagnostics"]),
         tests(of: "DeviceSimulator", ["AppAttest", .crypto]),
         tests(
             of: "AppleSimulator",

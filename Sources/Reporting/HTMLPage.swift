@@ -78,6 +78,8 @@ struct HTMLPage {
         .bar i{position:absolute;top:0;bottom:0;background:var(--goodbg);border:1px solid var(--good);border-radius:.2rem}
         .bar i.out{background:var(--badbg);border-color:var(--bad)}
         .bar b{position:absolute;top:-.2rem;bottom:-.2rem;width:2px;background:var(--ink)}
+        .course{display:block;width:100%;height:1.4rem;border:1px solid var(--line);border-radius:.3rem;margin:0 0 .6rem}
+        .course .pass{fill:var(--good)}.course .fail{fill:var(--bad)}.course .undetermined{fill:var(--warn)}
         .del{color:var(--bad);background:var(--badbg);display:block}.ins{color:var(--good);background:var(--goodbg);display:block}
         .same{display:block}
         @media (max-width:40rem){main{padding:.6rem}section{padding:.75rem}h1{font-size:1.3rem}

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
-import TrustStores
+package import TrustStores
 
 /// One connection to the file, and its statements, each prepared once. Used by one thread at a time: whoever took it.
-final class SQLiteConnection: @unchecked Sendable {
+package final class SQLiteConnection: @unchecked Sendable {
     private(set) var pointer: OpaquePointer?
     private var statements: [String: OpaquePointer] = [:]
 
@@ -15,7 +15,7 @@ final class SQLiteConnection: @unchecked Sendable {
     static let rowLimit: Int32 = 16 << 20
 
     /// - Parameter writes: whether the file is made if there is none, and may be changed.
-    init(path: String, writes: Bool) throws {
+    package init(path: String, writes: Bool) throws {
         let way = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
         let code = sqlite3_open_v2(path, &pointer, way | SQLITE_OPEN_NOMUTEX, nil)
         guard code == SQLITE_OK else {
@@ -47,18 +47,18 @@ final class SQLiteConnection: @unchecked Sendable {
     }
 
     /// Runs any number of statements without arguments, whose rows nobody wants.
-    func run(script: String) throws {
+    package func run(script: String) throws {
         let code = sqlite3_exec(pointer, script, nil, nil, nil)
         guard code == SQLITE_OK else { throw SQLiteFailure(code, of: pointer) }
     }
 
     /// The first value of the first row; nil if there is no row.
-    func value(_ text: String) throws -> SQLValue? {
+    package func value(_ text: String) throws -> SQLValue? {
         try SQLiteSession(self).run([SQLStatement(SQLText(text))]).first?.rows.first?.values.first
     }
 
     /// All of the body or nothing of it, in a transaction that holds the file from its start.
-    func transaction(_ body: () throws -> Void) throws {
+    package func transaction(_ body: () throws -> Void) throws {
         try run(script: "BEGIN IMMEDIATE")
         do {
             try body()
@@ -69,7 +69,7 @@ final class SQLiteConnection: @unchecked Sendable {
         }
     }
 
-    func close() {
+    package func close() {
         for statement in statements.values { sqlite3_finalize(statement) }
         statements = [:]
         sqlite3_close_v2(pointer)
@@ -78,10 +78,10 @@ final class SQLiteConnection: @unchecked Sendable {
 }
 
 /// What SQLite says about a result code that it just gave.
-struct SQLiteFailure: Error {
+package struct SQLiteFailure: Error {
     /// The extended result code.
-    let code: Int32
-    let message: String
+    package let code: Int32
+    package let message: String
 
     init(_ code: Int32, _ message: String) {
         self.code = code

@@ -3,17 +3,17 @@
 
 import Foundation
 import Glibc
-import TrustStores
+package import TrustStores
 
 /// The file of a store, before SQLite opens it: that it is one, and that nobody else may read or replace it. It contains keys.
-enum SQLiteFile {
+package enum SQLiteFile {
     /// Makes the file with mode 0600, whatever the process's umask, if there is none; SQLite gives its neighbors the same mode.
     ///
     /// A file that everybody may read is closed to them. One that only its group may read stays so, because backups are made that way.
     ///
     /// - Throws: `store.configuration` for a path that is no file, or in a folder in which everybody may replace it; `store.unavailable`
     ///   if the file cannot be made.
-    static func prepare(_ path: String, observe: (StoreObservation) -> Void) throws {
+    package static func prepare(_ path: String, observe: (StoreObservation) -> Void) throws {
         let real = try resolved(path)
         try checkFolder(of: path, observe: observe)
         if real != path { try checkFolder(of: real, observe: observe) }

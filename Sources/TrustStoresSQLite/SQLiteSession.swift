@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
-import TrustStores
+package import TrustStores
 
 /// Statements on one connection; each text is prepared once for the life of the connection.
-struct SQLiteSession: SQLSession {
+package struct SQLiteSession: SQLSession {
     private let connection: SQLiteConnection
 
-    init(_ connection: SQLiteConnection) { self.connection = connection }
+    package init(_ connection: SQLiteConnection) { self.connection = connection }
 
-    func run(_ statements: [SQLStatement]) throws -> [SQLResult] {
+    package func run(_ statements: [SQLStatement]) throws -> [SQLResult] {
         var results: [SQLResult] = []
         results.reserveCapacity(statements.count)
         for statement in statements { results.append(try run(statement.text.sqlite, statement.arguments)) }

@@ -1,0 +1,131 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+
+/// The page of `ats history`: how each server's verdict went from run to run, and what changed.
+///
+/// Fill it with plain values; nothing is judged here. Every text is escaped.
+package struct HistoryPage: Sendable {
+    /// One run's verdict.
+    package struct Point: Sendable {
+        /// Seconds since 1970.
+        package let at: Int64
+        package let result: DiagnosisPage.Result
+
+        package init(at: Int64, result: DiagnosisPage.Result) {
+            self.at = at
+            self.result = result
+        }
+    }
+
+    /// One difference, as text.
+    package struct Change: Sendable {
+        package let at: Int64
+        package let field: String
+        package let before: String
+        package let after: String
+
+        package init(at: Int64, field: String, before: String, after: String) {
+            self.at = at
+            self.field = field
+            self.before = before
+            self.after = after
+        }
+    }
+
+    /// One server.
+    package struct Target: Sendable {
+        package let name: String
+        /// Oldest first.
+        package let points: [Point]
+        /// Oldest first.
+        package let changes: [Change]
+
+        package init(name: String, points: [Point], changes: [Change]) {
+            self.name = name
+            self.points = points
+            self.changes = changes
+        }
+    }
+
+    package let version: String
+    package let runs: Int
+    /// When the first and the last run began, in seconds since 1970.
+    package let span: ClosedRange<Int64>
+    package let targets: [Target]
+    /// Targets that the page leaves out.
+    package let omitted: Int
+
+    package init(version: String, runs: Int, span: ClosedRange<Int64>, targets: [Target], omitted: Int) {
+        self.version = version
+        self.runs = runs
+        self.span = span
+        self.targets = targets
+        self.omitted = omitted
+    }
+
+    /// The page as text.
+    package func html() -> String {
+        let changed = targets.count { !$0.changes.isEmpty }
+        var page = HTMLPage(
+            title: "App Transport Security history",
+            lead:
+                "\(runs) run\(runs == 1 ? "" : "s") from \(day(span.lowerBound)) to \(day(span.upperBound)); \(changed) target\(changed == 1 ? "" : "s") changed."
+        )
+        for target in targets { page.section(target.name, markup(target)) }
+        if omitted > 0 {
+            page.section("Not shown", "<p>\(omitted) more targets; use the form text or json for all of them.</p>\n")
+        }
+        return page.rendered(footer: "sealward \(version)")
+    }
+
+    /// The times of a file that somebody else wrote may be any numbers.
+    private func day(_ seconds: Int64) -> String {
+        CivilDate.text(Int(min(max(seconds, -1_000_000_000_000), 1_000_000_000_000)))
+    }
+
+    private func markup(_ target: Target) -> String {
+        var result = course(target.points)
+        if target.changes.isEmpty { return result + "<p class=\"path\">Nothing changed.</p>\n" }
+        result +=
+            "<table class=\"stack\"><thead><tr><th>run of</th><th>what</th><th>before</th><th>after</th></tr></thead><tbody>\n"
+        for change in target.changes {
+            result += "<tr><td>\(day(change.at))</td><td>\(HTMLPage.text(change.field))</td>"
+            result +=
+                "<td><code>\(HTMLPage.text(change.before))</code></td><td><code>\(HTMLPage.text(change.after))</code></td></tr>\n"
+        }
+        return result + "</tbody></table>\n"
+    }
+
+    /// The width of a course in the units of its picture.
+    private static let width = 1000.0
+
+    /// A band for each run until the next one, all courses on one scale of time.
+    private func course(_ points: [Point]) -> String {
+        guard let first = points.first, let last = points.last else { return "" }
+        var result =
+            "<svg class=\"course\" viewBox=\"0 0 1000 24\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"verdicts from "
+        result += "\(day(first.at)) to \(day(last.at)), at last \(last.result.rawValue)\">\n"
+        for (index, point) in points.enumerated() {
+            let start = place(point.at)
+            let next = index + 1 < points.count ? place(points[index + 1].at) : HistoryPage.width
+            let word = "\(day(point.at)) \(point.result.rawValue)"
+            result += "<rect class=\"\(point.result.rawValue.lowercased())\" x=\"\(tenths(start))\" y=\"0\" "
+            result += "width=\"\(tenths(max(4, next - start)))\" height=\"24\"><title>\(word)</title></rect>\n"
+        }
+        return result + "</svg>\n"
+    }
+
+    /// In Double, so that absurd times cannot overflow. The last run has a twentieth of the width.
+    private func place(_ at: Int64) -> Double {
+        let length = Double(span.upperBound) - Double(span.lowerBound)
+        let share = length > 0 ? (Double(at) - Double(span.lowerBound)) / length : 0
+        return min(1, max(0, share)) * HistoryPage.width * 0.95
+    }
+
+    private func tenths(_ number: Double) -> String {
+        let value = Int((min(2000, max(0, number)) * 10).rounded())
+        return "\(value / 10).\(value % 10)"
+    }
+}
