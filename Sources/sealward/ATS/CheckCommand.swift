@@ -6,6 +6,8 @@ import AppTransportSecurity
 import ArgumentParser
 import Findings
 import Foundation
+import PropertyLists
+import StrictJSON
 
 struct CheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -57,6 +59,8 @@ struct CheckCommand: AsyncParsableCommand {
     @Flag(help: "A target object for each address that a name has.")
     var allAddresses = false
 
+    @OptionGroup var fleet: FleetOptions
+
     @OptionGroup var shared: SharedOptions
 
     func validate() throws {
@@ -70,6 +74,11 @@ struct CheckCommand: AsyncParsableCommand {
         if purpose != nil, infoPlist != nil || systems != nil || format == .nscurl {
             throw ValidationError(
                 "--for managed has a dictionary and a system of its own: leave out --info-plist, --systems and nscurl."
+            )
+        }
+        if fleet.state != nil, format == .html {
+            throw ValidationError(
+                "--format html draws one page of everything at the end: keep the state of json or jsonl."
             )
         }
         if let expiresWithin, !(0...100_000).contains(expiresWithin) {
@@ -95,8 +104,11 @@ struct CheckCommand: AsyncParsableCommand {
                 $0.expiryDays = expiresWithin
                 $0.isManaged = purpose != nil
             }
-            if allAddresses { list = await session.expandingAddresses(list) }
-            let stream = try ResultStream(path: shared.output)
+            if allAddresses { list = try await list.expanded(session.addresses) }
+            let places = fleet.places(of: list)
+            let journal = try fleet.state.map {
+                try FleetOptions.journal($0, conditions(list, profiles, app))
+            }
             let options = CheckOutput.Options(
                 format: format,
                 profiles: profiles,
@@ -104,20 +116,80 @@ struct CheckCommand: AsyncParsableCommand {
                 showsChangesOnly: changes,
                 verbose: verbose,
                 colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil),
-                showsProgress: !shared.quiet && isatty(STDERR_FILENO) == 1 && list.count > 1,
+                showsProgress: !shared.quiet && isatty(STDERR_FILENO) == 1 && places.count > 1,
                 instant: network.at?.date ?? Date()
             )
-            var output = CheckOutput(options: options, targets: list, stream: stream)
+            let stream = try ResultStream(path: shared.output)
+            var output = try CheckOutput(
+                options: options,
+                targets: list,
+                places: places,
+                shard: fleet.shard,
+                journal: journal,
+                stream: stream
+            )
             try output.begin()
+            let historyRun = try fleet.history.map { path in
+                try CheckHistoryRun(
+                    path,
+                    at: options.instant,
+                    systems: profiles.map(\.shownID).joined(separator: ","),
+                    keep: fleet.keep,
+                    quiet: shared.quiet
+                )
+            }
+            let run = CheckRun(
+                session: session,
+                list: list,
+                places: fleet.order(of: places, concurrency: network.concurrency, quiet: shared.quiet),
+                concurrency: network.concurrency,
+                statePath: fleet.state,
+                journal: journal,
+                gate: PoliteGate(fleet.limits),
+                history: historyRun
+            )
+            let known = try run.replay { try output.add($1, at: $0.place, verdict: $0.verdict) }
+            if !known.isEmpty, !shared.quiet {
+                CommandIO.say("sealward: \(known.count) of \(places.count) targets were checked before.")
+            }
             let isComplete = try await Interruption.run {
-                try await session.run(list, concurrency: network.concurrency) { try output.add($1, at: $0) }
+                try await run.run(except: known) { place, report in
+                    try output.rendered(report, at: place)
+                } show: { result in
+                    switch result.rendered {
+                    case .bytes(let bytes): try output.add(bytes, at: result.place, verdict: result.verdict)
+                    case .kept(let piece): try output.add(piece, at: result.place, verdict: result.verdict)
+                    }
+                }
             }
             try output.end()
             if !isComplete {
-                CommandIO.say("sealward: interrupted; \(output.finished) of \(list.count) targets are checked.")
+                CommandIO.say("sealward: interrupted; \(output.finished) of \(places.count) targets are checked.")
                 return output.outcome == .findings ? .findings : .undetermined
             }
             return output.outcome
         }
+    }
+
+    /// What a run that is taken up again must have in common with the one that was stopped.
+    private func conditions(
+        _ list: TargetList,
+        _ profiles: [OSProfile],
+        _ app: AppDictionary?
+    ) -> [CheckJournal.Condition] {
+        let dictionary = app.map { "\($0.dictionary.propertyListValue.json.rendered()) \($0.sdk?.description ?? "")" }
+        let shown = "\(format) \(verbose) \(changes) \(expiresWithin ?? -1) \(systems != nil)"
+        let asked =
+            "\(network.exhaustive) \(network.noHTTP) \(network.noAIA) \(network.allowPrivate) \(purpose?.rawValue ?? "") "
+            + "\(network.at.map { RFC3339.text($0.date) } ?? "")"
+        let trust = ([network.roots ?? "", network.ctLogList ?? ""] + network.caFile).joined(separator: "\n")
+        return [
+            .init("the targets", FleetOptions.digest(of: list)),
+            .init("--shard", fleet.shard.map { "\($0.number)/\($0.count)" } ?? "1/1"),
+            .init("the systems", profiles.map { "\($0.id) \($0.sdk?.description ?? "")" }.joined(separator: ",")),
+            .init("the app's dictionary", FleetOptions.digest(of: dictionary ?? "")),
+            .init("the form of the result", shown), .init("the options of the check", asked),
+            .init("the roots and logs", FleetOptions.digest(of: trust)),
+        ]
     }
 }

@@ -75,26 +75,25 @@ struct CheckOptions: ParsableArguments {
     /// The targets of the command line and of the file, in order.
     ///
     /// - Parameter asNSCurl: whether `http` becomes `https`, which is said on standard error.
-    func targets(_ arguments: [String], asNSCurl: Bool = false) throws -> [CheckTarget] {
-        func target(_ text: String) throws(MalformedInput) -> CheckTarget {
-            guard asNSCurl else { return try CheckTarget(text) }
-            let target = try CheckTarget(nscurl: text)
-            if try !CheckTarget(text).url.isSecure {
+    func targets(_ arguments: [String], asNSCurl: Bool = false) throws -> TargetList {
+        var list = TargetList(isForNSCurl: asNSCurl)
+        func add(_ text: String) throws(MalformedInput) {
+            let target = try list.append(text)
+            if asNSCurl, try !CheckTarget(text).url.isSecure {
                 CommandIO.say(
                     "sealward: \(text.terminalSafe) is checked as \(target.displayURL.terminalSafe), as nscurl does."
                 )
             }
-            return target
         }
-        var list = try arguments.map { text in
+        for text in arguments {
             do {
-                return try target(text)
+                try add(text)
             } catch {
                 throw ValidationError("\(error).")
             }
         }
         if let targetsFrom {
-            list += try EntryFile.entries(of: targetsFrom, target)
+            _ = try EntryFile.entries(of: targetsFrom, add)
         }
         if list.isEmpty {
             throw CommandFault(

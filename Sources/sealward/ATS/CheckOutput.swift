@@ -29,11 +29,17 @@ struct CheckOutput {
     private let options: Options
     private var profile: OSProfile { options.profiles.first ?? .standard }
     private var hasSystems: Bool { options.comparesSystems }
-    private let targets: [CheckTarget]
+    private let targets: TargetList
+    /// The places of the list that are checked, in order.
+    private let places: [Int]
+    private let shard: Shard?
     private let stream: ResultStream
     private let text: CheckText
-    /// Rendered reports whose turn has not come; text only, never the reports themselves.
-    private var waiting: [Int: String] = [:]
+    /// Where the rendered reports are whose turn has not come: in memory as long as they are few, else in a file.
+    private var waiting: [Int: Waiting] = [:]
+    private var waitingBytes = 0
+    private var spool: PieceFile?
+    private let journal: CheckJournal?
     /// What the page shows, by the place of the target; only the HTML form collects it.
     private var pages: [Int: DiagnosisPage.Target] = [:]
     private var turn = 0
@@ -41,33 +47,54 @@ struct CheckOutput {
     private var summary = CheckSummary()
     private(set) var finished = 0
 
-    init(options: Options, targets: [CheckTarget], stream: ResultStream) {
+    /// - Parameters:
+    ///   - targets: the whole list.
+    ///   - places: what is checked of it, in order.
+    ///   - journal: where results are kept that were rendered before they come here.
+    init(
+        options: Options,
+        targets: TargetList,
+        places: [Int],
+        shard: Shard? = nil,
+        journal: CheckJournal? = nil,
+        stream: ResultStream
+    ) throws {
         self.options = options
         self.targets = targets
+        self.places = places
+        self.shard = shard
+        self.journal = journal
         self.stream = stream
-        let names = targets.map {
-            CheckText.shortName(
-                host: $0.url.host,
-                port: $0.url.effectivePort,
-                isSecure: $0.url.isSecure
-            ).count
+        var width = 0
+        for place in places where width < CheckOutput.widest {
+            let url = try targets.target(at: place).url
+            let name = CheckText.shortName(host: url.host, port: url.effectivePort, isSecure: url.isSecure)
+            width = max(width, name.count)
         }
-        text = CheckText(colored: options.colored, verbose: options.verbose, width: min(48, names.max() ?? 0))
+        text = CheckText(colored: options.colored, verbose: options.verbose, width: min(CheckOutput.widest, width))
+    }
+
+    /// The widest column of names; longer names move their line.
+    private static let widest = 48
+    /// How many bytes of reports wait in memory before the next go to a file.
+    private static let waitingLimit = 4 << 20
+
+    private enum Waiting {
+        case bytes([UInt8])
+        case spooled(PieceFile.Place)
+        case kept(PieceFile.Place)
     }
 
     /// FAIL beats undetermined.
     var outcome: Outcome {
-        if summary.failed > 0 { return .findings }
-        return summary.undetermined > 0 ? .undetermined : .clean
+        summary.outcome
     }
 
     mutating func begin() throws {
         switch options.format {
         case .json:
             try stream.write(
-                "{\n  \"schema\": \"sealward.ats-check/1\",\n  \"os\": \(JSONValue.string(profile.id).rendered()),\n"
-                    + "  \"sdk\": \(profile.sdk.json.rendered()),\n  \"checked\": \"\(RFC3339.text(Date()))\",\n"
-                    + "  \"targets\": ["
+                CheckedTargets.head(os: profile.id, sdk: profile.sdk?.description, checked: RFC3339.text(Date()))
             )
         case .junit: try stream.write(CheckDocuments.junitHead)
         case .markdown: try stream.write(CheckDocuments.markdownHead(os: profile.shownID))
@@ -78,37 +105,75 @@ struct CheckOutput {
 
     private var words: String { options.profiles.map(\.shownID).joined(separator: ", ") }
 
-    mutating func add(_ report: TargetReport, at index: Int) throws {
-        finished += 1
-        summary.add(report)
+    /// What this form says about a target, as it is written; empty if it says nothing or says it at the end.
+    mutating func rendered(_ report: TargetReport, at place: Int) throws -> [UInt8] {
         // The form of nscurl has no place for it.
         if options.format == .nscurl {
             for warning in report.warnings { CommandIO.say("sealward: \(warning.message.terminalSafe)") }
         }
+        if options.format == .html {
+            pages[place] = CheckDocuments.page(report, on: profile, at: options.instant)
+            return []
+        }
+        return isShown(report) ? try render(report, place) : []
+    }
+
+    /// Takes what was rendered for a target.
+    mutating func add(_ rendered: [UInt8], at place: Int, verdict: TargetSummary.Verdict) throws {
+        try take(verdict, at: place, empty: rendered.isEmpty) { output in
+            if output.waitingBytes + rendered.count <= CheckOutput.waitingLimit { return .bytes(rendered) }
+            do throws(InputFault) {
+                if let spool = output.spool { return .spooled(try spool.append(rendered)) }
+                let spool = try PieceFile.temporary()
+                output.spool = spool
+                return .spooled(try spool.append(rendered))
+            } catch {
+                throw CommandFault("a temporary file for results \(error.reason).")
+            }
+        }
+    }
+
+    /// Takes what was rendered for a target and is in the journal.
+    mutating func add(_ kept: PieceFile.Place, at place: Int, verdict: TargetSummary.Verdict) throws {
+        try take(verdict, at: place, empty: kept.count == 0) { _ in .kept(kept) }
+    }
+
+    private mutating func take(
+        _ verdict: TargetSummary.Verdict,
+        at place: Int,
+        empty: Bool,
+        _ wait: (inout CheckOutput) throws -> Waiting
+    ) throws {
+        finished += 1
+        summary.add(verdict)
         if options.format == .jsonl {
-            if isShown(report) { try stream.write(line: CheckOutput.document(report)) }
-        } else if options.format == .html {
-            pages[index] = CheckDocuments.page(report, on: profile, at: options.instant)
-        } else {
-            waiting[index] = isShown(report) ? render(report, index) : ""
-            while let next = waiting.removeValue(forKey: turn) {
+            if !empty { try emit(wait(&self)) }
+        } else if turn < places.count, places[turn] == place {
+            if !empty { try emit(wait(&self)) }
+            turn += 1
+            while turn < places.count, let next = removeWaiting(places[turn]) {
                 try emit(next)
                 turn += 1
             }
+            if waiting.isEmpty { try? spool?.cut(at: 0) }
+        } else {
+            let next = empty ? .bytes([]) : try wait(&self)
+            if case .bytes(let bytes) = next { waitingBytes += bytes.count }
+            waiting[place] = next
         }
         if options.showsProgress {
-            try? FileHandle.standardError.write(contentsOf: Data("\r\(finished)/\(targets.count) ".utf8))
+            try? FileHandle.standardError.write(contentsOf: Data("\r\(finished)/\(places.count) ".utf8))
         }
     }
 
     /// Writes what is known of targets whose predecessors never finished, and closes the document.
     mutating func end() throws {
-        for index in waiting.keys.sorted() {
-            if let next = waiting.removeValue(forKey: index) { try emit(next) }
+        for place in waiting.keys.sorted() {
+            if let next = removeWaiting(place) { try emit(next) }
         }
         if options.showsProgress { try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K".utf8)) }
         switch options.format {
-        case .json: try stream.write(written == 0 ? "]\n}\n" : "\n  ]\n}\n")
+        case .json: try stream.write(CheckedTargets.tail(isEmpty: written == 0))
         case .junit: try stream.write(CheckDocuments.junitTail)
         case .html:
             let page = DiagnosisPage(
@@ -118,7 +183,7 @@ struct CheckOutput {
             )
             try stream.write(page.html())
         case .text:
-            if targets.count > 1 {
+            if places.count > 1 {
                 try stream.write(
                     "\(summary.passed) pass, \(summary.failed) fail, \(summary.undetermined) undetermined on \(words)\n"
                 )
@@ -130,35 +195,55 @@ struct CheckOutput {
 
     private func isShown(_ report: TargetReport) -> Bool { !options.showsChangesOnly || report.changesBetweenSystems }
 
-    /// A line of `jsonl` is a document of its own.
-    private static func document(_ report: TargetReport) -> JSONValue {
-        guard case .object(let members) = report.json else { return report.json }
-        return .object([.init("schema", "sealward.ats-check-target/1")] + members)
+    private mutating func removeWaiting(_ place: Int) -> Waiting? {
+        guard let next = waiting.removeValue(forKey: place) else { return nil }
+        if case .bytes(let bytes) = next { waitingBytes -= bytes.count }
+        return next
     }
 
-    private mutating func emit(_ rendered: String) throws {
-        if rendered.isEmpty { return }
+    private mutating func emit(_ next: Waiting) throws {
+        let bytes: [UInt8]
+        do throws(InputFault) {
+            switch next {
+            case .bytes(let rendered): bytes = rendered
+            case .spooled(let place): bytes = try spool?.bytes(at: place) ?? []
+            case .kept(let place): bytes = try journal?.bytes(at: place) ?? []
+            }
+        } catch {
+            throw CommandFault("a result that was kept in a file \(error.reason).")
+        }
+        if bytes.isEmpty { return }
         if options.format == .json, written > 0 { try stream.write(",") }
-        try stream.write(rendered)
+        try stream.write(bytes)
         written += 1
     }
 
-    private func render(_ report: TargetReport, _ index: Int) -> String {
+    private func render(_ report: TargetReport, _ place: Int) throws -> [UInt8] {
         switch options.format {
-        case .text: hasSystems ? text.matrix(report) : text.render(report)
-        case .nscurl: NSCurlText.render(report, url: targets[index].displayURL, verbose: options.verbose)
-        case .json:
-            // By bytes: names of certificates are in it.
-            String(
-                decoding: Array("\n    ".utf8)
-                    + report.json.rendered().utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
-                    .joined(separator: "\n    ".utf8),
-                as: UTF8.self
+        case .text: Array((hasSystems ? text.matrix(report) : text.render(report)).utf8)
+        case .nscurl:
+            Array(
+                NSCurlText.render(report, url: try targets.target(at: place).displayURL, verbose: options.verbose).utf8
             )
-        case .jsonl, .html: ""
-        case .junit: CheckDocuments.junit(report)
-        case .markdown: CheckDocuments.markdown(report)
+        case .json: CheckedTargets.indented(document(report, place))
+        // A line is a document of its own.
+        case .jsonl: CheckedTargets.line(document(report, place))
+        case .html: []
+        case .junit: Array(CheckDocuments.junit(report).utf8)
+        case .markdown: Array(CheckDocuments.markdown(report).utf8)
         }
+    }
+
+    private func document(_ report: TargetReport, _ place: Int) -> JSONValue {
+        guard let shard else { return report.json }
+        let mark = ShardMark(
+            shard: shard,
+            place: place,
+            targets: targets.count,
+            os: profile.id,
+            sdk: profile.sdk?.description
+        )
+        return mark.added(to: report.json)
     }
 }
 
@@ -168,15 +253,17 @@ struct CheckSummary {
     private(set) var failed = 0
     private(set) var undetermined = 0
 
-    /// Of several systems the worst verdict counts.
-    mutating func add(_ report: TargetReport) {
-        let results = report.systems.isEmpty ? [report.decisive?.result] : report.systems.map { $0.decisive?.result }
-        if results.contains(.fail) {
-            failed += 1
-        } else if results.allSatisfy({ $0 == .pass }) {
-            passed += 1
-        } else {
-            undetermined += 1
+    /// FAIL beats undetermined.
+    var outcome: Outcome {
+        if failed > 0 { return .findings }
+        return undetermined > 0 ? .undetermined : .clean
+    }
+
+    mutating func add(_ verdict: TargetSummary.Verdict) {
+        switch verdict {
+        case .pass: passed += 1
+        case .fail: failed += 1
+        case .undetermined: undetermined += 1
         }
     }
 }

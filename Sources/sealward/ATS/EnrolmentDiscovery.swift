@@ -39,7 +39,7 @@ struct EnrolmentDiscovery {
     }
 
     /// The targets as given, and for each mail address and `mdm:DOMAIN` the server that is asked with those that it names behind it.
-    func targets(_ words: [String]) async throws -> [CheckTarget] {
+    func targets(_ words: [String]) async throws -> TargetList {
         var all = words
         if let file = network.targetsFrom { all += try EntryFile.entries(of: file) { $0 } }
         if all.isEmpty { return try network.targets([]) }
@@ -53,7 +53,7 @@ struct EnrolmentDiscovery {
             let named = EnrolmentDiscovery.place(word) == nil ? [] : await servers(named: target)
             for next in [target] + named where seen.insert(next).inserted { found.append(next) }
         }
-        return found
+        return TargetList(found)
     }
 
     /// Where an enrolment is asked for; nil for a word that is a target itself.

@@ -42,7 +42,7 @@ struct MinimizeCommand: AsyncParsableCommand {
         try await CommandIO.run {
             let app = try infoPlist.map(PropertyListFile.app)
             let profile = try network.system.profile(app)
-            let list = try network.targets(targets)
+            let list = try network.targets(targets).all()
             let session = try network.session(profile, app: app)
             let result = await session.minimize(list, concurrency: network.concurrency)
             let text =

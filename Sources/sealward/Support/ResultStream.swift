@@ -19,6 +19,9 @@ final class ResultStream {
     /// - Throws: what ``CommandIO/write(_:to:named:)`` throws.
     func write(_ text: String) throws { try CommandIO.write(Data(text.utf8), to: handle, named: path) }
 
+    /// - Throws: what ``CommandIO/write(_:to:named:)`` throws.
+    func write(_ bytes: [UInt8]) throws { try CommandIO.write(Data(bytes), to: handle, named: path) }
+
     /// A value on a line of its own.
     ///
     /// - Throws: what ``CommandIO/write(_:to:named:)`` throws.

@@ -1,0 +1,128 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import CheckHistory
+import Findings
+import Foundation
+
+/// One run over a list: what the journal has is taken from it, everything else is asked, kept and then shown.
+struct CheckRun {
+    let session: CheckSession
+    let list: TargetList
+    let places: [Int]
+    let concurrency: Int
+    let statePath: String?
+    let journal: CheckJournal?
+    let gate: PoliteGate?
+    let history: CheckHistoryRun?
+
+    /// How many results are written, and waited for, together.
+    private static let batch = 256
+
+    /// Takes from the journal what is in it.
+    ///
+    /// - Parameter show: takes each result, with the place of its bytes in the journal.
+    /// - Returns: the places of the list that are done.
+    func replay(_ show: (CheckJournal.Record, PieceFile.Place) throws -> Void) throws -> Set<Int> {
+        guard let journal else { return [] }
+        var known: Set<Int> = []
+        var batch: [(target: String, summary: TargetSummary)] = []
+        do {
+            try journal.replay(count: list.count) { record in
+                guard known.insert(record.place).inserted else { return }
+                try show(record, record.piece)
+                if history == nil { return }
+                batch.append((try list.name(at: record.place), record.summary))
+                if batch.count == CheckRun.batch {
+                    try history?.append(batch)
+                    batch = []
+                }
+            }
+        } catch let fault as InputFault {
+            throw CommandFault("\((statePath ?? "").terminalSafe): \(fault.reason).")
+        }
+        if !batch.isEmpty { try history?.append(batch) }
+        return known
+    }
+
+    /// Checks every place that is not in `known`, in the order of ``places``.
+    ///
+    /// - Parameters:
+    ///   - render: what is shown of a report.
+    ///   - show: takes what was rendered, once it is on the disk if there is a journal.
+    func run(
+        except known: Set<Int>,
+        render: (Int, TargetReport) throws -> [UInt8],
+        show: (CheckResult) throws -> Void
+    ) async throws {
+        let open = known.isEmpty ? places : places.filter { !known.contains($0) }
+        try await session.run(list, places: open, concurrency: concurrency, gate: gate, atMost: CheckRun.batch) {
+            reports in
+            let results = try reports.map { place, report in
+                CheckResult(
+                    place: place,
+                    verdict: TargetSummary.verdict(report),
+                    summary: TargetSummary(report),
+                    rendered: .bytes(try render(place, report))
+                )
+            }
+            let kept = try kept(results)
+            try history?.append(try kept.map { (try list.name(at: $0.place), $0.summary) })
+            for result in kept { try show(result) }
+        }
+    }
+
+    private func kept(_ results: [CheckResult]) throws -> [CheckResult] {
+        guard let journal else { return results }
+        let records = results.map { ($0.place, $0.verdict, $0.summary, $0.bytes) }
+        do throws(InputFault) {
+            return zip(results, try journal.append(records)).map { $0.kept(at: $1) }
+        } catch {
+            throw CommandFault("\((statePath ?? "").terminalSafe): \(error.reason); start again with the same --state.")
+        }
+    }
+}
+
+/// One run in a history.
+struct CheckHistoryRun {
+    private let path: String
+    private let file: HistoryFile
+    private let number: Int64
+
+    /// Begins a run, and forgets those that are older than `keep` days.
+    init(_ path: String, at instant: Date, systems: String, keep: Int?, quiet: Bool) throws(CommandFault) {
+        self.path = path
+        let file = try HistoryCommand.open(path, writes: true)
+        self.file = file
+        number = try HistoryCommand.named(path) { () throws(HistoryFault) in
+            if let keep { try HistoryCommand.forget(file, keep, quiet: quiet) }
+            return try file.begin(at: instant, systems: systems)
+        }
+    }
+
+    func append(_ results: [(target: String, summary: TargetSummary)]) throws(CommandFault) {
+        try HistoryCommand.named(path) { () throws(HistoryFault) in try file.append(results, to: number) }
+    }
+}
+
+/// What is known of one finished target.
+struct CheckResult {
+    enum Rendered {
+        case bytes([UInt8])
+        case kept(PieceFile.Place)
+    }
+
+    let place: Int
+    let verdict: TargetSummary.Verdict
+    let summary: TargetSummary
+    let rendered: Rendered
+
+    fileprivate var bytes: [UInt8] {
+        if case .bytes(let bytes) = rendered { bytes } else { [] }
+    }
+
+    fileprivate func kept(at piece: PieceFile.Place) -> CheckResult {
+        CheckResult(place: place, verdict: verdict, summary: summary, rendered: .kept(piece))
+    }
+}

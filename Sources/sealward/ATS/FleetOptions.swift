@@ -1,0 +1,107 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import ArgumentParser
+import Crypto
+import Findings
+
+/// What a check of many targets takes besides: which part of the list, and where results are kept.
+struct FleetOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Keep each result in FILE as soon as it is there; a run that was stopped goes on where it ended.",
+            valueName: "FILE"
+        )
+    )
+    var state: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Check part I of N of the list, chosen by the bytes of each target; 'ats merge' puts the parts together.",
+            valueName: "I/N"
+        )
+    )
+    var shard: Shard?
+
+    @Option(
+        help: ArgumentHelp(
+            "Append what was found to FILE (SQLite); 'ats history' shows what changed.",
+            valueName: "FILE"
+        )
+    )
+    var history: String?
+
+    @Option(help: ArgumentHelp("With --history: remove runs that began more than so many days ago.", valueName: "DAYS"))
+    var keep: Int?
+
+    @Option(help: ArgumentHelp("Checks at once of one public address.", valueName: "N"))
+    var perAddress = 16
+
+    @Option(help: ArgumentHelp("Checks at once of one public network, /24 of IPv4 or /64 of IPv6.", valueName: "N"))
+    var perNetwork = 32
+
+    @Option(
+        help: ArgumentHelp(
+            "Ask in the order of this seed; without it a long list is asked in an order by chance, whose seed is printed.",
+            valueName: "N"
+        )
+    )
+    var seed: UInt64?
+
+    func validate() throws {
+        guard perAddress >= 1, perNetwork >= 1 else {
+            throw ValidationError("--per-address and --per-network are at least 1.")
+        }
+        guard keep == nil || history != nil else { throw ValidationError("--keep goes with --history FILE.") }
+        try HistoryCommand.validate(keep: keep)
+    }
+
+    /// The longest list that is asked in its own order.
+    private static let shortList = 64
+
+    var limits: PoliteGate.Limits { PoliteGate.Limits(address: perAddress, network: perNetwork) }
+
+    /// The order in which targets are asked.
+    ///
+    /// - Parameter concurrency: a list that is in flight at once as a whole keeps its order, and a short one too.
+    func order(of places: [Int], concurrency: Int, quiet: Bool) -> [Int] {
+        guard seed != nil || places.count > max(concurrency, FleetOptions.shortList) else { return places }
+        let chosen = seed ?? .random(in: 0...9_999_999)
+        if seed == nil, !quiet { CommandIO.say("sealward: the targets are asked in the order of --seed \(chosen).") }
+        return ShuffledOrder(seed: chosen).order(places)
+    }
+
+    /// The places of the list that are in the shard.
+    func places(of list: TargetList) -> [Int] {
+        guard let shard else { return Array(0..<list.count) }
+        return (0..<list.count).filter { shard.contains(list.identity(at: $0)) }
+    }
+
+    /// Opens the journal.
+    ///
+    /// - Throws: ``CommandFault`` with the name of the file.
+    static func journal(
+        _ path: String,
+        _ conditions: [CheckJournal.Condition]
+    ) throws(CommandFault) -> CheckJournal {
+        do throws(InputFault) {
+            return try CheckJournal(path, conditions: conditions)
+        } catch {
+            throw CommandFault("\(path.terminalSafe): \(error.reason).")
+        }
+    }
+
+    /// The SHA-256 of all targets in their order.
+    static func digest(of list: TargetList) -> String {
+        var hash = SHA256()
+        for place in 0..<list.count { hash.update(data: list.identity(at: place) + [0x0A]) }
+        return Array(hash.finalize()).hexadecimal()
+    }
+
+    static func digest(of text: String) -> String { Array(SHA256.hash(data: Array(text.utf8))).hexadecimal() }
+}
+
+extension Shard: ExpressibleByArgument {
+    package init?(argument: String) { self.init(argument) }
+}

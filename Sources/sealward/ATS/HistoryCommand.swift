@@ -1,0 +1,174 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import ArgumentParser
+import CheckHistory
+import Findings
+import Foundation
+import Reporting
+import StrictJSON
+
+struct HistoryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "history",
+        abstract: "What changed between the runs of 'ats check --history', target by target.",
+        discussion: """
+            Example:
+              sealward ats check --targets-from fleet.txt --history fleet.sqlite --quiet
+              sealward ats history fleet.sqlite
+
+            Compared are the verdict, its first cause, the leaf certificate, when the chain expires, and the group of the key exchange. With
+            --keep older runs are removed from the file.
+
+            Exit status: 0 done, 2 the file cannot be used, 64 usage.
+            """
+    )
+
+    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, html }
+
+    @Argument(help: ArgumentHelp("The file of 'ats check --history'.", valueName: "FILE"))
+    var file: String
+
+    @Option(help: ArgumentHelp("Only changes of runs since then.", valueName: "RFC3339"))
+    var since: Instant?
+
+    @Option(help: ArgumentHelp("First remove runs that began more than so many days ago.", valueName: "DAYS"))
+    var keep: Int?
+
+    @Option(help: "The form of the result: text, json or html (the course over time).")
+    var format: Format = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    /// The most targets of a page; those that changed come first.
+    private static let pageLimit = 500
+    /// The most runs of a target's course on a page: the newest.
+    private static let pointLimit = 500
+
+    func validate() throws { try HistoryCommand.validate(keep: keep) }
+
+    static func validate(keep: Int?) throws {
+        if let keep, !(1...36_500).contains(keep) { throw ValidationError("Runs are kept for 1 to 36500 days.") }
+    }
+
+    func run() async throws {
+        try await CommandIO.run {
+            let history = try HistoryCommand.open(file, writes: keep != nil)
+            try HistoryCommand.named(file) { () throws(HistoryFault) in
+                if let keep { try HistoryCommand.forget(history, keep, quiet: shared.quiet) }
+            }
+            let runs = try HistoryCommand.named(file) { () throws(HistoryFault) in try history.runs() }
+            let stream = try ResultStream(path: shared.output)
+            switch format {
+            case .text: try text(history, runs, stream)
+            case .json: try json(history, runs, stream)
+            case .html: try html(history, runs, stream)
+            }
+            try stream.close()
+            return .clean
+        }
+    }
+
+    typealias Runs = (count: Int, first: Int64?, last: Int64?)
+
+    private var start: Int64? { since.map { Int64(CheckDocuments.seconds($0.date)) } }
+
+    private func each(_ history: HistoryFile, _ body: (TargetCourse) throws -> Void) throws {
+        do {
+            try history.each { try body(TargetCourse($0, $1, since: start)) }
+        } catch let fault as HistoryFault {
+            throw CommandFault("\(file.terminalSafe): \(fault.reason).")
+        }
+    }
+
+    private func text(_ history: HistoryFile, _ runs: Runs, _ stream: ResultStream) throws {
+        var (targets, changed) = (0, 0)
+        try each(history) { course in
+            targets += 1
+            if course.changes.isEmpty { return }
+            changed += 1
+            try stream.write(course.text)
+        }
+        let span = runs.first.flatMap { first in
+            runs.last.map { " from \(TargetCourse.time(first)) to \(TargetCourse.time($0))" }
+        }
+        try stream.write(
+            "\(changed) of \(targets) targets changed in \(runs.count) run\(runs.count == 1 ? "" : "s")\(span ?? "")\n"
+        )
+    }
+
+    private func json(_ history: HistoryFile, _ runs: Runs, _ stream: ResultStream) throws {
+        func time(_ seconds: Int64?) -> String { JSONValue.optional(seconds.map(TargetCourse.time)).rendered() }
+        try stream.write(
+            "{\n  \"schema\": \"sealward.ats-history/1\",\n  \"runs\": \(runs.count),\n  \"first\": \(time(runs.first)),\n"
+                + "  \"last\": \(time(runs.last)),\n  \"targets\": ["
+        )
+        var written = 0
+        try each(history) { course in
+            try stream.write((written == 0 ? [] : [UInt8(ascii: ",")]) + CheckedTargets.indented(course.json))
+            written += 1
+        }
+        try stream.write(CheckedTargets.tail(isEmpty: written == 0))
+    }
+
+    private func html(_ history: HistoryFile, _ runs: Runs, _ stream: ResultStream) throws {
+        var (changed, same): ([HistoryPage.Target], [HistoryPage.Target]) = ([], [])
+        var omitted = 0
+        try each(history) { course in
+            guard (course.changes.isEmpty ? same : changed).count < HistoryCommand.pageLimit else {
+                omitted += 1
+                return
+            }
+            if course.changes.isEmpty { same.append(page(course)) } else { changed.append(page(course)) }
+        }
+        let first = runs.first ?? 0
+        let shown = Array((changed + same).prefix(HistoryCommand.pageLimit))
+        let document = HistoryPage(
+            version: Sealward.configuration.version,
+            runs: runs.count,
+            span: first...max(first, runs.last ?? first),
+            targets: shown,
+            omitted: omitted + changed.count + same.count - shown.count
+        )
+        try stream.write(document.html())
+    }
+
+    private func page(_ course: TargetCourse) -> HistoryPage.Target {
+        HistoryPage.Target(
+            name: course.target,
+            points: course.observations.suffix(HistoryCommand.pointLimit).map {
+                .init(at: $0.at, result: DiagnosisPage.Result(rawValue: $0.summary.verdict.rawValue) ?? .undetermined)
+            },
+            changes: course.changes.suffix(HistoryCommand.pointLimit).map {
+                .init(
+                    at: $0.at,
+                    field: $0.field.rawValue,
+                    before: TargetCourse.shown($0.before),
+                    after: TargetCourse.shown($0.after)
+                )
+            }
+        )
+    }
+
+    // MARK: - For check too
+
+    static func open(_ path: String, writes: Bool) throws(CommandFault) -> HistoryFile {
+        try named(path) { () throws(HistoryFault) in try HistoryFile(path, writes: writes) }
+    }
+
+    static func named<Value>(_ path: String, _ body: () throws(HistoryFault) -> Value) throws(CommandFault) -> Value {
+        do throws(HistoryFault) {
+            return try body()
+        } catch {
+            throw CommandFault("\(path.terminalSafe): \(error.reason).")
+        }
+    }
+
+    static func forget(_ history: HistoryFile, _ days: Int, quiet: Bool) throws(HistoryFault) {
+        let gone = try history.forget(before: Date().addingTimeInterval(-86_400 * Double(days)))
+        if gone > 0, !quiet {
+            CommandIO.say("sealward: \(gone) run\(gone == 1 ? "" : "s") of more than \(days) days ago removed.")
+        }
+    }
+}

@@ -1,0 +1,106 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import ArgumentParser
+import Findings
+import Foundation
+import StrictJSON
+
+struct MergeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "merge",
+        abstract: "Put the results of several checks together as one run would have printed them.",
+        discussion: """
+            Example:
+              sealward ats check --targets-from fleet.txt --shard 1/2 --format jsonl --output one.jsonl
+              sealward ats check --targets-from fleet.txt --shard 2/2 --format jsonl --output two.jsonl
+              sealward ats merge one.jsonl two.jsonl --format json
+
+            The files are results of 'ats check' in the forms json and jsonl. Targets stand in the order of the list, each once; results
+            that are there more than once, and parts that are missing, are named on standard error.
+
+            Exit status: as one 'ats check' of all targets; 2 also if targets are missing, 64 usage.
+            """
+    )
+
+    enum Format: String, ExpressibleByArgument, CaseIterable { case json, jsonl }
+
+    @Argument(help: ArgumentHelp("Results in JSON or JSON lines; - is standard input.", valueName: "FILE"))
+    var files: [String]
+
+    @Option(help: "The form of the result: json or jsonl; default json if every file is a document, else jsonl.")
+    var format: Format?
+
+    @OptionGroup var shared: SharedOptions
+
+    /// The most bytes that come from a stream.
+    private static let streamLimit = 1 << 40
+
+    func run() async throws {
+        try await CommandIO.run {
+            let merge: ResultMerge
+            do {
+                merge = try ResultMerge(try files.map(MergeCommand.source))
+            } catch let fault as ResultMerge.Fault {
+                throw CommandFault("\(fault.name): \(fault.reason).")
+            }
+            let format = format ?? (merge.areDocuments ? .json : .jsonl)
+            let stream = try ResultStream(path: shared.output)
+            if format == .json {
+                guard let os = merge.os else {
+                    throw CommandFault(
+                        "the files do not say on which system the targets were checked; use --format jsonl, or check with --format json."
+                    )
+                }
+                try stream.write(
+                    CheckedTargets.head(os: os, sdk: merge.sdk, checked: merge.checked ?? RFC3339.text(Date()))
+                )
+            }
+            var written = 0
+            do {
+                try merge.each { target in
+                    if format == .json {
+                        try stream.write((written == 0 ? [] : [UInt8(ascii: ",")]) + CheckedTargets.indented(target))
+                    } else {
+                        try stream.write(CheckedTargets.line(target))
+                    }
+                    written += 1
+                }
+            } catch let fault as ResultMerge.Fault {
+                throw CommandFault("\(fault.name): \(fault.reason).")
+            }
+            if format == .json { try stream.write(CheckedTargets.tail(isEmpty: written == 0)) }
+            try stream.close()
+            return MergeCommand.outcome(merge)
+        }
+    }
+
+    private static func source(_ path: String) throws -> ResultMerge.Source {
+        let name = CommandIO.name(of: path).terminalSafe
+        do throws(InputFault) {
+            let input = path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
+            let file = input.isStream ? try input.spooled(after: [], limit: streamLimit) : input
+            return ResultMerge.Source(name: name, file: file)
+        } catch {
+            throw CommandFault("\(name): \(error.reason).")
+        }
+    }
+
+    private static func outcome(_ merge: ResultMerge) -> Outcome {
+        if merge.repeatedCount > 0 {
+            let more = merge.repeatedCount > merge.repeated.count ? " and others" : ""
+            CommandIO.say(
+                "sealward: \(merge.repeatedCount) results are there more than once, the first counts: "
+                    + "\(merge.repeated.joined(separator: ", "))\(more)."
+            )
+        }
+        if merge.missing > 0 {
+            let numbers = merge.missingShards.map(String.init).joined(separator: ", ")
+            let which = numbers.isEmpty ? "" : "; there is nothing of shard \(numbers) of \(merge.shards ?? 0)"
+            CommandIO.say("sealward: \(merge.missing) targets of the list are missing\(which).")
+        }
+        if merge.verdicts[.fail, default: 0] > 0 { return .findings }
+        return merge.missing > 0 || merge.verdicts[.undetermined, default: 0] > 0 ? .undetermined : .clean
+    }
+}

@@ -1,0 +1,104 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `ats check --history` and `ats history` as a user runs them.
+@Suite("Fleets: history") struct FleetHistoryTests {
+    @Test func whatChangedIsPrinted() throws {
+        let folder = try TemporaryDirectory()
+        let file = folder.path("fleet.sqlite")
+        var port: HeldPort? = try HeldPort()
+        let number = try #require(port?.port)
+        let check = [
+            "ats", "check", "127.0.0.1:\(number)", "127.0.0.2:9", "--history", file, "--no-http", "--format", "jsonl",
+        ]
+        #expect(try ProgramRun(check + ["--at", "2026-11-20T12:00:00Z"]).status == 2)
+        // The port is refused in the first run; in the second a server closes each connection.
+        port = nil
+        _ = port
+        let server = try AskedServer(port: number)
+        #expect(try ProgramRun(check + ["--at", "2026-11-21T12:00:00Z"]).status == 2)
+        withExtendedLifetime(server) {}
+
+        let text = try ProgramRun(["ats", "history", file])
+        #expect(text.status == 0, "\(text.errors)")
+        let lines = text.output.split(separator: "\n").map(String.init)
+        #expect(lines.count == 3 && lines.first == "https://127.0.0.1:\(number)/", "\(lines)")
+        #expect(
+            lines.dropFirst().first?.hasPrefix("  2026-11-21T12:00:00Z  cause  ats.net.refused -> ats.net.") == true
+        )
+        #expect(
+            lines.last == "1 of 2 targets changed in 2 runs from 2026-11-20T12:00:00Z to 2026-11-21T12:00:00Z"
+        )
+        let json = try ProgramRun(["ats", "history", file, "--format", "json"])
+        #expect(json.string("schema") == "sealward.ats-history/1" && json.json["runs"] as? Int == 2)
+        let targets = try #require(json.json["targets"] as? [[String: Any]])
+        #expect(targets.map { ($0["changes"] as? [Any])?.count } == [1, 0])
+        let page = try ProgramRun(["ats", "history", file, "--format", "html"])
+        #expect(page.output.contains("<svg class=\"course\"") && page.output.contains("ats.net.refused"))
+        #expect(!page.output.contains("<script"))
+        let later = try ProgramRun(["ats", "history", file, "--since", "2026-11-22T00:00:00Z"])
+        #expect(later.output.hasPrefix("0 of 2 targets changed"))
+        let kept = try ProgramRun(["ats", "history", file, "--keep", "36500"])
+        #expect(kept.output == text.output && kept.errors.isEmpty)
+    }
+
+    @Test func fourFaultsInASentenceEach() throws {
+        let folder = try TemporaryDirectory()
+        func run(_ name: String) throws -> ProgramRun { try ProgramRun(["ats", "history", folder.path(name)]) }
+        try "nothing of a database in this file, whatever its name says".write(
+            toFile: folder.path("text.sqlite"),
+            atomically: true,
+            encoding: .utf8
+        )
+        for (name, words) in [
+            ("text.sqlite", "no SQLite database"), ("absent", "there is no such file"), (".", "folder"),
+        ] {
+            let run = try run(name)
+            #expect(run.status == 2 && run.output.isEmpty && run.errors.contains(words), "\(run.errors)")
+            #expect(run.errors.split(separator: "\n").count == 1)
+        }
+        #expect(try ProgramRun(["ats", "history", folder.path("x"), "--keep", "0"]).status == 64)
+        #expect(try ProgramRun(["ats", "check", "a.example", "--keep", "3"]).status == 64)
+    }
+
+    @Test(.enabled(if: BuiltProgram.runsWithoutPrivileges)) func aHistoryThatMayOnlyBeReadIsReadAndNotWritten() throws {
+        let folder = try TemporaryDirectory()
+        let port = try HeldPort()
+        let file = folder.path("fleet.sqlite")
+        let check = ["ats", "check", "127.0.0.1:\(port.port)", "--history", file, "--no-http", "--format", "jsonl"]
+        _ = try ProgramRun(check)
+        try FileManager.default.setAttributes([.posixPermissions: 0o400], ofItemAtPath: file)
+        let (program, arguments) = BuiltProgram.unprivileged(check)
+        let refused = try ProgramRun(program, arguments)
+        #expect(
+            refused.status == 2 && refused.output.isEmpty && refused.errors.contains("may be read and not written"),
+            "\(refused.errors)"
+        )
+        let reading = BuiltProgram.unprivileged(["ats", "history", file])
+        #expect(try ProgramRun(reading.program, reading.arguments).output.hasPrefix("0 of 1 targets changed in 1 run "))
+    }
+
+    @Test func aLongListIsAskedInAnOrderThatCanBeRepeated() throws {
+        let port = try HeldPort()
+        let targets = FleetStateTests.targets(80, port: port.port)
+        func order(_ more: [String]) throws -> (hosts: [String], run: ProgramRun) {
+            let run = try ProgramRun(
+                ["ats", "check", "--no-http", "--format", "jsonl", "--concurrency", "1"] + more + targets
+            )
+            let hosts = run.data.split(separator: 0x0A).compactMap {
+                (try? JSONSerialization.jsonObject(with: $0) as? [String: Any])?["host"] as? String
+            }
+            return (hosts, run)
+        }
+        let first = try order([])
+        let seed = try #require(first.run.errors.firstMatch(of: /--seed ([0-9]+)/)?.output.1)
+        let again = try order(["--seed", String(seed)])
+        #expect(first.hosts == again.hosts && first.hosts.count == 80 && Set(first.hosts).count == 80)
+        #expect(again.run.errors.isEmpty)
+        #expect(try order(["--seed", "1"]).hosts != (try order(["--seed", "2"]).hosts))
+    }
+}

@@ -1,0 +1,217 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `ats check --state`, `--shard` and `ats merge` as a user runs them.
+@Suite("Fleets: state, shards and merge", .serialized) struct FleetStateTests {
+    /// Some addresses of 127.0.0.0/8 on one port.
+    static func targets(_ count: Int, port: Int) -> [String] {
+        (0..<count).map { "127.7.\($0 / 250).\($0 % 250 + 1):\(port)" }
+    }
+
+    @Test("A run that is killed goes on where it ended, and asks nobody twice") func resume() throws {
+        let server = try AskedServer()
+        let folder = try TemporaryDirectory()
+        let (list, state) = (folder.path("targets"), folder.path("state"))
+        let targets = Self.targets(600, port: server.port)
+        try targets.joined(separator: "\n").write(toFile: list, atomically: true, encoding: .utf8)
+        let arguments = [
+            "ats", "check", "--targets-from", list, "--state", state, "--format", "jsonl", "--no-http",
+        ]
+        let process = Process()
+        process.executableURL = BuiltProgram.url
+        process.arguments = arguments
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        var output = Data()
+        while output.count(where: { $0 == 0x0A }) < 100 {
+            let part = pipe.fileHandleForReading.availableData
+            if part.isEmpty { break }
+            output += part
+        }
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+        let reported = Set(output.split(separator: 0x0A).dropLast().compactMap(Self.host))
+        #expect(reported.count >= 99 && reported.count < 600)
+
+        server.forget()
+        let run = try ProgramRun(arguments)
+        #expect(run.status == 2, "\(run.errors)")
+        #expect(run.errors.contains("of 600 targets were checked before"))
+        let hosts = run.data.split(separator: 0x0A).compactMap(Self.host)
+        #expect(hosts.count == 600 && Set(hosts).count == 600)
+        // What was reported is never asked again.
+        #expect(server.asked.isDisjoint(with: reported))
+        #expect(!server.asked.isEmpty)
+
+        server.forget()
+        let again = try ProgramRun(arguments)
+        #expect(again.data.split(separator: 0x0A).count == 600 && server.asked.isEmpty)
+    }
+
+    private static func host(_ line: Data) -> String? {
+        (try? JSONSerialization.jsonObject(with: line) as? [String: Any])?["host"] as? String
+    }
+
+    @Test(arguments: ["text", "json", "junit", "markdown", "nscurl"])
+    func aResumedRunPrintsWhatTheFirstPrinted(_ format: String) throws {
+        let folder = try TemporaryDirectory()
+        let port = try HeldPort()
+        let arguments =
+            ["ats", "check", "--state", folder.path("state"), "--format", format] + Self.targets(20, port: port.port)
+        let (first, second) = (try ProgramRun(arguments), try ProgramRun(arguments))
+        func comparable(_ run: ProgramRun) -> [Substring] {
+            run.output.split(separator: "\n").filter { !$0.contains("\"checked\"") }
+        }
+        #expect(first.status == 2 && second.status == 2)
+        #expect(comparable(first) == comparable(second) && comparable(first).count >= 20)
+    }
+
+    @Test func otherTargetsOrSystemsAreRefused() throws {
+        let folder = try TemporaryDirectory()
+        let port = try HeldPort()
+        let arguments = ["ats", "check", "--state", folder.path("state"), "127.0.0.1:\(port.port)"]
+        _ = try ProgramRun(arguments)
+        for (more, words) in [
+            (["127.0.0.2:1"], "the targets"), (["--os", "ios17"], "the systems"),
+            (["--shard", "1/1", "--verbose"], "form"),
+        ] {
+            let run = try ProgramRun(arguments + more)
+            #expect(run.status == 2 && run.output.isEmpty)
+            #expect(
+                run.errors.contains("was begun with another value of") && run.errors.contains(words),
+                "\(run.errors)"
+            )
+        }
+        #expect(try ProgramRun(arguments + ["--format", "html"]).status == 64)
+        #expect(try ProgramRun(["ats", "check", "a.example", "--shard", "3/2"]).status == 64)
+    }
+
+    /// Three machines, one document.
+    @Test(
+        .enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"),
+        arguments: ["json", "jsonl"]
+    )
+    func mergedShardsAreOneRun(_ format: String) throws {
+        let servers = try #require(LoopbackServers.shared)
+        let kinds = ["modern", "expired", "tls11-only", "refused", "tls12-only", "tls13-only", "key-rsa1024"]
+        let folder = try TemporaryDirectory()
+        var arguments = ["ats", "check", "--ca-file", servers.authority, "--connect-timeout", "3", "--format", format]
+        for kind in kinds {
+            let server = try servers.server(kind)
+            arguments += [server.url, "--resolve", server.resolve]
+        }
+        let whole = try ProgramRun(arguments)
+        let files = (1...3).map { folder.path("\($0)") }
+        for (number, file) in zip(1..., files) {
+            _ = try ProgramRun(arguments + ["--shard", "\(number)/3", "--output", file])
+        }
+        let merged = try ProgramRun(["ats", "merge"] + files)
+        #expect(merged.errors.isEmpty && merged.status == whole.status, "\(merged.errors)")
+        func lines(_ run: ProgramRun) -> [String] {
+            let lines = run.output.split(separator: "\n").map { line in
+                String(line.replacing(/"elapsedMilliseconds": ?[0-9]+/, with: "").replacing(/"checked".*/, with: ""))
+            }
+            return format == "json" ? lines : lines.sorted()
+        }
+        #expect(lines(merged) == lines(whole))
+        let document = try ProgramRun(["ats", "merge", "--format", "json"] + files)
+        #expect(document.string("os") == "macos26" && (document.json["targets"] as? [Any])?.count == kinds.count)
+
+        let holes = files.filter { ((try? Data(contentsOf: URL(fileURLWithPath: $0))) ?? Data()).count > 200 }
+            .dropLast()
+        let partial = try ProgramRun(["ats", "merge"] + holes + holes.prefix(1))
+        #expect(partial.errors.contains("targets of the list are missing"), "\(partial.errors)")
+        #expect(partial.errors.contains("there more than once"), "\(partial.errors)")
+        let other = try ProgramRun(arguments + ["--shard", "1/2", "--output", folder.path("other")])
+        #expect(other.status != 64)
+        let mixed = try ProgramRun(["ats", "merge", folder.path("other")] + files)
+        #expect(mixed.status == 2 && mixed.errors.contains("shard of another list"), "\(mixed.errors)")
+    }
+
+    @Test(
+        arguments: [
+            ("", 0), ("[]", 2), ("{\"schema\":\"sealward.ats-lint/1\"}", 2), ("{\"targets\":[{}]}", 2),
+            ("{\"target\":", 2),
+            ("{\"a\":[{\"b\":\"}\\\"{[\"}]}", 2), ("{\"target\":1,\"tests\":[]}", 2), ("}", 2), ("null", 2),
+        ] as [(String, Int32)]
+    ) func whatIsNoResultIsRefused(_ text: String, _ status: Int32) throws {
+        let run = try ProgramRun(["ats", "merge", "-", "--format", "jsonl"], input: text)
+        #expect(run.status == status && run.output.isEmpty, "\(run.errors)")
+        if status == 2 { #expect(run.errors.hasPrefix("sealward: standard input: ")) }
+    }
+
+    /// While the first target keeps everybody waiting, finished ones wait in a file.
+    @Test func whatWaitsForItsTurnTakesNoMemory() throws {
+        let (silent, refused) = (try HeldPort(isListening: true), try HeldPort())
+        func peak(_ count: Int) throws -> Int {
+            let lines = ["127.0.0.1:\(silent.port)"] + Self.targets(count, port: refused.port)
+            let fleet = try HostileFleetTests.check(
+                lines,
+                ports: [],
+                format: "json",
+                ["--no-http", "--no-aia", "--connect-timeout", "8", "--timeout", "9"]
+            )
+            #expect(fleet.run.status == 2)
+            #expect((fleet.run.json["targets"] as? [Any])?.count == count + 1)
+            return fleet.peak
+        }
+        let (few, many) = (try peak(50), try peak(800))
+        print("fleet: \(few >> 20) MiB for 51 targets, \(many >> 20) MiB for 801")
+        if !BuiltProgram.isSanitized { #expect(many < few + 24 << 20, "\(many) after \(few)") }
+    }
+}
+
+/// A port on every address of the machine that closes each connection, and knows which addresses were asked.
+final class AskedServer: @unchecked Sendable {
+    let port: Int
+    private let descriptor: Int32
+    private let lock = NSLock()
+    private var hosts: Set<String> = []
+
+    /// - Parameter number: 0 takes a free port.
+    init(port number: Int = 0) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(UInt16(number)).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isOpen = withUnsafeMutablePointer(to: &address) { [descriptor] address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
+                    && listen(descriptor, 1024) == 0
+            }
+        }
+        port = Int(UInt16(bigEndian: address.sin_port))
+        guard isOpen else { throw POSIXError(.EADDRINUSE) }
+        let descriptor = descriptor
+        Thread.detachNewThread { [weak self] in
+            while true {
+                let client = accept(descriptor, nil, nil)
+                guard client >= 0 else { return }
+                var local = sockaddr_in()
+                var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+                _ = withUnsafeMutablePointer(to: &local) { local in
+                    local.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(client, $0, &size) }
+                }
+                let bytes = withUnsafeBytes(of: local.sin_addr.s_addr) { Array($0) }
+                self?.note(bytes.map(String.init).joined(separator: "."))
+                close(client)
+            }
+        }
+    }
+
+    deinit {
+        shutdown(descriptor, Int32(SHUT_RDWR))
+        close(descriptor)
+    }
+
+    private func note(_ host: String) { lock.withLock { _ = hosts.insert(host) } }
+    func forget() { lock.withLock { hosts = [] } }
+    var asked: Set<String> { lock.withLock { hosts } }
+}
