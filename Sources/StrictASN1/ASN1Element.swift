@@ -66,83 +66,128 @@ package struct ASN1Element: Sendable {
 
     /// Reads one element that fills the whole input.
     package init(_ bytes: ArraySlice<UInt8>, _ rules: Rules) throws(ASN1Fault) {
-        var rest = bytes
-        try self.init(readingFrom: &rest, rules)
-        guard rest.isEmpty else { throw ASN1Fault("bytes follow what should be the whole") }
+        let head = try Head(of: bytes, at: bytes.startIndex, before: bytes.endIndex, rules)
+        guard head.end == bytes.endIndex else { throw ASN1Fault("bytes follow what should be the whole") }
+        self.init(bytes, head, rules)
     }
 
     /// Reads one element from the front.
     package init(readingFrom rest: inout ArraySlice<UInt8>, _ rules: Rules) throws(ASN1Fault) {
-        try self.init(readingFrom: &rest, rules, depth: 0)
-    }
-
-    private init(readingFrom rest: inout ArraySlice<UInt8>, _ rules: Rules, depth: Int) throws(ASN1Fault) {
-        let whole = rest
-        guard let tag = rest.popFirst(), tag != 0 else { throw ASN1Fault("an element is missing") }
-        var number = UInt32(tag & 0x1F)
-        if number == 0x1F {
-            number = 0
-            var octets = 0
-            while true {
-                guard let octet = rest.popFirst(), octets < 4, octets > 0 || octet != 0x80 else {
-                    throw ASN1Fault("a tag is not in its shortest form")
-                }
-                number = number << 7 | UInt32(octet & 0x7F)
-                octets += 1
-                if octet & 0x80 == 0 { break }
-            }
-            guard number >= 31 else { throw ASN1Fault("a tag is not in its shortest form") }
-        }
-        guard let first = rest.popFirst() else { throw ASN1Fault("an element ends in its head") }
-        if first == 0x80 {
-            guard rules == .ber, tag & 0x20 != 0, depth < ASN1Element.deepest else {
-                throw ASN1Fault("an indefinite length is not allowed here")
-            }
-            let inside = rest.startIndex
-            while !(rest.first == 0 && rest.dropFirst().first == 0) {
-                _ = try ASN1Element(readingFrom: &rest, rules, depth: depth + 1)
-            }
-            content = whole[inside..<rest.startIndex]
-            rest.removeFirst(2)
-        } else {
-            let length = try ASN1Element.length(first, &rest)
-            guard length <= rest.count else { throw ASN1Fault("an element is longer than its place") }
-            content = rest.prefix(length)
-            rest.removeFirst(length)
-        }
-        self.tag = ASN1Tag(tag)
-        self.number = number
-        self.rules = rules
-        encodedBytes = whole[..<rest.startIndex]
-    }
-
-    private static func length(_ first: UInt8, _ rest: inout ArraySlice<UInt8>) throws(ASN1Fault) -> Int {
-        if first < 0x80 { return Int(first) }
-        var length = 0
-        // Four octets hold more than any input.
-        guard 1...4 ~= first & 0x7F, let leading = rest.first, leading != 0 else {
-            throw ASN1Fault("a length is not in its shortest form")
-        }
-        for _ in 0..<(first & 0x7F) {
-            guard let octet = rest.popFirst() else { throw ASN1Fault("an element ends in its head") }
-            length = length << 8 | Int(octet)
-        }
-        guard length >= 0x80 else { throw ASN1Fault("a length is not in its shortest form") }
-        return length
+        let head = try Head(of: rest, at: rest.startIndex, before: rest.endIndex, rules)
+        self.init(rest, head, rules)
+        rest = rest[head.end...]
     }
 
     /// Reads one element of DER that fills the whole input, and looks at everything in it once, so that its members are all there.
     package init(complete bytes: ArraySlice<UInt8>) throws(ASN1Fault) {
         try self.init(bytes, .der)
-        try checkMembers(depth: 0)
+        if tag.isConstructed {
+            try ASN1Element.checkMembers(of: content, at: content.startIndex, before: content.endIndex)
+        }
     }
 
-    private func checkMembers(depth: Int) throws(ASN1Fault) {
-        guard tag.isConstructed else { return }
+    /// - Parameter bytes: begin with the element.
+    private init(_ bytes: ArraySlice<UInt8>, _ head: Head, _ rules: Rules) {
+        tag = ASN1Tag(head.tag)
+        number = head.number
+        content = bytes[head.content]
+        encodedBytes = bytes[..<head.end]
+        self.rules = rules
+    }
+
+    private static func checkMembers(
+        of bytes: ArraySlice<UInt8>,
+        at start: Int,
+        before end: Int,
+        depth: Int = 0
+    ) throws(ASN1Fault) {
         // Certificates have about ten levels.
         guard depth < 50 else { throw ASN1Fault("elements are nested too deeply") }
-        var rest = content
-        while !rest.isEmpty { try ASN1Element(readingFrom: &rest, rules).checkMembers(depth: depth + 1) }
+        var index = start
+        while index < end {
+            let head = try Head(of: bytes, at: index, before: end, .der)
+            if head.tag & 0x20 != 0 {
+                try checkMembers(
+                    of: bytes,
+                    at: head.content.lowerBound,
+                    before: head.content.upperBound,
+                    depth: depth + 1
+                )
+            }
+            index = head.end
+        }
+    }
+
+    /// Where the parts of one element are: numbers alone, because looking at each element of a certificate shall not cost a slice.
+    private struct Head {
+        let tag: UInt8
+        let number: UInt32
+        let content: Range<Int>
+        /// Where the next element begins.
+        let end: Int
+
+        /// Reads the octets before the content, and where the length is indefinite the content too.
+        init(
+            of bytes: ArraySlice<UInt8>,
+            at start: Int,
+            before limit: Int,
+            _ rules: Rules,
+            depth: Int = 0
+        ) throws(ASN1Fault) {
+            var index = start
+            guard index < limit, bytes[index] != 0 else { throw ASN1Fault("an element is missing") }
+            tag = bytes[index]
+            index += 1
+            var number = UInt32(tag & 0x1F)
+            if number == 0x1F {
+                number = 0
+                var octets = 0
+                while true {
+                    guard index < limit, octets < 4, octets > 0 || bytes[index] != 0x80 else {
+                        throw ASN1Fault("a tag is not in its shortest form")
+                    }
+                    let octet = bytes[index]
+                    index += 1
+                    number = number << 7 | UInt32(octet & 0x7F)
+                    octets += 1
+                    if octet & 0x80 == 0 { break }
+                }
+                guard number >= 31 else { throw ASN1Fault("a tag is not in its shortest form") }
+            }
+            self.number = number
+            guard index < limit else { throw ASN1Fault("an element ends in its head") }
+            let first = bytes[index]
+            index += 1
+            if first == 0x80 {
+                guard rules == .ber, tag & 0x20 != 0, depth < ASN1Element.deepest else {
+                    throw ASN1Fault("an indefinite length is not allowed here")
+                }
+                let inside = index
+                while !(limit - index >= 2 && bytes[index] == 0 && bytes[index + 1] == 0) {
+                    index = try Head(of: bytes, at: index, before: limit, rules, depth: depth + 1).end
+                }
+                content = inside..<index
+                end = index + 2
+                return
+            }
+            var length = Int(first)
+            if first > 0x80 {
+                length = 0
+                // Four octets hold more than any input.
+                guard 1...4 ~= first & 0x7F, index < limit, bytes[index] != 0 else {
+                    throw ASN1Fault("a length is not in its shortest form")
+                }
+                for _ in 0..<(first & 0x7F) {
+                    guard index < limit else { throw ASN1Fault("an element ends in its head") }
+                    length = length << 8 | Int(bytes[index])
+                    index += 1
+                }
+                guard length >= 0x80 else { throw ASN1Fault("a length is not in its shortest form") }
+            }
+            guard length <= limit - index else { throw ASN1Fault("an element is longer than its place") }
+            content = index..<(index + length)
+            end = index + length
+        }
     }
 
     /// The content where the element has this tag.

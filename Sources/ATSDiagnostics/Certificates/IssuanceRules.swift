@@ -18,7 +18,7 @@ enum IssuanceRules {
         guard case .anchored(let path, let anchor) = chain.path, let leaf = path.first else { return [] }
         var breaches: [String] = []
         for (index, certificate) in path.enumerated() {
-            guard let outline = try? CertificateOutline(decoding: certificate.der) else { continue }
+            guard let outline = try? CertificateOutline(of: certificate) else { continue }
             let issuer = index + 1 < path.count ? path[index + 1] : anchor.certificate
             breaches += general(certificate, outline) + serial(certificate, outline) + key(certificate)
             if let wanted = certificate.authorityKeyIdentifier, !wanted.isEmpty, issuer.subjectKeyIdentifier == nil {
@@ -94,7 +94,7 @@ enum IssuanceRules {
     }
 
     private static func root(_ root: CertificateFacts, _ chain: ChainFacts) -> [String] {
-        guard root.version == 3, let outline = try? CertificateOutline(decoding: root.der) else { return key(root) }
+        guard root.version == 3, let outline = try? CertificateOutline(of: root) else { return key(root) }
         var breaches = general(root, outline) + key(root) + authority(root, outline)
         let identifier = AuthorityKeyIdentifier(outline)
         if !root.isSelfIssued {
@@ -128,7 +128,7 @@ enum IssuanceRules {
     // MARK: - The leaf
 
     private static func server(_ leaf: CertificateFacts, below authorities: [CertificateFacts]) -> [String] {
-        guard let outline = try? CertificateOutline(decoding: leaf.der) else { return [] }
+        guard let outline = try? CertificateOutline(of: leaf) else { return [] }
         var breaches: [String] = []
         if leaf.isAuthority == true {
             if leaf.keyUsage?.contains(5) == false {

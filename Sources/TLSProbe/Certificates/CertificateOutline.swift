@@ -3,6 +3,7 @@
 
 package import Findings
 import StrictASN1
+package import TLSFacts
 
 /// One extension of a certificate as it stands (RFC 5280 section 4.2).
 package struct ExtensionEntry: Sendable {
@@ -29,7 +30,15 @@ package struct CertificateOutline: Sendable {
 
     /// - Throws: `malformed.certificate` where the bytes are not a DER certificate.
     package init(decoding der: [UInt8]) throws(MalformedInput) {
-        let (_, signed) = try SignedCertificate.open(der)
+        try self.init(SignedCertificate.open(der).1)
+    }
+
+    /// The same of a certificate that was read before.
+    package init(of certificate: CertificateFacts) throws(MalformedInput) {
+        try self.init(SignedCertificate.open(certificate).1)
+    }
+
+    private init(_ signed: ASN1Element) throws(MalformedInput) {
         var reader = try DERReader(signed, "tbsCertificate")
         _ = reader.optional(context: 0)
         serialNumber = Array(try reader.required("serialNumber", .integer).primitive("serialNumber"))

@@ -30,6 +30,15 @@ package struct DERReader {
         }
     }
 
+    /// The same without a look at what is inside, for a value that ``parse(_:_:)`` has returned before.
+    static func frame(_ bytes: ArraySlice<UInt8>, _ what: String) throws(MalformedInput) -> ASN1Element {
+        do throws(ASN1Fault) {
+            return try ASN1Element(bytes, .der)
+        } catch {
+            throw .certificate("\(what) is not DER: \(error.reason)")
+        }
+    }
+
     package mutating func next() -> ASN1Element? {
         rest.isEmpty ? nil : try? ASN1Element(readingFrom: &rest, .der)
     }

@@ -3,6 +3,7 @@
 
 import Findings
 import StrictASN1
+import TLSFacts
 
 /// A name of a subjectAltName extension, or the base of a name constraint (RFC 5280 sections 4.2.1.6 and 4.2.1.10).
 enum GeneralName: Sendable {
@@ -56,9 +57,9 @@ struct ConstrainedNames: Sendable {
     private(set) var fault: String?
 
     /// The subject, every subjectAltName, and the mail addresses of the subject if there is no subjectAltName. Never a common name.
-    init(of certificate: [UInt8]) {
+    init(of certificate: CertificateFacts) {
         do throws(MalformedInput) {
-            let outline = try CertificateOutline(decoding: certificate)
+            let outline = try CertificateOutline(of: certificate)
             if !outline.subject.relativeNames.isEmpty { names.append(.directory(outline.subject.relativeKeys)) }
             if let entry = outline.entry("2.5.29.17") {
                 var reader = try DERReader(try DERReader.parse(entry.value, "subjectAltName"), "subjectAltName")

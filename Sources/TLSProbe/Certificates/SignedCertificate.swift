@@ -18,12 +18,26 @@ package struct SignedCertificate: Sendable {
         self = frame
     }
 
+    /// The same of a certificate that was read before, whose members need not all be looked at again.
+    init(of certificate: CertificateFacts) throws(MalformedInput) {
+        let (frame, _) = try SignedCertificate.open(certificate)
+        self = frame
+    }
+
     /// The frame, and the node of the signed part.
     static func open(_ der: [UInt8]) throws(MalformedInput) -> (SignedCertificate, ASN1Element) {
         guard der.count <= SignedCertificate.maximumSize else {
             throw .certificate("the certificate is larger than \(SignedCertificate.maximumSize) bytes")
         }
-        let outer = try DERReader.parse(der[...], "certificate")
+        return try open(try DERReader.parse(der[...], "certificate"))
+    }
+
+    /// The same of a certificate that was read before.
+    static func open(_ certificate: CertificateFacts) throws(MalformedInput) -> (SignedCertificate, ASN1Element) {
+        try open(try DERReader.frame(certificate.der[...], "certificate"))
+    }
+
+    private static func open(_ outer: ASN1Element) throws(MalformedInput) -> (SignedCertificate, ASN1Element) {
         guard outer.tag == .sequence else { throw .certificate("a certificate is a sequence, and this is none") }
         var frame = try DERReader(outer, "certificate")
         let signed = try frame.required("tbsCertificate", .sequence)

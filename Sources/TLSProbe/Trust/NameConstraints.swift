@@ -21,7 +21,7 @@ package struct NameConstraints: Sendable {
         var (permitted, excluded) = (NameSubtrees(), NameSubtrees())
         var fault: String?
         do throws(MalformedInput) {
-            guard let entry = try CertificateOutline(decoding: certificate.der).entry("2.5.29.30") else { return nil }
+            guard let entry = try CertificateOutline(of: certificate).entry("2.5.29.30") else { return nil }
             var reader = try DERReader(try DERReader.parse(entry.value, "nameConstraints"), "nameConstraints")
             if let list = reader.optional(context: 0) { try permitted.read(list) }
             if let list = reader.optional(context: 1) { try excluded.read(list) }

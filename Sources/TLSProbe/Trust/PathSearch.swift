@@ -275,7 +275,7 @@ final class PathNode {
     let soundness: Soundness
     private(set) lazy var frame = SignedFrame(certificate)
     private(set) lazy var constraints = NameConstraints(of: certificate)
-    private(set) lazy var names = ConstrainedNames(of: certificate.der)
+    private(set) lazy var names = ConstrainedNames(of: certificate)
 
     init(
         _ certificate: CertificateFacts,

@@ -123,7 +123,7 @@ package struct VerificationKey: Sendable {
 struct SignedFrame: Sendable {
     private let frame: SignedCertificate?
 
-    init(_ certificate: CertificateFacts) { frame = try? SignedCertificate(decoding: certificate.der) }
+    init(_ certificate: CertificateFacts) { frame = try? SignedCertificate(of: certificate) }
 
     /// Whether the holder of `key` signed the certificate.
     func verdict(under key: PublicKeyFacts) -> SignatureVerdict {
