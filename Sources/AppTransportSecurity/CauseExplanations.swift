@@ -21,6 +21,11 @@ package enum CauseExplanations {
         ),
         fixed(.tlsNoCommonSuite, "the server negotiates or wants a suite that is not offered", .server),
         fixed(.tlsNoForwardSecrecy, "only RSA key exchange, and forward secrecy is required", .server),
+        fixed(
+            .tlsNoCommonSignature,
+            "the server's key signs the handshake only with algorithms that are not offered",
+            .server
+        ),
         fixed(.tlsNoCommonGroup, "no group of the key exchange in common", .server),
         fixed(
             .tlsHandshakeFailed,

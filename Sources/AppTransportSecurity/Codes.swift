@@ -53,6 +53,7 @@ extension Code {
     package static let tlsClientCertificateRequired: Code = "ats.tls.client-certificate-required"
     package static let tlsHandshakeFailed: Code = "ats.tls.handshake-failed"
     package static let tlsNoCommonGroup: Code = "ats.tls.no-common-group"
+    package static let tlsNoCommonSignature: Code = "ats.tls.no-common-signature"
     package static let tlsNoCommonSuite: Code = "ats.tls.no-common-suite"
     package static let tlsNoForwardSecrecy: Code = "ats.tls.no-forward-secrecy"
     package static let tlsVersionTooLow: Code = "ats.tls.version-too-low"

@@ -158,7 +158,7 @@ enum HandshakeEvaluation {
         }
         if let scheme = widest.signatureScheme, !requirements.signatureSchemes.contains(scheme) {
             return Cause(
-                .tlsNoCommonSuite,
+                .tlsNoCommonSignature,
                 "The server signs with \(scheme) alone, which \(requirements.profile.name) does not offer."
             )
         }

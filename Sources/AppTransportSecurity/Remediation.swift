@@ -159,6 +159,10 @@ package struct Remediation: Sendable {
             nginx: modernVersions,
             modernSuites
         ),
+        .tlsNoCommonSignature: .init(
+            "get a certificate with a plain RSA key of at least 2048 bits or a P-256 key: what the present key signs with is not offered",
+            nginx: "# Get a certificate with a plain RSA key of at least 2048 bits or a P-256 key; no setting helps."
+        ),
         .tlsNoCommonGroup: .init(
             "enable X25519 or P-256 on the server",
             nginx: "ssl_ecdh_curve X25519:prime256v1:secp384r1;"

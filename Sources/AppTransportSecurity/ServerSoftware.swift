@@ -73,6 +73,6 @@ package enum ServerSoftware: String, Sendable, CaseIterable {
     private static let lines: [Code: [ServerSoftware: String]] = [
         .tlsVersionTooLow: versions, .tlsNoForwardSecrecy: ciphers, .tlsNoCommonSuite: ciphers,
         .tlsNoCommonGroup: groups, .tlsNoExtendedMasterSecret: masterSecret,
-        .tlsClientCertificateRequired: clientCertificate,
+        .tlsClientCertificateRequired: clientCertificate, .tlsNoCommonSignature: certificate,
     ]
 }

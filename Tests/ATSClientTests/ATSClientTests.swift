@@ -41,7 +41,7 @@ struct ATSClientTests {
         Row("tls13-only", "{}", .loaded),
         Row("status-500", "{}", .loaded),
         Row("key-p384", "{}", .loaded),
-        Row("key-p521", "{}", .refused, "ats.tls.no-common-suite", -1200),
+        Row("key-p521", "{}", .refused, "ats.tls.no-common-signature", -1200),
         Row("expired", "{}", .refused, "ats.trust.expired", -1200),
         Row("self-signed", "{}", .refused, "ats.trust.self-signed", -1200),
         Row("key-rsa1024", "{}", .refused, "ats.trust.weak-key", -1200),

@@ -132,11 +132,11 @@ struct OddCertificates: Sendable {
         Case(name: "no protocol in common", options: ["-alpn", "spdy/1"], cause: "ats.tls.handshake-failed"),
         Case(name: "P-384 by a retry request", options: ["-tls1_3", "-groups", "P-384"], cause: nil),
         Case(name: "X448 alone", options: ["-groups", "X448"], cause: "ats.tls.no-common-group", words: "x448"),
-        Case(name: "an Ed25519 key", key: .ed25519, cause: "ats.tls.no-common-suite", words: "ed25519"),
+        Case(name: "an Ed25519 key", key: .ed25519, cause: "ats.tls.no-common-signature", words: "ed25519"),
         Case(
             name: "a P-521 key",
             key: .curve("secp521r1"),
-            cause: "ats.tls.no-common-suite",
+            cause: "ats.tls.no-common-signature",
             words: "ecdsa_secp521r1_sha512"
         ),
         Case(name: "no tickets", options: ["-num_tickets", "0"], cause: nil),

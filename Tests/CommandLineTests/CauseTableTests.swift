@@ -63,6 +63,12 @@ struct CauseTableTests {
             fix: "enable ECDHE suites with AES-GCM"
         ),
         Row(
+            code: "ats.tls.no-common-signature",
+            server: "a P-521 key, in TLS 1.3",
+            from: .kind("key-p521"),
+            fix: "get a certificate with a plain RSA key of at least 2048 bits or a P-256 key"
+        ),
+        Row(
             code: "ats.tls.no-common-group",
             server: "the group brainpoolP256r1 alone",
             from: .kind("group-brainpool-only"),
@@ -343,11 +349,8 @@ struct CauseTableTests {
         #expect(lines.error.hasPrefix("NSURLErrorDomain -"), "\(run.output)")
     }
 
-    /// What only `check` finds: the library that loads asks for no staple (ADR 44), only `check` sends a second, smaller hello, and only `check`
-    /// judges as the system's own processes do.
-    static let onlyCheck: Set<String> = [
-        "ats.trust.revoked", "ats.tls.large-hello", "ats.tls.no-extended-master-secret",
-    ]
+    /// What only `check` finds: the library that loads asks for no staple (ADR 44), and only `check` judges as the system's own processes do.
+    static let onlyCheck: Set<String> = ["ats.trust.revoked", "ats.tls.no-extended-master-secret"]
 
     /// `fetch` names the same cause for the same server, with the same error.
     @Test(arguments: rows.filter { !onlyCheck.contains($0.code) }) func fetchNamesTheSameCause(_ row: Row) throws {

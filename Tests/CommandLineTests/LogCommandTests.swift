@@ -158,7 +158,7 @@ import Testing
         #expect(hosts["b.example"] == ["-1202/-9843 ats.trust.wrong-host"], "\(run.output)")
         #expect(
             Set(hosts["-"] ?? []) == [
-                "-9802 9", "-9824 4", "-1022 ats.cleartext.blocked", "-1202/-9813 3", "-9807 3", " 0",
+                "-9802 9", "-9824 5", "-1022 ats.cleartext.blocked", "-1202/-9813 3", "-9807 3", " 0",
             ],
             "\(run.output)"
         )

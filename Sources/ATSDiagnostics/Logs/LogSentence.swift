@@ -89,7 +89,7 @@ enum LogMeaning {
         .trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate,
     ]
     private static let suites: [Code] = [
-        .tlsNoForwardSecrecy, .tlsNoCommonSuite, .tlsNoCommonGroup,
+        .tlsNoForwardSecrecy, .tlsNoCommonSuite, .tlsNoCommonGroup, .tlsNoCommonSignature,
     ]
 
     /// By the number of the CFStream error. Source: Security, base/SecBase.h, and measured loads.
