@@ -219,13 +219,22 @@ public final class ATSClient: Sendable {
         )
         do {
             guard offer.isPossible else { throw LoadFaults.nothingToOffer(url: url) }
-            let attempt = Connector.Attempt(key: key, tls: (offer, judge), link: link, deadline: deadline)
-            return connection(try await connector.establish(attempt), nil)
+            let made: Connector.Established
+            do {
+                made = try await connector.establish(
+                    Connector.Attempt(key: key, tls: (offer, judge), link: link, deadline: deadline)
+                )
+            } catch let refused as RefusedHandshake where refused.judgement.lacksTimestamps {
+                judge.shown = await connector.timestamps(key, requirements, until: deadline)
+                guard judge.shown != nil else { throw refused }
+                made = try await connector.establish(
+                    Connector.Attempt(key: key, tls: (offer, judge), link: link, deadline: deadline)
+                )
+            }
+            return connection(made, nil)
         } catch {
             let wide = TLSOffer(everythingWith: protocols)
-            let refusal = await explained(error, url: url, decision: decision) {
-                await connector.glance(key, maximum: requirements.maximum, until: deadline)
-            }
+            let refusal = await connector.explained(error, key, url: url, decision: decision, until: deadline)
             guard configuration.isMonitoring, refusal.outcome == .refused else { throw refusal }
             judge = HandshakeJudge(
                 host: key.host,
@@ -233,29 +242,12 @@ public final class ATSClient: Sendable {
                 requirements: requirements,
                 chains: connector.chains,
                 configuration: configuration,
-                onlyReports: true
+                onlyReports: true,
+                shown: judge.shown
             )
             let attempt = Connector.Attempt(key: key, tls: (wide, judge), link: link, deadline: deadline)
             return connection(try await connector.establish(attempt), refusal)
         }
-    }
-
-    /// The error of a failed attempt; where the server itself ended the handshake, a second hello that offers everything tells why.
-    private static func explained(
-        _ error: any Error,
-        url: LoadURL,
-        decision: URLDecision,
-        glance: () async -> HandshakeObservation?
-    ) async -> ATSLoadError {
-        if let error = error as? ATSLoadError { return error }
-        if let failure = error as? ConnectFailure {
-            switch failure.outcome {
-            case .alert, .protocolError:
-                return LoadFaults.translate(error, url: url, decision: decision, widest: await glance())
-            case .connection, .negotiated: break
-            }
-        }
-        return LoadFaults.translate(error, url: url, decision: decision)
     }
 }
 
@@ -267,17 +259,50 @@ extension Connector {
         return max(.nanoseconds(1), min(limit, deadline - .now()))
     }
 
-    /// What the server negotiates when everything is offered; no request is ever sent on such a connection.
-    func glance(_ key: PoolKey, maximum: TLSVersion, until deadline: NIODeadline?) async -> HandshakeObservation? {
+    /// The timestamps that the server shows to the hello of the system; nil where there are none.
+    func timestamps(
+        _ key: PoolKey,
+        _ requirements: TransportRequirements,
+        until deadline: NIODeadline?
+    ) async -> ShownTimestamps? {
         let limit = timeLimit(until: deadline)
         guard let addresses = try? await usableAddresses(of: key, timeout: limit) else { return nil }
-        return await WidestHello.ask(
-            Prober(group: configuration.eventLoopGroup, resolver: resolver),
-            addresses,
-            serverName: key.host,
-            maximum: maximum,
-            timeout: .nanoseconds(limit.nanoseconds)
-        )
+        let prober = Prober(group: configuration.eventLoopGroup, resolver: resolver)
+        return await PolicyHello(requirements, host: key.host, prober, addresses)
+            .timestamps(timeout: .nanoseconds(limit.nanoseconds))
+    }
+
+    /// The error of a failed attempt, with the reason that other hellos tell: one that offers everything where the server itself ended the
+    /// handshake, and a smaller one where the size of the first may have been too much. No request is ever sent on their connections.
+    func explained(
+        _ error: any Error,
+        _ key: PoolKey,
+        url: LoadURL,
+        decision: URLDecision,
+        until deadline: NIODeadline?
+    ) async -> ATSLoadError {
+        guard let failure = error as? ConnectFailure, failure.wasConnected, !failure.askedForClientCertificate,
+            let addresses = try? await usableAddresses(of: key, timeout: timeLimit(until: deadline))
+        else { return LoadFaults.translate(error, url: url, decision: decision) }
+        let prober = Prober(group: configuration.eventLoopGroup, resolver: resolver)
+        var widest: HandshakeObservation?
+        switch failure.outcome {
+        case .alert, .protocolError:
+            widest = await WidestHello.ask(
+                prober,
+                addresses,
+                serverName: key.host,
+                maximum: decision.requirements.maximum,
+                timeout: .nanoseconds(timeLimit(until: deadline).nanoseconds)
+            )
+        case .connection, .negotiated: break
+        }
+        let left = Duration.nanoseconds(timeLimit(until: deadline).nanoseconds)
+        let smaller = await TargetDeadline.within(left * 2) {
+            await PolicyHello(decision.requirements, host: key.host, prober, addresses)
+                .smaller(after: failure.outcome, widest: widest, timeout: left)
+        }
+        return LoadFaults.translate(error, url: url, decision: decision, widest: widest, smaller: smaller)
     }
 }
 

@@ -58,19 +58,22 @@ enum LoadFaults {
 
     /// Errors of connecting and of exchanging.
     ///
-    /// - Parameter widest: what the server negotiates when everything is offered, where that was asked.
+    /// - Parameters:
+    ///   - widest: what the server negotiates when everything is offered, where that was asked.
+    ///   - smaller: how a hello without post-quantum groups ended, where it was sent.
     static func translate(
         _ error: any Error,
         url: LoadURL,
         decision: URLDecision,
-        widest: HandshakeObservation? = nil
+        widest: HandshakeObservation? = nil,
+        smaller: HandshakeOutcome? = nil
     ) -> ATSLoadError {
         switch error {
         case let error as ATSLoadError: error
         case let refused as RefusedHandshake: translate(refused.judgement, url: url, decision.requirements)
         case let forbidden as ForbiddenAddress: translate(forbidden, url: url)
         case let failure as ConnectFailure:
-            translate(failure, url: url, requirements: decision.requirements, widest: widest)
+            translate(failure, url: url, requirements: decision.requirements, widest: widest, smaller: smaller)
         case let failure as ExchangeFailure: translate(failure, url: url, requirements: decision.requirements)
         default:
             ATSLoadError(
@@ -129,7 +132,8 @@ enum LoadFaults {
         _ failure: ConnectFailure,
         url: LoadURL,
         requirements: TransportRequirements,
-        widest: HandshakeObservation?
+        widest: HandshakeObservation? = nil,
+        smaller: HandshakeOutcome? = nil
     ) -> ATSLoadError {
         if failure.isClientCertificateDemand { return clientCertificate(url) }
         let verdict = evaluate(
@@ -137,7 +141,8 @@ enum LoadFaults {
             failed: failure.outcome,
             host: url.host,
             widest: widest,
-            leaf: widest?.leaf
+            leaf: widest?.leaf,
+            smaller: smaller
         )
         return ATSLoadError(
             verdict.isDetermined ? .refused : .noAnswer,
@@ -201,7 +206,7 @@ enum LoadFaults {
         case .alert(116): return clientCertificate(url)
         case .alert(let description):
             let outcome = HandshakeOutcome.alert(level: 2, description: description)
-            return translate(ConnectFailure(outcome: outcome), url: url, requirements: requirements, widest: nil)
+            return translate(ConnectFailure(outcome: outcome), url: url, requirements: requirements)
         case .requestBody(let what):
             let sentence = "The body of the request could not be sent: \(what)."
             return noAnswer(

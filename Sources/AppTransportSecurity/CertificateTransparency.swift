@@ -18,6 +18,8 @@ public struct CTLogList: Sendable {
         let operatorName: String
         /// DER SubjectPublicKeyInfo; nil if the list has none.
         let key: [UInt8]?
+        /// The certificates that the log takes, by the day on which they expire; nil for a log that takes all.
+        let interval: Range<Date>?
 
         /// Whether timestamps of the log count at an instant whenever they were made. Before it was retired a log was usable.
         func isCurrent(at instant: Date) -> Bool {
@@ -67,7 +69,8 @@ public struct CTLogList: Sendable {
                         since: states[state]?.text("timestamp").flatMap(CTLogList.date),
                         name: log.text("description") ?? "unnamed",
                         operatorName: operatorName,
-                        key: log.text("key").flatMap { Data(base64Encoded: $0) }.map { [UInt8]($0) }
+                        key: log.text("key").flatMap { Data(base64Encoded: $0) }.map { [UInt8]($0) },
+                        interval: try CTLogList.interval(of: log)
                     )
                 }
             }
@@ -81,6 +84,21 @@ public struct CTLogList: Sendable {
 
     /// The states of the list's schema; of several the one that counts least comes first.
     private static let states = ["rejected", "pending", "retired", "readonly", "qualified", "usable"]
+
+    /// `temporal_interval` of the list's schema.
+    private static func interval(of log: PropertyListValue) throws(MalformedInput) -> Range<Date>? {
+        guard let interval = log.members?["temporal_interval"] else { return nil }
+        guard let start = interval.text("start_inclusive").flatMap(date),
+            let end = interval.text("end_exclusive").flatMap(date), start < end
+        else {
+            let name = (log.text("description") ?? "unnamed").terminalSafe(limit: 80)
+            throw MalformedInput(
+                code: .malformedCTLogList,
+                reason: "the temporal_interval of the log '\(name)' has no start before its end"
+            )
+        }
+        return start..<end
+    }
 
     private static func date(_ text: String) -> Date? {
         text.utf8.count <= 40 ? try? Date(text, strategy: .iso8601) : nil
@@ -292,6 +310,12 @@ private struct JudgedTimestamps {
                 return "the log is \(log.state.isEmpty ? "in no state" : log.state)"
             }
             return "it was made after the log was retired on \(CivilDate.text(of: since))"
+        }
+        if let interval = log.interval, !interval.contains(leaf.notAfter) {
+            let (start, end) = (CivilDate.text(of: interval.lowerBound), CivilDate.text(of: interval.upperBound))
+            return
+                "the certificate expires on \(CivilDate.text(of: leaf.notAfter)), and the log takes those that expire "
+                + "from \(start) to before \(end)"
         }
         // RFC 6962 section 5.2.
         if timestamp.issued > instant { return "it is from the future" }

@@ -23,6 +23,9 @@ public struct NamedGroup: RawRepresentable, Hashable, Sendable, CustomStringConv
     /// Whether the group has a post-quantum part beside the classical one; its key share does not fit into one TCP segment.
     public var isHybrid: Bool { self == .x25519MLKEM768 }
 
+    /// Those of a list that are classical, in order.
+    package static func classical(_ groups: [NamedGroup]) -> [NamedGroup] { groups.filter { !$0.isHybrid } }
+
     public var description: String {
         switch self {
         case .secp256r1: "secp256r1"

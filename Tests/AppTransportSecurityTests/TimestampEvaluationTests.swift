@@ -21,12 +21,14 @@ struct AnySignature: TimestampVerifying {
 @Suite("Judging the timestamps of Certificate Transparency")
 struct TimestampEvaluationTests {
     /// Six logs of three operators: 1 and 2 of one, 3 and 4 of the second, 5 and 6 of the third.
-    private static func logs(_ states: [Int: String] = [:]) throws -> CTLogList {
+    private static func logs(_ states: [Int: String] = [:], intervals: [Int: String] = [:]) throws -> CTLogList {
         let operators = (0..<3).map { number in
             let entries = [2 * number + 1, 2 * number + 2].map { index in
                 let identifier = Data(repeating: UInt8(index), count: 32).base64EncodedString()
                 let state = states[index] ?? #""usable":{"timestamp":"2020-01-01T00:00:00Z"}"#
-                return #"{"description":"log \#(index)","log_id":"\#(identifier)","key":"AAAA","state":{\#(state)}}"#
+                let interval = intervals[index].map { #","temporal_interval":\#($0)"# } ?? ""
+                return
+                    #"{"description":"log \#(index)","log_id":"\#(identifier)","key":"AAAA","state":{\#(state)}\#(interval)}"#
             }
             return #"{"name":"operator \#(number)","logs":[\#(entries.joined(separator: ","))]}"#
         }
@@ -48,6 +50,23 @@ struct TimestampEvaluationTests {
         return [UInt8(entries.count >> 8), UInt8(entries.count & 0xFF)] + entries
     }
 
+    private static func interval(_ days: (String, String)) -> String {
+        #"{"start_inclusive":"\#(days.0)T00:00:00Z","end_exclusive":"\#(days.1)T00:00:00Z"}"#
+    }
+
+    @Test(
+        "An interval that cannot be read is a fault of the list, which names the log",
+        arguments: [
+            #"{}"#, #"5"#, #"{"start_inclusive":"2026-01-01T00:00:00Z"}"#,
+            #"{"start_inclusive":"soon","end_exclusive":"2027-01-01T00:00:00Z"}"#,
+            interval(("2027-01-01", "2027-01-01")), interval(("2027-01-01", "2026-01-01")),
+        ]
+    )
+    func intervalsThatCannotBeRead(_ interval: String) {
+        let fault = #expect(throws: MalformedInput.self) { try Self.logs(intervals: [4: interval]) }
+        #expect(fault?.code == "malformed.ct-log-list" && fault?.reason.contains("'log 4'") == true)
+    }
+
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
         var embedded: [Int] = []
@@ -55,6 +74,8 @@ struct TimestampEvaluationTests {
         /// 170 days need two timestamps, 300 days three.
         var days = 170.0
         var states: [Int: String] = [:]
+        /// First day and the day after the last, of the certificates that a log takes.
+        var intervals: [Int: (String, String)] = [:]
         var day = "2026-03-01"
         /// Words of the message; nil where the certificate passes.
         var words: String?
@@ -113,6 +134,21 @@ struct TimestampEvaluationTests {
                 3: #""retired":{"timestamp":"2026-04-01T00:00:00Z"}"#,
             ]
         ),
+        // 170 days from 2026-01-01 end on 2026-06-20.
+        Case(name: "a log of the days around", embedded: [1, 3], intervals: [3: ("2026-06-20", "2026-06-21")]),
+        Case(
+            name: "a log of the days before",
+            embedded: [1, 3],
+            intervals: [3: ("2026-01-01", "2026-06-20")],
+            words:
+                "the log 'log 3' does not count: the certificate expires on 2026-06-20, and the log takes those that expire from 2026-01-01 to before 2026-06-20"
+        ),
+        Case(
+            name: "a log of the days after, in the staple",
+            stapled: [1, 3],
+            intervals: [1: ("2026-06-21", "2027-01-01")],
+            words: "1 valid of 2 needed, from 1 operator"
+        ),
         Case(name: "a pending log", embedded: [1, 3], states: [3: #""pending":{}"#], words: "the log is pending"),
         Case(name: "of tomorrow", embedded: [1, 3], day: "2026-06-02", words: "from the future"),
         Case(name: "two in the staple", stapled: [1, 3]),
@@ -136,7 +172,10 @@ struct TimestampEvaluationTests {
         scene.days = item.days
         scene.timestamps = item.embedded.isEmpty ? nil : Self.list(item.embedded, day: item.day)
         scene.stapledTimestamps = item.stapled.isEmpty ? nil : Self.list(item.stapled, day: item.day)
-        let verdict = try scene.verdict(at: "2026-06-01", logs: try Self.logs(item.states))
+        let verdict = try scene.verdict(
+            at: "2026-06-01",
+            logs: try Self.logs(item.states, intervals: item.intervals.mapValues(Self.interval))
+        )
         #expect(verdict.causes.map(\.code) == (item.words == nil ? [] : ["ats.ct.missing"]))
         if let words = item.words {
             #expect(verdict.causes.first?.message.contains(words) == true, "\(verdict.causes)")

@@ -32,6 +32,8 @@ import Testing
         var extended: [String] = []
         var days = 90
         var states: [String: String] = [:]
+        /// Days of the certificates that a log takes.
+        var intervals: [String: (String, String)] = [:]
         /// Words of the output; nil where the load passes.
         var words: [String]?
         var testDescription: String { name }
@@ -67,6 +69,15 @@ import Testing
             embedded: ["alder", "dogwood"],
             states: ["dogwood": #""retired":{"timestamp":"2025-01-01T00:00:00Z"}"#],
             words: ["after the log was retired on 2025-01-01"]
+        ),
+        Case(
+            name: "a log of another year",
+            embedded: ["alder", "cedar"],
+            intervals: ["alder": ("2026-01-01", "2050-01-01"), "cedar": ("2020-01-01", "2021-01-01")],
+            words: [
+                "1 valid of 2 needed", "the log 'cedar' does not count: the certificate expires on",
+                "the log takes those that expire from 2020-01-01 to before 2021-01-01",
+            ]
         ),
         Case(name: "in the handshake", extended: ["alder", "dogwood"]),
         Case(name: "one in the certificate, one in the handshake", embedded: ["cedar"], extended: ["dogwood"]),
@@ -111,7 +122,7 @@ import Testing
         }
         let server = try OpenSSLServer(options)
         let listPath = certification.directory.path("logs.json")
-        try CertificateLog.logList(logs.all, states: item.states)
+        try CertificateLog.logList(logs.all, states: item.states, intervals: item.intervals)
             .write(toFile: listPath, atomically: true, encoding: .utf8)
         let url = "https://\(Self.host):\(server.port)/"
         let common = ["--roots", root.certificatePath, "--ct-log-list", listPath]
@@ -124,6 +135,13 @@ import Testing
         let target = try #require((json.json["targets"] as? [[String: Any]])?.first)
         #expect(target["status"] as? Int == (item.words == nil ? 200 : nil))
         #expect(!json.output.contains("ats.note.load-not-made"))
+        // So does whoever loads, though the library that loads asks for no timestamps.
+        let fetch = try ProgramRun(["ats", "fetch", url, "--format", "json"] + common + resolve)
+        #expect(fetch.status == check.status, "\(fetch.output)\(fetch.errors)")
+        for words in item.words ?? [] { #expect(fetch.output.contains(words), "\(fetch.output)") }
+        let tunnel = try Self.throughProxy(url, common + resolve, certification.directory)
+        #expect(tunnel.output == (item.words == nil ? "200 200\n" : "403 000\n"), "\(tunnel.errors)")
+        if item.words != nil { #expect(tunnel.errors.contains("ats.ct.missing"), "\(tunnel.errors)") }
         // Without a server there are those of the certificate alone.
         if item.extended.isEmpty {
             let certificate = try ProgramRun(
@@ -132,5 +150,27 @@ import Testing
             #expect(certificate.status == check.status, "\(certificate.output)")
             for words in item.words ?? [] { #expect(certificate.output.contains(words), "\(certificate.output)") }
         }
+    }
+
+    /// What curl gets through `ats proxy`: the status of CONNECT and of the load. The standard error is the proxy's.
+    private static func throughProxy(
+        _ url: String,
+        _ options: [String],
+        _ folder: TemporaryDirectory
+    ) throws -> ProgramRun {
+        let script = """
+            "$PROGRAM" ats proxy --listen 127.0.0.1:0 "$@" 2> "$FOLDER/proxy.log" > /dev/null & pid=$!
+            for try in $(seq 200); do grep -q listening "$FOLDER/proxy.log" && break; sleep 0.05; done
+            proxy=$(sed -n 's/^listening on //p' "$FOLDER/proxy.log")
+            curl -sk -o /dev/null -w '%{http_connect} %{http_code}\\n' --max-time 20 -x "$proxy" "$URL"
+            kill -TERM $pid
+            wait $pid
+            cat "$FOLDER/proxy.log" >&2
+            """
+        return try ProgramRun(
+            URL(fileURLWithPath: "/bin/bash"),
+            ["-c", script, "proxy"] + options,
+            environment: ["PROGRAM": BuiltProgram.url.path, "FOLDER": folder.path(""), "URL": url]
+        )
     }
 }

@@ -79,12 +79,22 @@ public struct CertificateLog: Sendable {
     }
 
     /// A log list of version 3. Every log is usable unless a state is given as JSON.
-    public static func logList(_ logs: [CertificateLog], states: [String: String] = [:]) -> String {
+    ///
+    /// - Parameter intervals: the days of the certificates that a log takes, the first and the one after the last.
+    public static func logList(
+        _ logs: [CertificateLog],
+        states: [String: String] = [:],
+        intervals: [String: (String, String)] = [:]
+    ) -> String {
         let operators = Dictionary(grouping: logs, by: \.operatorName).sorted { $0.key < $1.key }.map { name, logs in
             let entries = logs.map { log in
                 let state = states[log.name] ?? #""usable":{"timestamp":"2024-01-01T00:00:00Z"}"#
+                let interval =
+                    intervals[log.name].map {
+                        #","temporal_interval":{"start_inclusive":"\#($0)T00:00:00Z","end_exclusive":"\#($1)T00:00:00Z"}"#
+                    } ?? ""
                 return #"{"description":"\#(log.name)","log_id":"\#(Data(log.identifier).base64EncodedString())","#
-                    + #""key":"\#(Data(log.publicKey).base64EncodedString())","state":{\#(state)}}"#
+                    + #""key":"\#(Data(log.publicKey).base64EncodedString())","state":{\#(state)}\#(interval)}"#
             }
             return #"{"name":"\#(name)","logs":[\#(entries.joined(separator: ","))]}"#
         }

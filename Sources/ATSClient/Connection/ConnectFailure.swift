@@ -20,6 +20,8 @@ struct ConnectFailure: Error, Sendable {
     let outcome: HandshakeOutcome
     /// The server had asked for a client certificate before it gave up.
     var askedForClientCertificate = false
+    /// TCP was there, so the hello was sent.
+    var wasConnected = false
 
     init(_ failure: ConnectionFailure) { outcome = .connection(failure) }
 

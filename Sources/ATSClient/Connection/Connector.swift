@@ -51,10 +51,15 @@ struct Connector: Sendable {
         let addresses = try await usableAddresses(of: attempt.key, timeout: timeLimit(until: attempt.deadline))
         guard let first = addresses.first else { throw ConnectFailure(.nameNotFound("no address")) }
         let opening = addresses.count == 1 ? try await open(first, attempt) : try await race(addresses, attempt)
-        return try await withTaskCancellationHandler {
-            try await opening.handshake.get()
-        } onCancel: {
-            opening.channel.close(promise: nil)
+        do {
+            return try await withTaskCancellationHandler {
+                try await opening.handshake.get()
+            } onCancel: {
+                opening.channel.close(promise: nil)
+            }
+        } catch var failure as ConnectFailure {
+            failure.wasConnected = true
+            throw failure
         }
     }
 

@@ -16,6 +16,8 @@ struct HandshakeJudge: Sendable {
     let configuration: ATSClient.Configuration
     /// Monitor mode, second attempt: everything passes, and what would not have is reported.
     let onlyReports: Bool
+    /// What the server showed to a hello that asks for timestamps, where that was sent.
+    var shown: ShownTimestamps?
 
     /// What is decided about one server.
     struct Judgement: Sendable {
@@ -26,6 +28,9 @@ struct HandshakeJudge: Sendable {
         /// The sentence with which the app's own code refused.
         var refusedByDelegate: String?
         var passes: Bool
+
+        /// Whether timestamps beside the certificate could make a difference.
+        var lacksTimestamps: Bool { verdict.causes.contains { $0.code == .ctMissing } }
     }
 
     /// Judges without waiting where the chain is known and no code of the app has a say.
@@ -69,7 +74,7 @@ struct HandshakeJudge: Sendable {
     }
 
     private func evaluate(_ handshake: HandshakeObservation, _ chain: ChainFacts, at instant: Date) -> Judgement {
-        let facts = ConnectionFacts(handshake: handshake, chain: chain, at: instant)
+        let facts = ConnectionFacts(handshake: shown?.added(to: handshake) ?? handshake, chain: chain, at: instant)
         let verdict = AppTransportSecurity.evaluate(
             configuration.judgesTransparency ? requirements : requirements.withoutTransparency,
             facts,

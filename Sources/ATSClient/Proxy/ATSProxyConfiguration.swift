@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import AppTransportSecurity
 import ConnectionAdmission
 public import NIOCore
 import NIOPosix
@@ -49,6 +50,8 @@ extension ATSProxy {
         public var connectionLifetime: Duration = .seconds(86_400)
         /// Places that are not looked up, as curl's `--resolve`.
         public var addressOverrides: [AddressOverride] = []
+        /// For Certificate Transparency; nil leaves that rule a note.
+        public var transparencyLogs: CTLogList?
         /// Where connections live.
         public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
 

@@ -45,7 +45,8 @@ struct ProxyJudge: Sendable {
 
     /// What a probe or a handshake that passed came to.
     enum Verdict: Sendable {
-        case complies
+        /// With the timestamps that a program in the tunnel may not ask for.
+        case complies(ShownTimestamps?)
         case refused([Cause], URLLoadError?, negotiated: TLSVersion?)
         /// Nothing of TLS was learned.
         case unknown([Cause], URLLoadError?)
@@ -55,6 +56,10 @@ struct ProxyJudge: Sendable {
             case .complies: []
             case .refused(let causes, _, _), .unknown(let causes, _): causes
             }
+        }
+
+        var shown: ShownTimestamps? {
+            if case .complies(let shown) = self { shown } else { nil }
         }
     }
 
@@ -97,39 +102,54 @@ struct ProxyJudge: Sendable {
 
     /// Sends the hello that the requirements allow, and judges what comes back.
     ///
-    /// All of it, a second hello and fetched intermediates too, within `connectTimeout`.
+    /// All of it, a second hello and fetched intermediates too, within `connectTimeout`; only a server that stays silent is asked once more
+    /// with a smaller hello, for twice that time at most.
     func probe(_ requirements: TransportRequirements, _ host: String, _ address: SocketAddress) async -> Verdict {
-        await TargetDeadline.within(configuration.connectTimeout) {
-            await probeWithinTime(requirements, host, address)
+        let timeout = configuration.connectTimeout
+        let hello = PolicyHello(requirements, host: host, prober, [address])
+        let first = await TargetDeadline.within(timeout) {
+            await probeWithinTime(hello, requirements, host, address)
         }
+        guard let outcome = first.silence else { return first.verdict }
+        let smaller = await TargetDeadline.within(timeout * 2) {
+            await hello.smaller(after: outcome, widest: nil, timeout: timeout)
+        }
+        let failed = evaluate(requirements, failed: outcome, host: host, smaller: smaller)
+        return failed.isDetermined
+            ? .refused(failed.causes, failed.error, negotiated: nil) : .unknown(failed.causes, failed.error)
     }
 
+    /// - Returns: the verdict, and the outcome where the server read the hello and said nothing.
     private func probeWithinTime(
+        _ hello: PolicyHello,
         _ requirements: TransportRequirements,
         _ host: String,
         _ address: SocketAddress
-    ) async -> Verdict {
-        let outcome = await prober.probe(
-            ProxyJudge.offer(requirements, host),
-            addresses: [address],
-            connectTimeout: configuration.connectTimeout,
-            timeout: configuration.connectTimeout
-        ).outcome
+    ) async -> (verdict: Verdict, silence: HandshakeOutcome?) {
+        let timeout = configuration.connectTimeout
+        let (outcome, wasConnected) = await hello.send(timeout: timeout)
         switch outcome {
-        case .negotiated(let handshake): return await judge(handshake, requirements, host, address)
+        case .negotiated(let handshake): return (await judge(handshake, requirements, host, address), nil)
         case .connection:
             let failed = evaluate(requirements, failed: outcome, host: host)
-            return .unknown(failed.causes, failed.error)
+            return (.unknown(failed.causes, failed.error), wasConnected && outcome.isSilence ? outcome : nil)
         case .alert, .protocolError:
             let widest = await WidestHello.ask(
                 prober,
                 [address],
                 serverName: host,
                 maximum: requirements.maximum,
-                timeout: configuration.connectTimeout
+                timeout: timeout
             )
-            let failed = evaluate(requirements, failed: outcome, host: host, widest: widest, leaf: widest?.leaf)
-            return .refused(failed.causes, failed.error, negotiated: widest?.version)
+            let failed = evaluate(
+                requirements,
+                failed: outcome,
+                host: host,
+                widest: widest,
+                leaf: widest?.leaf,
+                smaller: await hello.smaller(after: outcome, widest: widest, timeout: timeout)
+            )
+            return (.refused(failed.causes, failed.error, negotiated: widest?.version), nil)
         }
     }
 
@@ -145,22 +165,10 @@ struct ProxyJudge: Sendable {
             await chains.facts(of: handshake.certificates, at: now, fetchingWithin: FetchScope(of: address))
         }
         let facts = ConnectionFacts(handshake: handshake, chain: chain, at: now)
-        let verdict = evaluate(requirements, facts, host: host, at: now)
+        let verdict = evaluate(requirements, facts, host: host, at: now, logs: configuration.transparencyLogs)
         return verdict.passed
-            ? .complies : .refused(verdict.causes, verdict.error, negotiated: handshake.version)
-    }
-
-    static func offer(_ requirements: TransportRequirements, _ host: String) -> HelloOffer {
-        HelloOffer(
-            minimumVersion: requirements.effectiveMinimum,
-            maximumVersion: requirements.maximum,
-            suites: requirements.suites,
-            groups: requirements.groups,
-            signatureSchemes: requirements.signatureSchemes,
-            serverName: IPAddress(host) == nil ? host : nil,
-            keyShareGroups: requirements.keyShareGroups,
-            layout: requirements.helloLayout
-        )
+            ? .complies(ShownTimestamps(handshake))
+            : .refused(verdict.causes, verdict.error, negotiated: handshake.version)
     }
 
     /// The addresses of a host, once more, for the summary.

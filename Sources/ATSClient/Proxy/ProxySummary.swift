@@ -101,14 +101,21 @@ enum Need: Equatable {
             let decision = ATSPolicy(dictionary: need.dictionary(place.host), profile: profile).decide(url)
             if decision.verdict == .blocked { continue }
             if !place.isSecure { return need }
+            // Where nobody speaks TLS with any hello, another one changes nothing.
+            var isMute = true
             for address in addresses {
                 switch await judge.probe(decision.requirements, place.host, address) {
                 case .complies: return need
-                case .unknown: continue
-                case .refused: break
+                case .unknown(let causes, _):
+                    if let code = causes.first?.code, [.netReset, .netClosed].contains(code) { isMute = false }
+                    continue
+                // No key of a dictionary makes a hello smaller.
+                case .refused(let causes, _, _) where causes.contains { $0.code == .tlsLargeHello }: return nil
+                case .refused: isMute = false
                 }
                 break
             }
+            if isMute { return nil }
         }
         return nil
     }

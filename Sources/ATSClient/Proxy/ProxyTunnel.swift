@@ -128,6 +128,7 @@ enum ProxyTunnel {
                 requirements: destination.decision.requirements,
                 host: destination.decision.url.host,
                 address: destination.address,
+                shown: destination.verdict.shown,
                 onViolation: onViolation
             )
             return .open(channel, proxy.configuration.isMonitoring ? nil : watch)
@@ -149,6 +150,8 @@ struct TunnelWatch: Sendable {
     let requirements: TransportRequirements
     let host: String
     let address: SocketAddress
+    /// What the probe saw of the same server.
+    let shown: ShownTimestamps?
     let onViolation: @Sendable ([Cause]) -> Void
 
     /// Compares the name that the client's hello asks for with the host that the tunnel was opened to: only that one was judged.
@@ -189,7 +192,7 @@ struct TunnelWatch: Sendable {
             return []
         }
         if !handshake.certificates.isEmpty {
-            return await judge.judge(handshake, requirements, host, address).causes
+            return await judge.judge(shown?.added(to: handshake) ?? handshake, requirements, host, address).causes
         }
         if handshake.version < requirements.effectiveMinimum {
             return [

@@ -48,8 +48,8 @@ package struct Offer: Hashable, Sendable {
         guard keyShareGroups.contains(where: \.isHybrid) else { return nil }
         return Offer(
             self,
-            groups: groups.filter { !$0.isHybrid },
-            keyShareGroups: keyShareGroups.filter { !$0.isHybrid }
+            groups: NamedGroup.classical(groups),
+            keyShareGroups: NamedGroup.classical(keyShareGroups)
         )
     }
 

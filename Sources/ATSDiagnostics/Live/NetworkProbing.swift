@@ -83,14 +83,10 @@ struct NetworkProbing: ServerProbing {
             }
         }
         if let widest = Offer.widest(of: offers), let smaller = widest.smaller, known.wasConnected,
-            evidence.mayFailForSize(widest), let outcome = await ask(smaller)
+            evidence.mayFailForSize(widest),
+            let outcome = await SmallerHello.outcome(of: { await ask(smaller) }, again: { await send(widest) })
         {
-            // A server may have been busy once: only one that fails for the large hello again, after it answered the smaller one, is proven.
-            if outcome.isSilence {
-                evidence.smaller = (smaller, outcome)
-            } else if let again = await send(widest), again.isSilence || outcome.isNegotiated && !again.isNegotiated {
-                evidence.smaller = (smaller, outcome)
-            }
+            evidence.smaller = (smaller, outcome)
         }
         evidence.hellos = hellos
         let scope: FetchScope =
@@ -167,24 +163,12 @@ extension HostEvidence {
     /// A server that answers with alerts has another reason unless it negotiates, where everything classical is offered, what was offered.
     fileprivate func mayFailForSize(_ widest: Offer) -> Bool {
         if outcomes.values.contains(where: \.isNegotiated) || outcomes.isEmpty { return false }
-        if let explanation {
-            return widest.question.accepts(explanation.version, explanation.suite)
-                && explanation.group.map(widest.groups.contains) != false
-                && explanation.signatureScheme.map(widest.signatureSchemes.contains) != false
-        }
+        if let explanation { return widest.hello(serverName: "").offers(explanation) }
         return outcomes.values.allSatisfy(\.isSilence)
     }
 }
 
 extension HandshakeOutcome {
-    /// No word of TLS from a server that may have read the hello.
-    fileprivate var isSilence: Bool {
-        switch self {
-        case .connection(.reset), .connection(.closed), .connection(.timeout): true
-        case .connection, .alert, .protocolError, .negotiated: false
-        }
-    }
-
     /// A TLS answer that is a no.
     fileprivate var isRefusal: Bool {
         switch self {

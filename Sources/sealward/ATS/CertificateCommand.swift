@@ -37,7 +37,7 @@ struct CertificateCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Chains to judge, one JSON object a line; - is standard input.", valueName: "FILE"))
     var jobs: String?
 
-    @Option(help: "The form of the result: text or json.")
+    @Option(help: ArgumentHelp("The form of the result: text or json.", valueName: "FORM"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions
@@ -86,8 +86,10 @@ struct CertificateCommand: AsyncParsableCommand {
         let folder = path == "-" ? nil : URL(fileURLWithPath: path).deletingLastPathComponent()
         let stream = try ResultStream(path: shared.output)
         var verdicts: Set<CertificateAnswer.Verdict> = []
-        for line in bytes.split(separator: 0x0A) where line.contains(where: { $0 > 0x20 }) {
-            let answer = await bench.answer(line: Array(line), defaults: options, folder: folder)
+        let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false)
+        for (index, line) in lines.enumerated() where line.contains(where: { $0 > 0x20 }) {
+            let place = "\(CommandIO.name(of: path)): line \(index + 1)"
+            let answer = await bench.answer(line: Array(line), at: place, defaults: options, folder: folder)
             verdicts.insert(answer.verdict)
             try stream.write(line: answer.json)
         }
@@ -109,21 +111,19 @@ struct CertificateOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The time of judgement, RFC 3339; default now.", valueName: "RFC3339"))
     var at: Instant?
 
-    @Option(help: ArgumentHelp("Roots as if a user had installed them. May be repeated.", valueName: "PEM"))
-    var caFile: [String] = []
+    @OptionGroup var trust: TrustOptions
 
-    @Option(help: ArgumentHelp("Roots instead of the system's.", valueName: "PEM"))
-    var roots: String?
-
-    @Option(
-        help: ArgumentHelp("The Certificate Transparency logs, as browsers publish them (JSON).", valueName: "FILE")
-    )
-    var ctLogList: String?
+    @OptionGroup var transparency: TransparencyOptions
 
     @Option(help: ArgumentHelp("An OCSP response as the server would staple it, DER.", valueName: "FILE"))
     var ocspResponse: String?
 
-    @Option(help: "The rules of trust: ats, or default (plain trust evaluation without ATS's own).")
+    @Option(
+        help: ArgumentHelp(
+            "The rules of trust: ats, or default (plain trust evaluation without ATS's own).",
+            valueName: "RULES"
+        )
+    )
     var serverTrust: ServerTrust = .ats
 
     enum ServerTrust: String, ExpressibleByArgument, CaseIterable { case ats, `default` }
@@ -145,9 +145,9 @@ struct CertificateOptions: ParsableArguments {
             host: host,
             profile: system.anyProfile(),
             instant: at?.date,
-            authorities: caFile,
-            roots: roots,
-            logs: ctLogList,
+            authorities: trust.caFile,
+            roots: trust.roots,
+            logs: transparency.ctLogList,
             response: ocspResponse,
             serverTrust: serverTrust == .ats ? .ats : .default
         )

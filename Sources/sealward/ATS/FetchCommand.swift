@@ -53,7 +53,7 @@ struct FetchCommand: AsyncParsableCommand {
     @Flag(name: [.long, .customShort("i")], help: "Print status and header fields before the body.")
     var include = false
 
-    @Option(help: "The form of the result: text (the body) or json (the report).")
+    @Option(help: ArgumentHelp("The form of the result: text (the body) or json (the report).", valueName: "FORM"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions
@@ -73,12 +73,13 @@ struct FetchCommand: AsyncParsableCommand {
             configuration.totalTimeout = .milliseconds(Int(timeout * 1000))
             configuration.idleTimeout = configuration.totalTimeout
             configuration.addressOverrides = try network.places.overrides()
+            configuration.transparencyLogs = try network.transparency.logs()
             configuration.toleratesUncleanClose = true
             configuration.mayRedirectToPrivateAddresses = allowPrivate
             if acceptUntrusted { configuration.acceptsUntrusted = { _ in true } }
             let client = ATSClient(
                 policy: policy,
-                trust: try network.trust(),
+                trust: try network.trust.anchors(),
                 fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
                 configuration: configuration
             )

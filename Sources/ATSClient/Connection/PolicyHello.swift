@@ -1,0 +1,90 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import NIOCore
+import TLSFacts
+import TLSProbe
+
+/// The hello that a system sends to a host under a policy, without a load behind it: for what the connection of a load cannot tell.
+struct PolicyHello: Sendable {
+    let offer: HelloOffer
+    private let prober: Prober
+    private let addresses: [SocketAddress]
+
+    init(_ requirements: TransportRequirements, host: String, _ prober: Prober, _ addresses: [SocketAddress]) {
+        offer = HelloOffer(
+            minimumVersion: requirements.effectiveMinimum,
+            maximumVersion: requirements.maximum,
+            suites: requirements.suites,
+            groups: requirements.groups,
+            signatureSchemes: requirements.signatureSchemes,
+            serverName: IPAddress(host) == nil ? host : nil,
+            keyShareGroups: requirements.keyShareGroups,
+            layout: requirements.helloLayout
+        )
+        self.prober = prober
+        self.addresses = addresses
+    }
+
+    /// Sends it.
+    ///
+    /// - Parameter timeout: at most what the current target has left.
+    /// - Returns: the outcome, and whether the hello was written at all.
+    func send(timeout: Duration) async -> (outcome: HandshakeOutcome, wasConnected: Bool) {
+        let end = await prober.attempt(offer, addresses: addresses, connectTimeout: timeout, timeout: timeout)
+        return (end.outcome, end.wasConnected)
+    }
+
+    /// How a smaller hello ended, where the size of this one may be the reason that it brought no handshake.
+    ///
+    /// - Parameters:
+    ///   - outcome: how this one ended, after it was written.
+    ///   - widest: what the server negotiates when everything is offered, where that was asked.
+    ///   - timeout: for each hello, and at most what the current target has left.
+    func smaller(
+        after outcome: HandshakeOutcome,
+        widest: HandshakeObservation?,
+        timeout: Duration
+    ) async -> HandshakeOutcome? {
+        guard let smaller = offer.smaller, outcome.isSilence || widest.map(offer.offers) == true else { return nil }
+        func send(_ offer: HelloOffer) async -> HandshakeOutcome? {
+            let left = TargetDeadline.remaining(atMost: timeout)
+            guard left > .zero, !Task.isCancelled else { return nil }
+            return await prober.probe(offer, addresses: addresses, connectTimeout: left, timeout: left).outcome
+        }
+        return await SmallerHello.outcome(of: { await send(smaller) }, again: { await send(offer) })
+    }
+
+    /// The timestamps that come with the server's answer; nil where there are none.
+    func timestamps(timeout: Duration) async -> ShownTimestamps? {
+        guard case .negotiated(let seen) = await send(timeout: timeout).outcome else { return nil }
+        return ShownTimestamps(seen)
+    }
+}
+
+/// The timestamps that a server showed beside its certificate: the library that loads, and many a program in a tunnel, asks for none.
+struct ShownTimestamps: Sendable {
+    private let leaf: [UInt8]
+    private let timestamps: [UInt8]?
+    private let stapledTimestamps: [UInt8]?
+
+    /// Nil where there are none.
+    init?(_ handshake: HandshakeObservation) {
+        guard let leaf = handshake.certificates.first,
+            handshake.timestamps != nil || handshake.stapledTimestamps != nil
+        else { return nil }
+        self.leaf = leaf
+        timestamps = handshake.timestamps
+        stapledTimestamps = handshake.stapledTimestamps
+    }
+
+    /// The handshake with them, if it showed the same certificate.
+    func added(to handshake: HandshakeObservation) -> HandshakeObservation {
+        guard handshake.certificates.first == leaf else { return handshake }
+        var handshake = handshake
+        handshake.timestamps = handshake.timestamps ?? timestamps
+        handshake.stapledTimestamps = handshake.stapledTimestamps ?? stapledTimestamps
+        return handshake
+    }
+}

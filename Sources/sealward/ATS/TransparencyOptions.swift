@@ -1,0 +1,24 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import ArgumentParser
+import TLSProbe
+
+/// The logs of Certificate Transparency: what every command that judges a certificate has in common.
+struct TransparencyOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("The Certificate Transparency logs, as browsers publish them (JSON).", valueName: "FILE")
+    )
+    var ctLogList: String?
+
+    /// The logs of the option; nil without it.
+    func logs() throws -> CTLogList? { try ctLogList.map { try TransparencyOptions.logs(of: $0) } }
+
+    /// Reads a list of logs.
+    static func logs(of path: String) throws -> CTLogList {
+        try PropertyListFile.named(path) {
+            try CTLogList(json: CommandIO.read(path, limit: 16 << 20), verifier: TimestampVerifier())
+        }
+    }
+}
