@@ -305,7 +305,7 @@ let package = Package(
         ),
         tests(
             of: "ATSDiagnostics",
-            ["AppTransportSecurity", "PropertyLists", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]
+            ["Bounds", "AppTransportSecurity", "PropertyLists", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]
         ),
         tests(
             of: "TrustService",

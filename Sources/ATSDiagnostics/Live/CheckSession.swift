@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSClient
 public import AppTransportSecurity
 import Bounds
 public import Findings
@@ -54,6 +55,7 @@ public struct CheckSession: Sendable {
     private let configuration: Configuration
     private let diagnosis: TargetDiagnosis
     private let network: NetworkProbing
+    private let instant: Date
 
     /// Reads the trust stores.
     ///
@@ -77,6 +79,7 @@ public struct CheckSession: Sendable {
         let instant = configuration.instant ?? Date()
         let network = NetworkProbing(configuration, anchors: anchors, instant: instant)
         self.network = network
+        self.instant = instant
         diagnosis = TargetDiagnosis(
             profile: configuration.profile,
             appDictionary: configuration.appDictionary,
@@ -183,6 +186,21 @@ public struct CheckSession: Sendable {
         let known = targets.enumerated().compactMap { index, target in judges[index].map { (target: target, judge: $0) }
         }
         return DictionarySearch(known).minimal(app: configuration.appDictionary)
+    }
+}
+
+extension CheckSession {
+    /// Loads what a managed check asks before it knows its targets, as the system's own processes do.
+    func enrolmentClient() -> ATSClient {
+        var settings = NetworkLoading.settings(configuration, instant)
+        settings.connectionsPerHost = ATSClient.Configuration().connectionsPerHost
+        settings.judgesTransparency = true
+        settings.transparencyLogs = configuration.logs
+        return ATSClient(
+            policy: ATSPolicy(dictionary: DiagnosticConfiguration.managed.dictionary, profile: configuration.profile),
+            material: ConnectionMaterial(chains: network.chains, resolver: network.resolver),
+            configuration: settings
+        )
     }
 }
 

@@ -95,7 +95,7 @@ struct NetworkLoading: TargetLoading {
         }
     }
 
-    private static func settings(
+    static func settings(
         _ configuration: CheckSession.Configuration,
         _ instant: Date
     ) -> ATSClient.Configuration {

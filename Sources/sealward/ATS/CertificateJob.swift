@@ -133,11 +133,22 @@ struct CertificateBench {
     init(now: Date) { self.now = now }
 
     /// The answer to one line of `--jobs`: whatever is wrong with the job, there is one.
-    mutating func answer(line: [UInt8], defaults: CertificateOptions, folder: URL?) async -> CertificateAnswer {
-        var file: String?
+    ///
+    /// - Parameter place: file and line, for a line that is no job.
+    mutating func answer(
+        line: [UInt8],
+        at place: String,
+        defaults: CertificateOptions,
+        folder: URL?
+    ) async -> CertificateAnswer {
+        let job: CertificateJob
+        do throws(MalformedInput) {
+            job = try CertificateJob(line: line, defaults: defaults, folder: folder)
+        } catch {
+            return CertificateAnswer(file: nil, code: error.code, reason: "\(place): \(error.reason).")
+        }
+        let file = job.file
         do {
-            let job = try CertificateJob(line: line, defaults: defaults, folder: folder)
-            file = job.file
             return try await answer(job)
         } catch let fault as CommandFault {
             return CertificateAnswer(file: file, code: .malformedCertificate, reason: fault.description)
@@ -203,9 +214,7 @@ struct CertificateBench {
 
     private mutating func logs(_ path: String) throws -> CTLogList {
         if let known = lists[path] { return known }
-        let list = try PropertyListFile.named(path) {
-            try CTLogList(json: CommandIO.read(path, limit: 16 << 20), verifier: TimestampVerifier())
-        }
+        let list = try TransparencyOptions.logs(of: path)
         if lists.count >= CertificateBench.maximumStores { lists.removeAll() }
         lists[path] = list
         return list

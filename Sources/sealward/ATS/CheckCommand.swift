@@ -43,14 +43,22 @@ struct CheckCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("for"),
-        help: "managed: as the system's own processes of OS 27 load (MDM, enrolment, updates): ATS and FCP_v2.1."
+        help: ArgumentHelp(
+            "managed: as the system's own processes of OS 27 load (MDM, enrolment, updates): ATS and FCP_v2.1.",
+            valueName: "PURPOSE"
+        )
     )
     var purpose: CheckPurpose?
 
     @Option(help: ArgumentHelp("Note certificates that expire within so many days.", valueName: "DAYS"))
     var expiresWithin: Int?
 
-    @Option(help: "The form of the result: text, nscurl, json, jsonl, junit, markdown or html.")
+    @Option(
+        help: ArgumentHelp(
+            "The form of the result: text, nscurl, json, jsonl, junit, markdown or html.",
+            valueName: "FORM"
+        )
+    )
     var format: CheckFormat = .text
 
     @Flag(help: "Every configuration with its dictionary and error.")
@@ -95,15 +103,23 @@ struct CheckCommand: AsyncParsableCommand {
             let asked = systems?.profiles ?? [system]
             let profiles = try asked.map { try network.system.profile(on: $0) }
             guard let profile = profiles.first else { throw ValidationError("--systems names no system.") }
-            var list =
-                try await purpose == nil
-                ? network.targets(targets, asNSCurl: format == .nscurl)
-                : EnrolmentDiscovery(network, on: profile).targets(targets)
+            let named = try purpose == nil ? network.targets(targets, asNSCurl: format == .nscurl) : TargetList()
+            let managed = try purpose == nil ? [] : network.managedTargets(targets)
             let session = try network.session(profile, app: app) {
                 $0.systems = systems == nil ? [] : profiles
                 $0.expiryDays = expiresWithin
                 $0.isManaged = purpose != nil
             }
+            var list =
+                try await purpose == nil
+                ? named
+                : TargetList(
+                    session.discovering(managed, concurrency: network.concurrency) { place, reason in
+                        CommandIO.say(
+                            "sealward: \(place.url.text.terminalSafe): \(reason.terminalSafe); only this server is checked."
+                        )
+                    }
+                )
             if allAddresses { list = try await list.expanded(session.addresses) }
             let places = fleet.places(of: list)
             let journal = try fleet.state.map {
@@ -182,7 +198,7 @@ struct CheckCommand: AsyncParsableCommand {
         let asked =
             "\(network.exhaustive) \(network.noHTTP) \(network.noAIA) \(network.allowPrivate) \(purpose?.rawValue ?? "") "
             + "\(network.at.map { RFC3339.text($0.date) } ?? "")"
-        let trust = ([network.roots ?? "", network.ctLogList ?? ""] + network.caFile).joined(separator: "\n")
+        let trust = ([network.trust.roots ?? "", network.transparency.ctLogList ?? ""] + network.trust.caFile).joined(separator: "\n")
         return [
             .init("the targets", FleetOptions.digest(of: list)),
             .init("--shard", fleet.shard.map { "\($0.number)/\($0.count)" } ?? "1/1"),

@@ -27,16 +27,9 @@ struct CheckOptions: ParsableArguments {
     @Flag(name: .customLong("no-aia"), help: "Do not fetch a missing intermediate certificate.")
     var noAIA = false
 
-    @Option(help: ArgumentHelp("Roots as if a user had installed them. May be repeated.", valueName: "PEM"))
-    var caFile: [String] = []
+    @OptionGroup var trust: TrustOptions
 
-    @Option(help: ArgumentHelp("Roots instead of the system's.", valueName: "PEM"))
-    var roots: String?
-
-    @Option(
-        help: ArgumentHelp("The Certificate Transparency logs, as browsers publish them (JSON).", valueName: "FILE")
-    )
-    var ctLogList: String?
+    @OptionGroup var transparency: TransparencyOptions
 
     @OptionGroup var places: ResolveOptions
 
@@ -103,12 +96,17 @@ struct CheckOptions: ParsableArguments {
         return list
     }
 
-    /// The roots of the options.
-    func anchors() throws -> TrustAnchors {
-        var anchors = TrustAnchors()
-        if let roots { try anchors.add(file: roots, kind: .system) } else { anchors = (try? .system()) ?? anchors }
-        for path in caFile { try anchors.add(file: path, kind: .installed) }
-        return anchors
+    /// The targets of a managed check, in order.
+    func managedTargets(_ arguments: [String]) throws -> [ManagedTarget] {
+        func target(_ text: String) throws(MalformedInput) -> ManagedTarget { try ManagedTarget(text) }
+        let named = try arguments.map { text in
+            do {
+                return try target(text)
+            } catch {
+                throw ValidationError("\(error).")
+            }
+        }
+        return try named + (targetsFrom.map { try EntryFile.entries(of: $0, target) } ?? [])
     }
 
     /// - Parameter profile: the system and SDK of every row but the app's own.
@@ -124,18 +122,14 @@ struct CheckOptions: ParsableArguments {
         options.isExhaustive = exhaustive
         options.loadsHTTP = !noHTTP
         options.fetchesIntermediates = !noAIA
-        options.installedRoots = caFile
-        options.systemRoots = roots
+        options.installedRoots = trust.caFile
+        options.systemRoots = trust.roots
         options.overrides = try places.overrides()
         options.connectTimeout = .seconds(connectTimeout)
         options.targetTimeout = .seconds(timeout)
         options.allowsPrivateRedirects = allowPrivate
         options.instant = at?.date
-        if let ctLogList {
-            options.logs = try PropertyListFile.named(ctLogList) {
-                try CTLogList(json: CommandIO.read(ctLogList, limit: 16 << 20), verifier: TimestampVerifier())
-            }
-        }
+        options.logs = try transparency.logs()
         change(&options)
         return try CheckSession(options)
     }

@@ -56,7 +56,7 @@ struct ProxyCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Lines of user:password that may use the proxy.", valueName: "FILE"))
     var passwordFile: String?
 
-    @Option(help: "The form of the summary: text or json.")
+    @Option(help: ArgumentHelp("The form of the summary: text or json.", valueName: "FORM"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions
@@ -80,13 +80,14 @@ struct ProxyCommand: AsyncParsableCommand {
             configuration.isMonitoring = monitor
             configuration.connectTimeout = network.connectLimit
             configuration.addressOverrides = try network.places.overrides()
+            configuration.transparencyLogs = try network.transparency.logs()
             if let passwordFile { configuration.credentials = try ProxyCommand.credentials(passwordFile) }
             let isQuiet = shared.quiet
             let proxy: ATSProxy
             do {
                 proxy = try ATSProxy(
                     policy: policy,
-                    trust: try network.trust(),
+                    trust: try network.trust.anchors(),
                     fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
                     configuration: configuration,
                     onListening: { address, port in
@@ -143,15 +144,11 @@ struct ProxyCommand: AsyncParsableCommand {
 
     /// One `user:password` a line; empty lines and those that begin with # are skipped.
     private static func credentials(_ path: String) throws -> Set<String> {
-        let text = String(decoding: try CommandIO.read(path, limit: 1 << 20), as: UTF8.self)
         var found: Set<String> = []
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            let line = line.trimmingCharacters(in: .whitespacesAndNewlines)
-            if line.isEmpty || line.hasPrefix("#") { continue }
-            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }) else {
-                throw CommandFault("\(CommandIO.name(of: path)): line \(index + 1): is not user:password.")
-            }
+        try EntryFile.lines(of: path, limit: 1 << 20) { line, fault in
+            if line.isEmpty || line.utf8.first == 0x23 { return }
+            let parts = line.utf8.split(separator: 0x3A, maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }) else { throw fault("is not user:password") }
             found.insert(line)
         }
         if found.isEmpty { throw CommandFault("\(CommandIO.name(of: path)): there is no user:password in it.") }

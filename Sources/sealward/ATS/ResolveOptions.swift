@@ -32,19 +32,40 @@ struct ResolveOptions: ParsableArguments {
 enum EntryFile {
     /// - Throws: `CommandFault` that names the line of what cannot be read.
     static func entries<Entry>(of path: String, _ read: (String) throws(MalformedInput) -> Entry) throws -> [Entry] {
-        let bytes = try CommandIO.read(path, limit: 64 << 20)
         var entries: [Entry] = []
-        for (index, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
-            let entry = String(decoding: line.prefix { $0 != 0x23 }, as: UTF8.self)
-                .trimmingCharacters(in: .whitespacesAndNewlines)
-            if entry.isEmpty { continue }
-            do {
+        try lines(of: path, limit: 64 << 20) { line, fault in
+            let entry = String(decoding: line.utf8.prefix { $0 != 0x23 }, as: UTF8.self)
+                .trimmingCharacters(in: .whitespaces)
+            if entry.isEmpty { return }
+            do throws(MalformedInput) {
                 entries.append(try read(entry))
             } catch {
-                throw CommandFault("\(CommandIO.name(of: path)): line \(index + 1): \(error).")
+                throw fault(error.description)
             }
         }
         return entries
+    }
+
+    /// Calls `body` with each line, without the white space around it, and with what makes a fault of a reason.
+    ///
+    /// - Parameter limit: the most bytes of the file.
+    /// - Throws: `CommandFault` that names the line, where it is no text; what `body` throws.
+    static func lines(
+        of path: String,
+        limit: Int,
+        _ body: (String, _ fault: (String) -> CommandFault) throws -> Void
+    ) throws {
+        let bytes = try CommandIO.read(path, limit: limit)
+        for (index, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+            func fault(_ reason: String) -> CommandFault {
+                CommandFault("\(CommandIO.name(of: path)): line \(index + 1): \(reason).")
+            }
+            let isText = line.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 || $0 == 0x0D }
+            guard isText, let text = String(validating: line, as: UTF8.self) else {
+                throw fault("is no text; write one entry a line, in UTF-8")
+            }
+            try body(text.trimmingCharacters(in: .whitespacesAndNewlines), fault)
+        }
     }
 }
 
