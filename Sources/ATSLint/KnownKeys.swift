@@ -66,7 +66,7 @@ enum TLSVersionNames {
 enum Spelling {
     /// A key that was once real, or is how a tool displays the real one, with the real one.
     static let renamed: [String: String] = [
-        "NSAllowsArbitraryLoadsInMedia": ATSKey.arbitraryLoadsForMedia,
+        ATSKey.arbitraryLoadsInMedia: ATSKey.arbitraryLoadsForMedia,
         "NSAllowsArbitraryLoadsInWebView": ATSKey.arbitraryLoadsInWebContent,
         "NSExceptionMinimumTLS": ATSKey.minimumTLSVersion,
         "NSExceptionAllowInsecureHTTPLoads": ATSKey.insecureHTTPLoads,

@@ -50,6 +50,8 @@ struct ReviewReason: Sendable {
     static func sentence(for key: String) -> String {
         let reasons = accepted(for: key)
         guard !reasons.isEmpty else { return "Apple has named no acceptable reason for this key." }
-        return "Reasons that Apple has named as acceptable (2016): \(reasons.joined(separator: "; "))."
+        return
+            "Reasons that Apple has named as acceptable (2016): \(reasons.joined(separator: "; ")). The date from which every app would "
+            + "have needed one was put off without a new date on 2016-12-21."
     }
 }

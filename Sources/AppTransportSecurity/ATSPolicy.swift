@@ -165,7 +165,7 @@ public struct ATSPolicy: Sendable {
                 ATSKey.arbitraryLoadsForMedia,
                 required: false,
                 .ruleMedia,
-                "NSAllowsArbitraryLoadsForMedia is YES, and AVFoundation loads this URL."
+                "NSAllowsArbitraryLoadsForMedia is YES, and AVFoundation loads this URL. A report of 2016 found no effect in Apple's Simulator."
             )
         }
         if dictionary.arbitraryLoadsInWebContent == true, loader == .web {

@@ -53,9 +53,14 @@ struct Remarks {
 
     mutating func unknownKeys(_ members: [String: PropertyListValue], known: [String], _ prefix: String = "") {
         for key in members.keys.sorted() where !known.contains(key) {
+            // The document of 2016 and the published evaluator contradict each other: both are named.
+            let claim =
+                prefix.isEmpty && key.hasSameBytes(as: ATSKey.arbitraryLoadsInMedia)
+                ? " \(ATSKey.arbitraryLoadsForMedia) was called so until 2016-11-14; Apple's document of that time says that on iOS 10 "
+                    + "\(ATSKey.arbitraryLoads) does not count beside it, which no published evaluator does." : ""
             add(
                 .dictionaryUnknownKey,
-                "The key \(prefix)\(key) is not one that the system reads: it has no effect."
+                "The key \(prefix)\(key) is not one that the system reads: it has no effect.\(claim)"
             )
         }
     }

@@ -27,7 +27,7 @@ struct CompareCommand: AsyncParsableCommand {
 
     @OptionGroup var network: CheckOptions
 
-    @Option(help: "text or json.")
+    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

@@ -35,7 +35,7 @@ struct ExplainCommand: AsyncParsableCommand {
     )
     var loader: Loader = .urlsession
 
-    @Option(help: "The form of the result: text or json.")
+    @Option(help: ArgumentHelp("The form of the result: text or json.", valueName: "FORM"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

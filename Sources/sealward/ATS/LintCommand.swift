@@ -33,10 +33,17 @@ struct LintCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("What to lint.", valueName: "PATH"))
     var paths: [String] = []
 
-    @Option(help: "The form of the result: text, json, sarif, junit, github, xcode, markdown or html.")
+    @Option(
+        help: ArgumentHelp(
+            "The form of the result: text, json, sarif, junit, github, xcode, markdown or html.",
+            valueName: "FORM"
+        )
+    )
     var format: Format = .text
 
-    @Option(help: "The mildest severity that fails the run: error, warning or note.")
+    @Option(
+        help: ArgumentHelp("The mildest severity that fails the run: error, warning or note.", valueName: "SEVERITY")
+    )
     var failOn: Severity = .error
 
     @Option(

@@ -25,7 +25,7 @@ struct LogCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("Logs; - is standard input.", valueName: "FILE"))
     var files: [String]
 
-    @Option(help: "text or json.")
+    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

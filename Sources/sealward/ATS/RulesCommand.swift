@@ -21,7 +21,9 @@ struct RulesCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("A rule, for example ATS011. Without it all are listed.", valueName: "ID"))
     var id: String?
 
-    @Option(help: "The form of the result: text, json or markdown (all rules as a page).")
+    @Option(
+        help: ArgumentHelp("The form of the result: text, json or markdown (all rules as a page).", valueName: "FORM")
+    )
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

@@ -31,7 +31,9 @@ struct SystemsCommand: AsyncParsableCommand {
     )
     var id: OSProfile?
 
-    @Option(help: "The form of the result: text, json or markdown (all systems as a page).")
+    @Option(
+        help: ArgumentHelp("The form of the result: text, json or markdown (all systems as a page).", valueName: "FORM")
+    )
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

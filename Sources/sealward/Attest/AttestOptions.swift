@@ -93,7 +93,7 @@ struct JudgementOptions: ParsableArguments {
     )
     var at: Instant?
 
-    @Option(name: .long, help: "The form of the result.")
+    @Option(name: .long, help: ArgumentHelp("The form of the result.", valueName: "FORM"))
     var format: AttestFormat = .text
 
     @OptionGroup var shared: SharedOptions
@@ -106,7 +106,7 @@ struct InspectionOptions: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("Accepted for uniformity; nothing is judged.", valueName: "RFC3339"))
     var at: Instant?
 
-    @Option(name: .long, help: "The form of the result.")
+    @Option(name: .long, help: ArgumentHelp("The form of the result.", valueName: "FORM"))
     var format: AttestFormat = .text
 
     @OptionGroup var shared: SharedOptions

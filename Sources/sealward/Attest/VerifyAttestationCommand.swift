@@ -21,7 +21,7 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The attestation object, raw or in base64; - is standard input.", valueName: "FILE"))
     var file: String
 
-    @Option(name: .long, help: "The environment of the key.")
+    @Option(name: .long, help: ArgumentHelp("The environment of the key.", valueName: "ENVIRONMENT"))
     var environment: EnvironmentArgument
 
     @Option(name: .long, help: ArgumentHelp("The key identifier that the app sent.", valueName: "BASE64"))
@@ -50,7 +50,10 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
 
     @Option(
         name: .long,
-        help: "What the receipt inside counts for: report its verdict, require that it is accepted, or ignore it."
+        help: ArgumentHelp(
+            "What the receipt inside counts for: report its verdict, require that it is accepted, or ignore it.",
+            valueName: "MODE"
+        )
     )
     var receipt: ReceiptWeight = .report
 

@@ -23,7 +23,7 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
     @Option(name: .long, help: ArgumentHelp("The attested key: 65 bytes in X9.63 form.", valueName: "B64"))
     var publicKey: PublicKeyArgument?
 
-    @Option(name: .long, help: "The environment that the receipt must be of.")
+    @Option(name: .long, help: ArgumentHelp("The environment that the receipt must be of.", valueName: "ENVIRONMENT"))
     var environment: EnvironmentArgument?
 
     @Option(name: .long, help: ArgumentHelp("The oldest age since the receipt was made.", valueName: "SECONDS"))

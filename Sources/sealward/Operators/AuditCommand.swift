@@ -22,10 +22,10 @@ struct AuditCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Entries behind this number.", valueName: "N"))
     var after: Int?
 
-    @Option(help: "At most so many entries, up to 1000.")
+    @Option(help: ArgumentHelp("At most so many entries, up to 1000.", valueName: "N"))
     var limit = 100
 
-    @Option(help: "text or json.")
+    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
     var format: OperatorFormat = .text
 
     @OptionGroup var shared: SharedOptions

@@ -42,16 +42,16 @@ struct ListKeysCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Keys of this user.", valueName: "NAME"))
     var user: String?
 
-    @Option(help: "production or development.")
+    @Option(help: ArgumentHelp("production or development.", valueName: "ENVIRONMENT"))
     var environment: String?
 
     @Option(help: ArgumentHelp("The cursor of the page before.", valueName: "CURSOR"))
     var after: String?
 
-    @Option(help: "At most so many keys, up to 1000.")
+    @Option(help: ArgumentHelp("At most so many keys, up to 1000.", valueName: "N"))
     var limit = 30
 
-    @Option(help: "text or json.")
+    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
     var format: OperatorFormat = .text
 
     @OptionGroup var shared: SharedOptions
@@ -113,7 +113,7 @@ struct RevokeKeysCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("All keys of this user.", valueName: "NAME"))
     var user: String?
 
-    @Option(help: "All keys of production or development.")
+    @Option(help: ArgumentHelp("All keys of production or development.", valueName: "ENVIRONMENT"))
     var environment: String?
 
     @Flag(help: "All keys that a simulated root attested.")
@@ -122,10 +122,10 @@ struct RevokeKeysCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("All keys that were attested before.", valueName: "T"))
     var attestedBefore: String?
 
-    @Option(help: "Why, one word, for the history; default operator.")
+    @Option(help: ArgumentHelp("Why, one word, for the history; default operator.", valueName: "CODE"))
     var code: String?
 
-    @Option(help: "text or json.")
+    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
     var format: OperatorFormat = .text
 
     @OptionGroup var shared: SharedOptions
@@ -192,7 +192,7 @@ struct DeleteKeysCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Of this app alone, with --user.", valueName: "ID"))
     var app: String?
 
-    @Option(help: "text or json.")
+    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
     var format: OperatorFormat = .text
 
     @OptionGroup var shared: SharedOptions

@@ -12,13 +12,15 @@ import TrustStores
 
 /// Where an operator's verb is carried out: at a running service, or in a store.
 struct OperatorTarget: ParsableArguments {
-    @Option(help: "The service, for example https://trust.example.com; needs --token-file.")
+    @Option(
+        help: ArgumentHelp("The service, for example https://trust.example.com; needs --token-file.", valueName: "URL")
+    )
     var url: String?
 
     @Option(help: ArgumentHelp("The operator's token for --url; - is standard input.", valueName: "FILE"))
     var tokenFile: String?
 
-    @Option(help: "The store instead of a service: sqlite:PATH or a PostgreSQL URL.")
+    @Option(help: ArgumentHelp("The store instead of a service: sqlite:PATH or a PostgreSQL URL.", valueName: "STORE"))
     var store: String?
 
     func validate() throws {

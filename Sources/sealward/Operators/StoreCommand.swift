@@ -35,7 +35,7 @@ struct CheckStoreCommand: AsyncParsableCommand {
     @Flag(help: "The clock is right: move the horizon to where it belongs.")
     var confirmClock = false
 
-    @Option(help: "text or json.")
+    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
     var format: OperatorFormat = .text
 
     @OptionGroup var shared: SharedOptions

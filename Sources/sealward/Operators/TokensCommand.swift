@@ -29,19 +29,22 @@ struct NewTokenCommand: AsyncParsableCommand {
 
     enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
 
-    @Option(help: "Whose it is; the audit names it.")
+    @Option(help: ArgumentHelp("Whose it is; the audit names it.", valueName: "NAME"))
     var name: String
 
     @Option(
         name: .customLong("scope"),
-        help: "server, admin or audit, for every app or with :APP behind it; may be given more than once."
+        help: ArgumentHelp(
+            "server, admin or audit, for every app or with :APP behind it; may be given more than once.",
+            valueName: "SCOPE"
+        )
     )
     var scopes: [String]
 
     @Option(help: ArgumentHelp("Until when it is good, as a date or an RFC 3339 instant.", valueName: "T"))
     var expires: String?
 
-    @Option(help: "text or json.")
+    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

@@ -25,7 +25,9 @@ struct ExplainCodeCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("A code or a rule. Without it all codes are listed.", valueName: "CODE"))
     var code: String?
 
-    @Option(help: "The form of the result: text, json or markdown (all codes as a page).")
+    @Option(
+        help: ArgumentHelp("The form of the result: text, json or markdown (all codes as a page).", valueName: "FORM")
+    )
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

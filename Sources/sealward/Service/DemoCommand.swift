@@ -18,7 +18,7 @@ struct DemoCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "How many devices.")
+    @Option(help: ArgumentHelp("How many devices.", valueName: "N"))
     var devices = 200
 
     @OptionGroup var shared: SharedOptions

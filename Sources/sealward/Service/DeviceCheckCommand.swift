@@ -24,10 +24,10 @@ struct DeviceCheckCommand: AsyncParsableCommand {
 
 /// What the three subcommands have in common.
 struct DeviceCheckOptions: ParsableArguments {
-    @Option(help: "The team id.")
+    @Option(help: ArgumentHelp("The team id.", valueName: "ID"))
     var teamId: String
 
-    @Option(help: "The id of the key with DeviceCheck enabled.")
+    @Option(help: ArgumentHelp("The id of the key with DeviceCheck enabled.", valueName: "ID"))
     var keyId: String
 
     @Option(help: ArgumentHelp("The key: Apple's .p8 file.", valueName: "FILE"))
@@ -36,16 +36,16 @@ struct DeviceCheckOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The device token, base64 as the device gave it.", valueName: "FILE"))
     var deviceTokenFile: String
 
-    @Option(help: "production or development.")
+    @Option(help: ArgumentHelp("production or development.", valueName: "ENVIRONMENT"))
     var environment: DeviceCheckEnvironment = .production
 
     @Option(help: ArgumentHelp("Another address than Apple's, for a simulator.", valueName: "URL"))
     var baseURL: String?
 
-    @Option(help: "A name for this transaction; without it a new one is made.")
+    @Option(help: ArgumentHelp("A name for this transaction; without it a new one is made.", valueName: "ID"))
     var transactionId: String?
 
-    @Option(help: "text or json.")
+    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
     var format: DeviceCheckFormat = .text
 
     @OptionGroup var shared: SharedOptions
@@ -158,10 +158,10 @@ struct DeviceCheckUpdate: AsyncParsableCommand {
 
     @OptionGroup var options: DeviceCheckOptions
 
-    @Option(help: "true or false.")
+    @Option(help: ArgumentHelp("true or false.", valueName: "BOOL"))
     var bit0: Bool?
 
-    @Option(help: "true or false.")
+    @Option(help: ArgumentHelp("true or false.", valueName: "BOOL"))
     var bit1: Bool?
 
     @Option(help: ArgumentHelp("A second token for the read, since each request spends one.", valueName: "FILE"))

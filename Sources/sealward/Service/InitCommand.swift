@@ -42,7 +42,7 @@ struct InitCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Where the simulated Apple listens.", valueName: "HOST:PORT"))
     var apple = SimulatorAddress(host: "127.0.0.1", port: 8900)
 
-    @Option(help: "text or json.")
+    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
     var format: OperatorFormat = .text
 
     @OptionGroup var shared: SharedOptions

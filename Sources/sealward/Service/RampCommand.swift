@@ -29,7 +29,7 @@ struct RampCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Attestations a day at most; Apple advises ten million for one app.", valueName: "N"))
     var perDay: Double = 10_000_000
 
-    @Option(help: "The form of the plan: text or json.")
+    @Option(help: ArgumentHelp("The form of the plan: text or json.", valueName: "FORM"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

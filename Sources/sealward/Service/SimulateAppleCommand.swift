@@ -25,7 +25,12 @@ struct SimulateAppleCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Where to listen; port 0 takes a free one.", valueName: "HOST:PORT"))
     var listen = SimulatorAddress(host: "127.0.0.1", port: 0)
 
-    @Option(help: "The number that all keys, ids and chosen faults are derived from. (default: 1)")
+    @Option(
+        help: ArgumentHelp(
+            "The number that all keys, ids and chosen faults are derived from. (default: 1)",
+            valueName: "N"
+        )
+    )
     var seed: UInt64?
 
     @Option(help: ArgumentHelp("The same number from a file; - is standard input.", valueName: "FILE"))

@@ -16,7 +16,7 @@ struct SimulateFaultsCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(name: .long, help: "The form of the list.")
+    @Option(name: .long, help: ArgumentHelp("The form of the list.", valueName: "FORM"))
     var format: AttestFormat = .text
 
     @OptionGroup var shared: SharedOptions

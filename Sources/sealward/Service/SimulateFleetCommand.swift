@@ -27,16 +27,16 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The address of simulated Apple.", valueName: "URL"))
     var apple: String
 
-    @Option(help: "The id of the app in the service's configuration.")
+    @Option(help: ArgumentHelp("The id of the app in the service's configuration.", valueName: "ID"))
     var app: String
 
     @Option(help: ArgumentHelp("The App ID that the phones attest.", valueName: "PREFIX.BUNDLE"))
     var appId: String
 
-    @Option(help: "production or development.")
+    @Option(help: ArgumentHelp("production or development.", valueName: "ENVIRONMENT"))
     var environment: FleetEnvironment = .production
 
-    @Option(help: "How many devices.")
+    @Option(help: ArgumentHelp("How many devices.", valueName: "N"))
     var devices = 200
 
     @Option(
@@ -44,16 +44,16 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     )
     var mix = PersonaMix.usual
 
-    @Option(help: "How many users a broker device serves.")
+    @Option(help: ArgumentHelp("How many users a broker device serves.", valueName: "N"))
     var usersPerBroker = 25
 
-    @Option(help: "How many assertions each honest device sends.")
+    @Option(help: ArgumentHelp("How many assertions each honest device sends.", valueName: "N"))
     var assertions = 2
 
-    @Option(help: "How many devices run at a time.")
+    @Option(help: ArgumentHelp("How many devices run at a time.", valueName: "N"))
     var concurrency = 32
 
-    @Option(help: "The number that personas, systems and keys are derived from.")
+    @Option(help: ArgumentHelp("The number that personas, systems and keys are derived from.", valueName: "N"))
     var seed: UInt64 = 1
 
     @Option(help: ArgumentHelp("Seconds to watch brokers until they are noticed.", valueName: "S"))
@@ -68,7 +68,7 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The service's admin token, to see alerts.", valueName: "FILE"))
     var adminTokenFile: String?
 
-    @Option(help: "text or json.")
+    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
     var format: FleetFormat = .text
 
     @OptionGroup var shared: SharedOptions

@@ -33,13 +33,13 @@ struct SimulateVerifierTestsCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("An empty or new folder for the questions as files.", valueName: "DIR"))
     var export: String?
 
-    @Option(help: "Only these: attestation, assertion or receipt; repeatable.")
+    @Option(help: ArgumentHelp("Only these: attestation, assertion or receipt; repeatable.", valueName: "KIND"))
     var kind: [String] = []
 
     @Option(help: ArgumentHelp("The longest time for one answer, in seconds.", valueName: "S"))
     var timeout = 10
 
-    @Option(help: "text or json.")
+    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
     var format: AttestFormat = .text
 
     @OptionGroup var shared: SharedOptions
