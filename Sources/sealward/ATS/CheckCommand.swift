@@ -198,7 +198,9 @@ struct CheckCommand: AsyncParsableCommand {
         let asked =
             "\(network.exhaustive) \(network.noHTTP) \(network.noAIA) \(network.allowPrivate) \(purpose?.rawValue ?? "") "
             + "\(network.at.map { RFC3339.text($0.date) } ?? "")"
-        let trust = ([network.trust.roots ?? "", network.transparency.ctLogList ?? ""] + network.trust.caFile).joined(separator: "\n")
+        let trust = ([network.trust.roots ?? "", network.transparency.ctLogList ?? ""] + network.trust.caFile).joined(
+            separator: "\n"
+        )
         return [
             .init("the targets", FleetOptions.digest(of: list)),
             .init("--shard", fleet.shard.map { "\($0.number)/\($0.count)" } ?? "1/1"),

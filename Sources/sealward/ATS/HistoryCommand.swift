@@ -36,7 +36,7 @@ struct HistoryCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("First remove runs that began more than so many days ago.", valueName: "DAYS"))
     var keep: Int?
 
-    @Option(help: "The form of the result: text, json or html (the course over time).")
+    @Option(help: ArgumentHelp("The form of the result: text, json or html (the course over time).", valueName: "FORM"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

@@ -29,7 +29,12 @@ struct MergeCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("Results in JSON or JSON lines; - is standard input.", valueName: "FILE"))
     var files: [String]
 
-    @Option(help: "The form of the result: json or jsonl; default json if every file is a document, else jsonl.")
+    @Option(
+        help: ArgumentHelp(
+            "The form of the result: json or jsonl; default json if every file is a document, else jsonl.",
+            valueName: "FORM"
+        )
+    )
     var format: Format?
 
     @OptionGroup var shared: SharedOptions
