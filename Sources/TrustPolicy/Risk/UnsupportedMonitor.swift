@@ -46,7 +46,7 @@ public struct UnsupportedMonitor: Sendable {
         let (newUnsupported, newTotal) = UnsupportedMonitor.sums(new)
         // A hundred clients' worth of the prior, so that a young app neither divides by zero nor trusts ten clients.
         let usual = min((oldUnsupported + 100 * UnsupportedMonitor.priorShare) / (oldTotal + 100), 0.9)
-        let risen = min(max(2 * usual, usual + 0.02), 0.95)
+        let risen = UnsupportedMonitor.risen(from: usual)
         var evidence = 0.0
         var highest = 0.0
         var since: Date?
@@ -65,6 +65,9 @@ public struct UnsupportedMonitor: Sendable {
             risingSince: since
         )
     }
+
+    /// The share against which the usual one is tested: twice as much, and two in a hundred more at least.
+    package static func risen(from usual: Double) -> Double { min(max(2 * usual, usual + 0.02), 0.95) }
 
     private static func sums(_ hours: [SupportCount]) -> (Double, Double) {
         hours.reduce((0, 0)) { ($0.0 + Double($1.unsupported), $0.1 + Double($1.total)) }

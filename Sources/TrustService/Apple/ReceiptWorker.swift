@@ -51,6 +51,7 @@ struct ReceiptWorker: Sendable {
             limit: ReceiptWorker.batch,
             for: ReceiptWorker.lease
         )
+        observer.set("receipts.batch", Double(leases.count))
         observer.set("receipts.batch.full", leases.count == ReceiptWorker.batch ? 1 : 0)
         // One that fails must not take the results of the others along.
         var faults: [any Error] = []

@@ -3,16 +3,22 @@
 
 import CoreMetrics
 import Findings
+import FoundationEssentials
 package import Logging
 import Synchronization
+import TrustStores
 
 /// Counts every answer and logs refusals: fixed sentences, codes, and evidence that ``Problem`` made safe.
 ///
 /// Refusals of one code are logged ``linesPerSecond`` times in a second; what is beyond that is counted, and summed up in one line.
 package final class RequestObserver: Sendable {
     package let registry: PrometheusRegistry
+    /// What was judged in the last 24 hours, for the console.
+    let activity = ActivityHistory()
     let log: Logger
     private let sampler = LineSampler(perSecond: linesPerSecond)
+    /// For lines that one in an hour is enough of: it is given hours for seconds.
+    private let hourly = LineSampler(perSecond: 1)
     private let known = Mutex(Known())
 
     /// How many refusals of one code are logged in a second.
@@ -121,5 +127,18 @@ package final class RequestObserver: Sendable {
     /// Sets a value that goes up and down.
     package func set(_ label: String, _ value: Double, _ dimensions: [(String, String)] = []) {
         Meter(label: "sealward.\(label)", dimensions: dimensions, factory: registry).set(value)
+    }
+
+    /// Counts an accepted proof of a key of an app, with the versions behind it.
+    func accepted(_ kind: ActivityHistory.Kind, by key: StoredKey, at now: Date) {
+        activity.note(kind, app: key.app, at: now)
+        guard !activity.note(system: key.osVersion, bundle: key.bundleVersion, app: key.app, at: now) else { return }
+        count("activity.versions.folded")
+        if hourly.note("activity.versions.folded", at: now.timeIntervalSince1970 / 3600).passes {
+            log.notice(
+                "More versions than the console tells apart were seen in an hour; the others are counted together.",
+                metadata: ["app": "\(key.app.terminalSafe(limit: 64))", "limit": "\(ActivityHistory.versionLimit)"]
+            )
+        }
     }
 }

@@ -43,6 +43,16 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
         return text
     }
 
+    /// The series of one name, for people: what their labels say, and the value.
+    ///
+    /// - Parameter name: as it is rendered, `sealward_receipts_outcome_total`.
+    package func values(of name: String) -> [(labels: String, value: Double)] {
+        let state = state.withLock { $0 }
+        let counters = state.counters.filter { $0.key.name == name }.map { ($0.key.labels, $0.value.value) }
+        let gauges = state.gauges.filter { $0.key.name == name }.map { ($0.key.labels, $0.value.value) }
+        return (counters + gauges).sorted { $0.0 < $1.0 }
+    }
+
     private func section(_ type: String, _ values: [Key: Double], into text: inout String) {
         for (name, series) in Dictionary(grouping: values, by: \.key.name).sorted(by: { $0.key < $1.key }) {
             text += "# TYPE \(name) \(type)\n"

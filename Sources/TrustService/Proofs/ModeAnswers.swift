@@ -64,6 +64,7 @@ struct ModeAnswers: Sendable {
             refusal = ProofRefusal(malformed)
         }
         let code = refusal.problem.code
+        observer.activity.note(.refusal, app: app.settings.id, at: call.now)
         await signals.count(app.settings.id, kind: "refused", code: code.description, at: call.now)
         await remember(refusal.problem, app, keyId, call)
         throw refusal

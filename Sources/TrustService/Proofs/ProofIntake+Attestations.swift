@@ -74,6 +74,7 @@ extension ProofIntake {
         case .inserted(let key):
             if key.simulated { trusted.vouchers.keep(true, for: key.id) }
             observer.count("attestations.accepted")
+            observer.accepted(.attestation, by: key, at: call.now)
             await signals.count(app.settings.id, kind: "attested", at: call.now)
             await signals.countOnce(app.settings.id, kind: "attestedAddress", address: call.address, at: call.now)
             return RegisteredKey(key: key, isNew: true)

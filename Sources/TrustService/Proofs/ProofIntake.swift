@@ -66,6 +66,7 @@ struct ProofIntake: Sendable {
         case .refused(let refusal): throw ProofRefusal(refusal.code)
         case .advanced(let previous):
             observer.count("assertions.accepted")
+            observer.accepted(.assertion, by: judged.key, at: call.now)
             if judged.advance.counter <= previous { observer.count("assertions.late") }
         }
     }

@@ -20,7 +20,10 @@ struct Quotas: Sendable {
 
     /// Puts the counter of each quota into the registry, at zero, so that the first refusal is an increase.
     func declareCounters() {
-        for quota in settings { observer.count("quotas.exhausted", [("quota", quota.name)], by: 0) }
+        for quota in settings {
+            observer.count("quotas.exhausted", [("quota", quota.name)], by: 0)
+            observer.count("quotas.drawn", [("quota", quota.name)], by: 0)
+        }
     }
 
     /// What a gateway asks for: the quota that its query names, and the cost that it states.
@@ -67,7 +70,9 @@ struct Quotas: Sendable {
             )
         else { throw Problem(.internalError, evidence: "a quota is out of its range") }
         switch try await store.draw(draw, at: now) {
-        case .drawn(let remaining, _): return remaining
+        case .drawn(let remaining, _):
+            observer.count("quotas.drawn", [("quota", quota.name)], by: draft.cost)
+            return remaining
         case .exhausted(let until):
             observer.count("quotas.exhausted", [("quota", quota.name)])
             let seconds = min(max(1, until.timeIntervalSince(now).rounded(.up)), 1e9)
