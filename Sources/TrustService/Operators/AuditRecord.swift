@@ -15,7 +15,7 @@ struct AuditRecord: Sendable {
     /// The route, whose accepted calls are recorded if they are a server's or an operator's.
     func audited(_ route: Route) -> Route {
         switch route.access {
-        case .open, .app, .metrics: return route
+        case .open, .app, .metrics, .console: return route
         case .server, .admin, .audit:
             return route.handled { call in
                 let answer = try await route.handler(call)
@@ -29,11 +29,16 @@ struct AuditRecord: Sendable {
     /// log says what is missing from the audit.
     private func record(_ call: Call, _ answer: Answer) async {
         guard answer.code == nil else { return }
+        await record(call, by: call.caller, about: answer.target ?? .app(call.parameters["app"]))
+    }
+
+    /// Records that somebody did what a call asks for.
+    func record(_ call: Call, by caller: Authority, about target: AuditTarget) async {
         let entry = AuditEntry(
             at: call.now,
-            name: call.caller.name,
+            name: caller.name,
             operation: call.operation,
-            target: (answer.target ?? .app(call.parameters["app"])).text,
+            target: target.text,
             outcome: "ok"
         )
         do {

@@ -12,7 +12,7 @@ package import TrustStores
 /// The same handlers answer, and the same audit is written, under the name `cli`. No app is configured, so nothing is said about whether a
 /// key is trusted.
 package struct OperatorSession: Sendable {
-    private let table: RouteTable
+    private let routes: OperatorRoutes
     private let now: @Sendable () -> Date
 
     /// A session with an open store, which the caller closes.
@@ -26,7 +26,7 @@ package struct OperatorSession: Sendable {
             log: log,
             announce: { _ in }
         )
-        table = server.table
+        routes = OperatorRoutes(table: server.table)
         now = server.parts.sources.now
     }
 
@@ -38,24 +38,57 @@ package struct OperatorSession: Sendable {
     /// - Returns: the answer as it would be sent.
     package func call(_ method: String, _ path: String, query: String = "", body: [UInt8] = []) async -> Answer {
         do {
-            guard case .route(let route, let parameters) = table.match(method: method, path: path) else {
-                throw Problem(.pathUnknown)
-            }
-            return try await route.handler(
-                Call(
-                    operation: route.operation,
-                    parameters: parameters,
-                    query: query,
-                    headers: HTTPFields(),
-                    body: body,
-                    address: "",
-                    correlationId: "cli",
-                    caller: Authority(name: "cli", [.admin: .every]),
-                    now: now()
-                )
+            return try await routes.ask(
+                OperatorRoutes.Question(method, path, query: query, body: body),
+                as: Authority(name: "cli", [.admin: .every]),
+                correlationId: "cli",
+                at: now()
             )
         } catch {
             return .problem(Problem(error), correlationId: "cli")
         }
+    }
+}
+
+/// The routes of servers and operators, asked from within: the same handlers, the same scopes, the same audit as over HTTP.
+struct OperatorRoutes: Sendable {
+    let table: RouteTable
+
+    /// What is asked.
+    struct Question: Sendable {
+        let method: String
+        /// Without the query.
+        let path: String
+        /// Without its question mark, percent-encoded.
+        let query: String
+        let body: [UInt8]
+
+        init(_ method: String, _ path: String, query: String = "", body: [UInt8] = []) {
+            (self.method, self.path, self.query, self.body) = (method, path, query, body)
+        }
+    }
+
+    /// The answer of one route.
+    ///
+    /// - Throws: ``Problem`` as the route would answer; `path.unknown` for what has no route, `caller.unauthorized` for a credential that does
+    ///   not open it.
+    func ask(_ question: Question, as caller: Authority, correlationId: String, at now: Date) async throws -> Answer {
+        guard case .route(let route, let parameters) = table.match(method: question.method, path: question.path) else {
+            throw Problem(.pathUnknown)
+        }
+        guard route.access.admits(caller, app: parameters["app"]) else { throw Problem(.callerUnauthorized) }
+        return try await route.handler(
+            Call(
+                operation: route.operation,
+                parameters: parameters,
+                query: question.query,
+                headers: HTTPFields(),
+                body: question.body,
+                address: "",
+                correlationId: correlationId,
+                caller: caller,
+                now: now
+            )
+        )
     }
 }

@@ -63,7 +63,7 @@ extension ServiceParts {
             ),
             AuditHandler(store: store, apps: apps),
             RiskHandler(apps: apps, signals: signals, watch: risk),
-            HealthHandler(probe: StoreProbe(store), observer: observer),
+            HealthHandler(readiness: readiness, observer: observer),
         ] + appCheckHandlers(device, lifetime)
     }
 

@@ -25,6 +25,7 @@ package struct ServiceParts: Sendable {
     let modes: ModeAnswers
     let receiptPlan: ReceiptPlan
     let proofs: ProofIntake
+    let readiness: Readiness
 
     init(
         _ configuration: Configuration,
@@ -54,6 +55,7 @@ package struct ServiceParts: Sendable {
         risk = RiskWatch(store: store, apps: apps, sources: sources, observer: observer, log: log)
         modes = ModeAnswers(store: store, signals: signals, observer: observer, uptime: sources.uptime)
         receiptPlan = ReceiptPlan(settings: configuration.receipts)
+        readiness = Readiness(probe: StoreProbe(store), observer: observer)
         proofs = ProofIntake(
             store: store,
             challenges: challenges,
