@@ -34,8 +34,14 @@ package struct DemoService {
         self.devices = devices
     }
 
+    /// Goes on with some work until somebody ends it.
+    package typealias Staying = (_ work: () async throws -> Void) async throws -> Void
+
     /// Runs it; whether everything went as it should.
-    package func run(_ page: inout DemoPage) async throws -> Bool {
+    ///
+    /// - Parameter stay: if given, the console is there as well, and its address is printed at the end; a device goes on in `work` until
+    ///   this returns. nil ends everything at once.
+    package func run(_ page: inout DemoPage, stay: Staying? = nil) async throws -> Bool {
         var silent = Logger(label: "sealward.demo") { _ in SwiftLogNoOpLogHandler() }
         silent.logLevel = .critical
         let log = silent
@@ -57,21 +63,53 @@ package struct DemoService {
         let lines = AsyncStream<String>.makeStream()
         let transport = LiveAppleTransport()
         let server = try await TrustServer(
-            configuration: try configuration(simulator, appleURL: appleURL, keyPEM: key.pemRepresentation),
+            configuration: try configuration(
+                simulator,
+                appleURL: appleURL,
+                keyPEM: key.pemRepresentation,
+                hasConsole: stay != nil
+            ),
             store: try SQLTrustStore.sqlite(at: folder + "/demo.sqlite"),
             transport: transport,
             log: log,
             announce: { lines.continuation.yield($0) }
         )
         let serverGroup = ServiceGroup(configuration: .init(services: [server], logger: log))
-        let servers = Task { try await serverGroup.run() }
-        guard let line = await DemoService.first(of: lines.stream), let address = line.split(separator: " ").last else {
-            throw DemoFault(description: "the service did not start")
+        let servers = Task {
+            // Without a listener nobody waits for lines.
+            defer { lines.continuation.finish() }
+            try await serverGroup.run()
         }
+        var (address, internalAddress): (String?, String?) = (nil, nil)
+        for await line in lines.stream {
+            let last = line.split(separator: " ").last.map { String($0) }
+            if line.hasPrefix("internal") { internalAddress = last } else { address = last }
+            if address != nil, internalAddress != nil || stay == nil { break }
+        }
+        guard let address else { throw DemoFault(description: "the service did not start") }
         page.line("  simulated Apple on \(appleURL), the trust service on \(address), its store on SQLite")
         page.line("")
 
-        let good = try await meet(String(address), appleURL, &page)
+        let phones = LiveAppleTransport.unrestricted()
+        let calls = FleetCalls(
+            transport: phones,
+            service: address,
+            operators: internalAddress,
+            apple: appleURL,
+            app: "shop",
+            serverToken: DemoService.serverToken,
+            adminToken: DemoService.adminToken,
+            tally: FleetTally()
+        )
+        let good = try await meet(calls, &page)
+        if let stay, let internalAddress {
+            page.heading("6. The console")
+            page.line("  \(internalAddress)/console/")
+            page.line("  Sign in with \(DemoService.adminToken)")
+            page.line("  One device goes on. Ctrl-C ends everything.")
+            try await stay { try await goOn(calls) }
+        }
+        await phones.shutDown()
         await serverGroup.triggerGracefulShutdown()
         _ = try? await servers.value
         await appleGroup.triggerGracefulShutdown()
@@ -83,7 +121,8 @@ package struct DemoService {
     private func configuration(
         _ simulator: AppleSimulator,
         appleURL: String,
-        keyPEM: String
+        keyPEM: String,
+        hasConsole: Bool
     ) throws -> Configuration {
         let files = [
             "server.token": DemoService.serverToken, "admin.token": DemoService.adminToken, "apple.p8": keyPEM,
@@ -91,7 +130,7 @@ package struct DemoService {
         ]
         for (name, text) in files { try Data(text.utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)")) }
         let path = { (name: String) in JSONValue.string("\(folder)/\(name)") }
-        let document: JSONValue = [
+        var document: JSONValue = [
             "listen": "127.0.0.1:0", "store": .string("sqlite:\(folder)/demo.sqlite"),
             "serverTokenFile": path("server.token"), "adminTokenFile": path("admin.token"),
             "trustSimulator": [
@@ -110,6 +149,7 @@ package struct DemoService {
             "receipts": ["refreshAfterSeconds": 1, "pollSeconds": 1],
             "deviceCheck": ["bits": [["bit": 0, "name": "trialUsed"]]],
         ]
+        if hasConsole { document = .object((document.members ?? []) + [.init("internalListen", "127.0.0.1:0")]) }
         let outcome = ConfigurationReader.read(
             file: Array(document.rendered().utf8),
             environment: [:],
@@ -124,25 +164,32 @@ package struct DemoService {
         }
     }
 
-    private func meet(_ service: String, _ apple: String, _ page: inout DemoPage) async throws -> Bool {
-        let tally = FleetTally()
-        let transport = LiveAppleTransport.unrestricted()
-        let calls = FleetCalls(
-            transport: transport,
-            service: service,
-            apple: apple,
-            app: "shop",
-            serverToken: DemoService.serverToken,
-            adminToken: DemoService.adminToken,
-            tally: tally
-        )
+    /// What the devices of the demonstration are.
+    private var plan: Fleet.Plan {
         var plan = Fleet.Plan(appId: DemoService.appId)
         plan.devices = devices
         plan.watch = .seconds(20)
+        return plan
+    }
+
+    /// A device that is used every two seconds, so that there is something to look at.
+    private func goOn(_ calls: FleetCalls) async throws {
+        let device = "demo-visitor"
+        let script = DeviceScript(plan: plan, calls: calls, persona: .honest, device: device)
+        _ = try await calls.phone("", ["device": device, "os": "27.0"])
+        guard let key = try await script.attest() else { return }
+        while !Task.isCancelled {
+            _ = try await calls.app("assertions", try await script.signed(key))
+            try await Task.sleep(for: .seconds(2))
+        }
+    }
+
+    private func meet(_ calls: FleetCalls, _ page: inout DemoPage) async throws -> Bool {
+        let (plan, tally) = (plan, calls.tally)
         let start = ContinuousClock.now
         try await Fleet(plan: plan, calls: calls).run()
         let seconds = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
-        for line in await tally.text(elapsed: seconds, service: service).split(
+        for line in await tally.text(elapsed: seconds, service: calls.service).split(
             separator: "\n",
             omittingEmptySubsequences: false
         ) {
@@ -153,7 +200,6 @@ package struct DemoService {
         good = try await showRisk(calls, &page) && good
         good = try await showPromotion(plan, calls, &page) && good
         good = try await showToken(plan, calls, &page) && good
-        await transport.shutDown()
         return good
     }
 

@@ -62,6 +62,8 @@ package struct FleetCalls: Sendable {
     package let transport: any AppleTransport
     /// The address of the service without a slash at its end.
     package let service: String
+    /// The address at which the service answers operators.
+    package let operators: String
     /// The address of simulated Apple without a slash at its end.
     package let apple: String
     /// The `id` of the app in the service's configuration.
@@ -73,6 +75,7 @@ package struct FleetCalls: Sendable {
     package init(
         transport: any AppleTransport,
         service: String,
+        operators: String? = nil,
         apple: String,
         app: String,
         serverToken: String?,
@@ -81,6 +84,7 @@ package struct FleetCalls: Sendable {
     ) {
         self.transport = transport
         self.service = service
+        self.operators = operators ?? service
         self.apple = apple
         self.app = app
         self.serverToken = serverToken
@@ -108,7 +112,7 @@ package struct FleetCalls: Sendable {
 
     /// What an operator sees of the app's risk, where the fleet has an operator's token.
     package func risk() async throws -> FleetReply {
-        try await send("GET", "\(service)/v1/apps/\(app)/risk", nil, token: adminToken)
+        try await send("GET", "\(operators)/v1/apps/\(app)/risk", nil, token: adminToken)
     }
 
     /// A call that a phone makes to its own hardware or to Apple.

@@ -14,12 +14,17 @@ struct DemoCommand: AsyncParsableCommand {
             Starts flawed HTTPS servers and checks them, then simulated Apple, the trust service on SQLite and 200 simulated devices. Needs \
             no arguments, no network and less than a minute, and leaves nothing behind. Exit status 0: everything went as it should.
 
+            With --open it ends with the address of the console, a page that shows what the service sees, and stays until Ctrl-C.
+
             Example: sealward demo
             """
     )
 
     @Option(help: ArgumentHelp("How many devices.", valueName: "N"))
     var devices = 200
+
+    @Flag(help: "Stay at the end, with the console in a browser, until Ctrl-C.")
+    var open = false
 
     @OptionGroup var shared: SharedOptions
 
@@ -55,7 +60,9 @@ struct DemoCommand: AsyncParsableCommand {
                 page.table([["server", "flaw", "default", "first cause", "smallest exception"]] + rows.map(\.cells))
                 isGood = rows.count == 6 && rows.allSatisfy(\.isAsExpected)
                 page.heading("2. The server checks its apps (App Attest and DeviceCheck)")
-                isGood = try await DemoService(folder: folder, devices: devices).run(&page) && isGood
+                let service = DemoService(folder: folder, devices: devices)
+                isGood =
+                    try await service.run(&page, stay: open ? { _ = try await Interruption.run($0) } : nil) && isGood
             } catch let fault as FleetFault {
                 throw CommandFault("\(fault.description).")
             } catch let fault as DemoFault {
