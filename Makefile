@@ -34,7 +34,7 @@ TEST_PARTS := client service command
 LONG_PARTS := $(TEST_PARTS:%=check-long-%)
 THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
 ADDRESS_PARTS := $(TEST_PARTS:%=check-address-%)
-CHECK_PARTS := check-gateways check-servers check-adoption check-requirements check-laboratory check-histories $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
+CHECK_PARTS := check-gateways check-servers check-adoption check-console check-requirements check-laboratory check-histories $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
 SECONDS ?= 60
 SEEDS ?= 1
 .PHONY: $(CHECK_PARTS) sbom
@@ -64,6 +64,12 @@ check-adoption: bootstrap
 	Examples/gateways/install
 	swift build $(SWIFT_FLAGS) --product sealward
 	Scripts/adoption $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+
+## The console in headless Chromium, which is installed if it is missing; `make test` looks at it if Chromium is there.
+check-console: bootstrap
+	command -v chromium > /dev/null || apt-get install -y -qq --no-install-recommends chromium
+	swift build $(SWIFT_FLAGS) --build-tests
+	Scripts/test --filter ConsoleChromiumTests
 
 ## Every row of docs/requirements.md by its commands.
 check-requirements: bootstrap

@@ -207,11 +207,14 @@ let package = Package(
             "TrustService",
             [
                 "TrustPolicy", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores", "AppleServices",
-                "CompactTokens", "Findings", "Bounds", "StrictJSON", "TLSFacts",
+                "CompactTokens", "Findings", "Bounds", "Reporting", "StrictJSON", "TLSFacts",
                 .hummingbird, .jwt, .lifecycle, .logging, .metrics, .crypto, .cryptoExtras, .nioCore, .nioHTTP1,
                 .httpTypes,
             ],
-            resources: [.embedInCode("Service/openapi.yaml")]
+            resources: [
+                .embedInCode("Service/openapi.yaml"), .embedInCode("Console/console.css"),
+                .embedInCode("Console/console.js"),
+            ]
         ),
         library(
             "CheckHistory",

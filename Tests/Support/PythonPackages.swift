@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+package import Foundation
 
 /// Packages of PyPI that tests ask for a second opinion.
 package enum PythonPackages {
@@ -10,11 +10,19 @@ package enum PythonPackages {
     }
 
     package static func run(_ script: String, _ arguments: [String]) throws -> String {
-        // The environment that Scripts/bootstrap makes, or else whatever python3 there is.
-        let own = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent(".build/python/bin/python3")
-        let isThere = FileManager.default.isExecutableFile(atPath: own.path)
-        let program = isThere ? own : URL(fileURLWithPath: "/usr/bin/env")
-        return try ProgramRun(program, (isThere ? [] : ["python3"]) + ["-c", script] + arguments).output
+        try ProgramRun(program, first + ["-c", script] + arguments).output
     }
+
+    /// Runs a script in a file, for so many seconds at most.
+    package static func file(_ script: URL, _ arguments: [String], seconds: Int) throws -> ProgramRun {
+        let words = ["timeout", String(seconds), program.path] + first + [script.path] + arguments
+        return try ProgramRun(URL(fileURLWithPath: "/usr/bin/env"), words)
+    }
+
+    /// The environment that Scripts/bootstrap makes, or else whatever python3 there is.
+    private static let own = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appendingPathComponent(".build/python/bin/python3")
+    private static var isThere: Bool { FileManager.default.isExecutableFile(atPath: own.path) }
+    private static var program: URL { isThere ? own : URL(fileURLWithPath: "/usr/bin/env") }
+    private static var first: [String] { isThere ? [] : ["python3"] }
 }

@@ -25,7 +25,8 @@ import TrustStores
     /// What the service counts in the course of business, or only shows.
     private static let ordinary: Set<String> = [
         "assertions.accepted", "assertions.late", "attestations.accepted", "challengekeys.rotated", "challenges.issued",
-        "keys.deleted", "keys.revoked", "promotions.granted", "receipts.outcome", "refusals.monitored", "signals",
+        "console.sessions", "keys.deleted", "keys.revoked", "promotions.granted", "quotas.drawn", "receipts.batch",
+        "receipts.outcome", "refusals.monitored", "signals",
         "signals.unsupported.ratio.highest", "tokens.issued",
     ]
 

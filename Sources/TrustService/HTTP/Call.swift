@@ -22,6 +22,24 @@ package struct Call: Sendable {
         case audit
         /// Whoever may read the metrics.
         case metrics
+        /// People with a browser, at the internal listener alone. The console itself asks who they are.
+        case console
+
+        /// What a credential must permit; nil if none is asked for, or if the route itself decides.
+        var role: Authority.Role? {
+            switch self {
+            case .server: .server
+            case .admin: .admin
+            case .audit: .audit
+            case .open, .app, .metrics, .console: nil
+            }
+        }
+
+        /// Whether a credential opens a route of this access. If the path names no app, the handler looks at what the call is about.
+        func admits(_ caller: Authority, app: String?) -> Bool {
+            guard let role else { return true }
+            return caller.has(role) && (app == nil || caller.permits(role, app: app))
+        }
     }
 
     /// What the bearer token proved.
@@ -39,6 +57,8 @@ package struct Call: Sendable {
     package let correlationId: String
     package let caller: Caller
     package let now: Date
+    /// The host and port that the request names; nil if it names none.
+    package var host: String?
 
     /// The most bytes of a query parameter's value: 256 characters of any alphabet.
     private static let valueLimit = 1024

@@ -22,6 +22,7 @@ extension Code {
     package static let policyTier: Code = "policy.tier"
     package static let promotionUnknown: Code = "promotion.unknown"
     package static let requestMalformed: Code = "request.malformed"
+    package static let requestOtherOrigin: Code = "request.other-origin"
     package static let storeClockOff: Code = "store.clock-off"
     package static let tokenInvalid: Code = "token.invalid"
     package static let tokenMissing: Code = "token.missing"

@@ -37,7 +37,14 @@ package struct Credentials: Sendable {
     /// Who holds a token; ``Authority/anyone`` for none, an unknown one, or one that has expired.
     package func caller(bearer: String?, at now: Date) -> Authority {
         guard let bearer else { return .anyone }
-        let digest = Array(SHA256.hash(data: Data(bearer.utf8)))
+        return caller(digest: Credentials.digest(of: bearer), at: now)
+    }
+
+    /// By what a token is known here: its SHA-256.
+    static func digest(of token: String) -> [UInt8] { Array(SHA256.hash(data: Data(token.utf8))) }
+
+    /// Who holds the token of a digest.
+    func caller(digest: [UInt8], at now: Date) -> Authority {
         var found: Entry?
         for entry in entries {
             let difference = zip(entry.digest, digest).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) }

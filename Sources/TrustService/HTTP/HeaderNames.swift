@@ -6,6 +6,12 @@ import HTTPTypes
 extension HTTPField.Name {
     // The fallbacks are never taken: all of these are valid field names.
     static let xForwardedFor = HTTPField.Name("X-Forwarded-For") ?? .from
+    static let xForwardedProto = HTTPField.Name("X-Forwarded-Proto") ?? .from
+    static let secFetchSite = HTTPField.Name("Sec-Fetch-Site") ?? .from
+    static let xFrameOptions = HTTPField.Name("X-Frame-Options") ?? .from
+    static let referrerPolicy = HTTPField.Name("Referrer-Policy") ?? .from
+    static let crossOriginOpenerPolicy = HTTPField.Name("Cross-Origin-Opener-Policy") ?? .from
+    static let crossOriginResourcePolicy = HTTPField.Name("Cross-Origin-Resource-Policy") ?? .from
     static let firebaseAppCheck = HTTPField.Name("X-Firebase-AppCheck") ?? .from
     static let sealwardApp = HTTPField.Name("X-Sealward-App") ?? .from
     static let sealwardKey = HTTPField.Name("X-Sealward-Key") ?? .from

@@ -105,6 +105,15 @@ package enum ProblemTable {
             .init(.app, "ask for the token with singleUse: true")
         ),
         .tokenSpent: Entry(status: 409, title: "The token has already been spent.", retry: .newChallenge),
+        .requestOtherOrigin: Entry(
+            status: 403,
+            title: "The form did not come from a page of this console.",
+            retry: nil,
+            .init(
+                .operator,
+                "open the page again and send the form from there; a proxy in front must leave Host as the browser sent it"
+            )
+        ),
         .callerUnauthorized: Entry(
             status: 401,
             title: "The caller's credential is missing or wrong.",

@@ -38,7 +38,8 @@ package struct Route: Sendable {
         self.access = access
         self.handler = handler
         self.errors = errors
-        segments = template.split(separator: "/").map { part in
+        // An empty segment at the end is one: `/console/` is not `/console`.
+        segments = template.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { part in
             guard part.hasPrefix("{"), let end = part.firstIndex(of: "}") else { return .literal(String(part)) }
             let name = part[part.index(after: part.startIndex)..<end]
             return .parameter(String(name), suffix: String(part[part.index(after: end)...]))
@@ -84,6 +85,9 @@ package struct RouteTable: Sendable {
     private static let segmentLimit = 8
 
     package init(_ routes: [Route]) { self.routes = routes }
+
+    /// The table of the public listener, where there is no console.
+    var withoutConsole: RouteTable { RouteTable(routes.filter { $0.access != .console }) }
 
     package enum Match {
         case route(Route, parameters: [String: String])

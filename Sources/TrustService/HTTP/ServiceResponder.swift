@@ -107,7 +107,8 @@ struct ServiceResponder: HTTPResponder {
             address: address,
             correlationId: correlationId,
             caller: caller,
-            now: sources.now()
+            now: sources.now(),
+            host: request.head.authority
         )
         do {
             return try await route.handler(call)
@@ -129,20 +130,11 @@ struct ServiceResponder: HTTPResponder {
     private func admit(_ route: Route, _ caller: Call.Caller, app: String?) throws(Problem) {
         switch route.access {
         case .open, .app: return
+        case .console: guard isInternal else { throw Problem(.pathUnknown) }
         case .server, .admin, .audit:
-            let role: Authority.Role =
-                switch route.access {
-                case .server: .server
-                case .audit: .audit
-                default: .admin
-                }
-            guard live.current.credentials.opens(role), isInternal || !hasInternalListener else {
-                throw Problem(.pathUnknown)
-            }
-            // If the path names no app, the handler looks at what the call is about.
-            guard caller.has(role), app == nil || caller.permits(role, app: app) else {
-                throw Problem(.callerUnauthorized)
-            }
+            guard route.access.role.map(live.current.credentials.opens) ?? false, isInternal || !hasInternalListener
+            else { throw Problem(.pathUnknown) }
+            guard route.access.admits(caller, app: app) else { throw Problem(.callerUnauthorized) }
         case .metrics:
             guard isInternal || !hasInternalListener else { throw Problem(.pathUnknown) }
             guard isInternal || isLoopback || caller != .anyone else { throw Problem(.callerUnauthorized) }
@@ -166,7 +158,10 @@ struct ServiceResponder: HTTPResponder {
         }
         let contentType = request.headers[.contentType]
         if buffer.readableBytes == 0, contentType == nil { return [] }
-        guard ServiceResponder.isJSON(contentType) else { throw Problem(.bodyContentType) }
+        guard route.access == .console ? ServiceResponder.isForm(contentType) : ServiceResponder.isJSON(contentType)
+        else {
+            throw Problem(.bodyContentType)
+        }
         return Array(buffer.readableBytesView)
     }
 
@@ -185,11 +180,18 @@ struct ServiceResponder: HTTPResponder {
         }
     }
 
+    /// Whether a media type is that of a browser's form.
+    static func isForm(_ contentType: String?) -> Bool {
+        contentType?.utf8.elementsEqual("application/x-www-form-urlencoded".utf8) ?? false
+    }
+
     private func response(_ answer: Answer, isHead: Bool) -> Response {
         var headers = HTTPFields()
         if let type = answer.contentType { headers[.contentType] = type }
         headers[.cacheControl] = "no-store"
-        for (name, value) in answer.headers { headers[name] = value }
+        for (name, value) in answer.headers {
+            if name == .setCookie { headers.append(HTTPField(name: name, value: value)) } else { headers[name] = value }
+        }
         let status = HTTPResponse.Status(code: answer.status)
         if isHead {
             headers[.contentLength] = String(answer.body.count)

@@ -13,10 +13,18 @@ struct StrictQuery: Equatable {
     /// More bytes than this are no query of ours.
     static let limit = 4096
 
-    /// Reads a query, without its question mark.
+    /// What a parameter without a value is.
+    enum Blank: Sendable {
+        /// A mistake.
+        case refused
+        /// An input of a browser's form into which nobody wrote.
+        case absent
+    }
+
+    /// Reads a query, without its question mark, or the body of a form.
     ///
     /// - Throws: ``Problem`` `request.malformed`.
-    init(_ query: String, known: Set<UTF8Key>) throws(Problem) {
+    init(_ query: String, known: Set<UTF8Key>, blank: Blank = .refused) throws(Problem) {
         guard query.utf8.count <= StrictQuery.limit else {
             throw Problem(.requestMalformed, evidence: "the query is longer than \(StrictQuery.limit) bytes")
         }
@@ -30,6 +38,7 @@ struct StrictQuery: Equatable {
                 guard known.contains(name) else {
                     throw Problem(.requestMalformed, evidence: "the query has an unknown parameter")
                 }
+                if blank == .absent, value.utf8.isEmpty { continue }
                 guard !value.utf8.isEmpty, values.updateValue(value, forKey: name) == nil else {
                     throw Problem(.requestMalformed, evidence: "a parameter of the query is empty or given twice")
                 }

@@ -21,6 +21,8 @@ extension RequestObserver {
             ("audit.lost", []), ("challengekeys.unread", []), ("promotions.undecided", []),
             ("receipts.results.lost", []), ("sweep.failures", []), ("files.reread", [("outcome", "kept")]),
             ("risk.alerts", [("code", "risk.metric.above-baseline")]),
+            ("activity.versions.folded", []), ("console.signins", [("outcome", "limited")]),
+            ("console.sessions.ended", [("reason", ConsoleSessions.End.replaced.rawValue)]),
         ]
         for listener in ["public", "internal"] {
             for reason in ["total", "address", "descriptors"] {

@@ -54,7 +54,9 @@ public struct TrustServer: Service {
             observer: RequestObserver(registry: registry, log: log),
             log: log
         )
-        table = parts.routes(parts.handlers + interfaces(parts))
+        let routes = parts.routes(parts.handlers + interfaces(parts))
+        let hasConsole = configuration.internalListen != nil
+        table = hasConsole ? RouteTable(routes.routes + ConsoleHandler(parts, operators: routes).routes) : routes
         parts.observer.declareWatchedCounters()
         parts.quotas.declareCounters()
         var connectionLimits = connectionLimits
@@ -137,7 +139,7 @@ public struct TrustServer: Service {
         let configuration = parts.configuration
         let correlationIds = CorrelationIds(random: parts.sources.random(6))
         let responder = ServiceResponder(
-            table: table,
+            table: isInternal ? table : table.withoutConsole,
             isInternal: isInternal,
             isLoopback: address.isLoopback,
             live: parts.live,

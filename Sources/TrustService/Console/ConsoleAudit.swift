@@ -1,0 +1,82 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import Reporting
+import StrictJSON
+import TrustStores
+
+/// The audit as a page, the newest first.
+struct ConsoleAudit: Sendable {
+    let operators: OperatorRoutes
+    let store: any TrustStore
+
+    /// The most entries of a page.
+    private static let pageSize = 100
+
+    @Sendable func page(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
+        guard visitor.seesAudit else { throw Problem(.callerUnauthorized) }
+        let query = try StrictQuery(call.query, known: ["before"], blank: .absent)
+        let newest = try await newestNumber()
+        let before = try query.number("before", 1...9_999_999_999, default: 0)
+        let last = before > 0 ? min(Int64(before) - 1, newest) : newest
+        let after = max(0, last - Int64(ConsoleAudit.pageSize))
+        let question = OperatorRoutes.Question(
+            "GET",
+            "/v1/audit",
+            query: "after=\(after)&limit=\(ConsoleAudit.pageSize)"
+        )
+        let answer = try await operators.ask(
+            question,
+            as: visitor.caller,
+            correlationId: call.correlationId,
+            at: call.now
+        )
+        let entries = answer.body.split(separator: UInt8(ascii: "\n")).compactMap { try? JSONReader.read(Array($0)) }
+            .filter { entry in
+                guard case .integer(let number)? = entry.member("number") else { return false }
+                return number <= last
+            }
+        func text(_ entry: JSONValue, _ name: String) -> String { entry.member(name)?.text ?? "" }
+        let table = ConsoleTable(
+            label: "Audit",
+            head: ["When", "Who", "What", "On what", "Outcome"],
+            rows: entries.reversed().map { entry in
+                [
+                    Timestamps.date(text(entry, "at")).map(ConsoleText.instant) ?? "", "\(text(entry, "name"))",
+                    "\(text(entry, "operation"))", "<code>\(text(entry, "target"))</code>", "\(text(entry, "outcome"))",
+                ]
+            },
+            empty: "No entry here."
+        ).html()
+        let older: HTML = after > 0 ? "<a href=\"/console/audit?before=\(Int(after) + 1)\">Older</a> " : ""
+        let newer: HTML = last < newest ? "<a href=\"/console/audit\">Newest</a>" : ""
+        let body: HTML = """
+            <h1>Audit</h1>
+            <section><p class="dim">Accepted calls of servers and operators, the newest first.</p>
+            \(table)<p class="deeds">\(older)\(newer)</p></section>
+
+            """
+        return ConsolePage(title: "Audit", place: .audit, visitor: visitor, body: body).answer()
+    }
+
+    /// The number of the newest entry; 0 if there is none. Numbers grow, so it is found by halving: about twice as many questions as the
+    /// number has bits, each for one entry.
+    private func newestNumber() async throws -> Int64 {
+        guard try await isBehind(0) else { return 0 }
+        // There is an entry behind `low`, and none behind `high`.
+        var (low, high): (Int64, Int64) = (0, 1)
+        while high < Int64.max / 2, try await isBehind(high) { (low, high) = (high, high * 2) }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2
+            if try await isBehind(middle) { low = middle } else { high = middle }
+        }
+        return high
+    }
+
+    /// Whether there is an entry with a larger number.
+    private func isBehind(_ number: Int64) async throws -> Bool {
+        try await !store.audit(after: number, limit: 1).isEmpty
+    }
+}

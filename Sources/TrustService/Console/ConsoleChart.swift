@@ -1,0 +1,194 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import Reporting
+
+/// Numbers and instants as the console writes them.
+enum ConsoleText {
+    /// `1,234,567`
+    static func count(_ number: Int) -> String {
+        var groups: [String] = []
+        var digits = Substring(String(number.magnitude))
+        while digits.utf8.count > 3 {
+            groups.append(String(digits.suffix(3)))
+            digits = digits.dropLast(3)
+        }
+        groups.append(String(digits))
+        return (number < 0 ? "-" : "") + groups.reversed().joined(separator: ",")
+    }
+
+    /// A count of the metrics, which are floating.
+    static func count(_ number: Double) -> String { count(Int(exactly: number.rounded()) ?? .max) }
+
+    /// `12.3 %`, of a share of 1.
+    static func percent(_ share: Double) -> String {
+        let tenths = Int(exactly: (share * 1000).rounded()) ?? 0
+        return "\(tenths / 10).\(abs(tenths % 10)) %"
+    }
+
+    /// `2026-11-21 12:00:05`, in UTC.
+    static func instant(_ date: Date) -> HTML {
+        let text = Timestamps.text(date)
+        return "<time datetime=\"\(text)\">\(String(text.prefix(10))) \(String(text.dropFirst(11).prefix(8)))</time>"
+    }
+
+    /// `12:00`, in UTC.
+    static func clock(_ date: Date) -> String { String(Timestamps.text(date).dropFirst(11).prefix(5)) }
+
+    /// A coordinate of a drawing, to hundredths.
+    static func coordinate(_ number: Double) -> String {
+        let hundredths = Int(exactly: (min(max(number, -1e6), 1e6) * 100).rounded()) ?? 0
+        return String(Double(hundredths) / 100)
+    }
+}
+
+/// A chart of columns over time: a drawing with a title and a description, and the same numbers as a table.
+struct ConsoleColumns {
+    struct Column {
+        /// The span of time, for the table and on pointing.
+        let label: String
+        let value: Double
+        /// The value as it is written.
+        let text: String
+    }
+
+    /// A line across the chart.
+    struct Mark {
+        let value: Double
+        let label: String
+        let style: HTML
+    }
+
+    /// Unique on the page.
+    let id: HTML
+    let title: String
+    /// One sentence for whoever does not see the drawing.
+    let description: String
+    /// What the columns of the table are called.
+    let head: (String, String)
+    let columns: [Column]
+    var marks: [Mark] = []
+    /// The range from 0 that is usual.
+    var band: Double?
+    /// Said beside the title: the highest value, say.
+    var aside = ""
+    /// The look of the columns: `accent` or `bad`.
+    var style: HTML = "accent"
+
+    func html() -> HTML {
+        let top = max(columns.map(\.value).max() ?? 0, marks.map(\.value).max() ?? 0, band ?? 0)
+        func height(_ value: Double) -> Double { top > 0 ? min(max(value / top, 0), 1) * 100 : 0 }
+        let width = ConsoleText.coordinate(Double(max(columns.count, 1)) * 10)
+        var drawing: HTML = ""
+        if let band {
+            let high = height(band)
+            drawing +=
+                "<rect class=\"band\" x=\"0\" y=\"\(ConsoleText.coordinate(100 - high))\" width=\"\(width)\" height=\"\(ConsoleText.coordinate(high))\"/>"
+        }
+        for (index, column) in columns.enumerated() where column.value > 0 {
+            // What is not nothing can be seen.
+            let high = max(height(column.value), 1.5)
+            drawing +=
+                "<rect class=\"\(style)\" x=\"\(ConsoleText.coordinate(Double(index) * 10 + 1))\" y=\"\(ConsoleText.coordinate(100 - high))\" width=\"8\" height=\"\(ConsoleText.coordinate(high))\"><title>\(column.label): \(column.text)</title></rect>"
+        }
+        for mark in marks {
+            let y = ConsoleText.coordinate(100 - height(mark.value))
+            drawing += "<line class=\"\(mark.style)\" x1=\"0\" x2=\"\(width)\" y1=\"\(y)\" y2=\"\(y)\"/>"
+        }
+        let legend: [HTML] = marks.map { "<span class=\"key \($0.style)\">\($0.label)</span>" }
+        let rows: [[HTML]] = columns.reversed().map { ["\($0.label)", "\($0.text)"] }
+        return """
+            <figure class="chart"><figcaption><h3>\(title)</h3><span class="dim">\(aside)</span></figcaption>
+            <svg role="img" aria-labelledby="\(id)-title \(id)-text" viewBox="0 0 \(width) 100" preserveAspectRatio="none">\
+            <title id="\(id)-title">\(title)</title><desc id="\(id)-text">\(description)</desc>\(drawing)</svg>
+            <div class="axis"><span>\(columns.first?.label ?? "")</span>\(legend)<span>\(columns.last?.label ?? "")</span></div>
+            \(ConsoleTable(label: title, head: ["\(head.0)", "\(head.1)"], rows: rows).folded())</figure>
+
+            """
+    }
+}
+
+/// A table. Numbers stand in columns after the first.
+struct ConsoleTable {
+    /// What the table is of, for whoever does not see its heading.
+    let label: String
+    let head: [HTML]
+    let rows: [[HTML]]
+    /// Said if there is no row.
+    var empty = "Nothing yet."
+
+    func html() -> HTML {
+        guard !rows.isEmpty else { return "<p class=\"dim\">\(empty)</p>\n" }
+        let heads: [HTML] = head.map { "<th scope=\"col\">\($0)</th>" }
+        let body: [HTML] = rows.map { row in
+            let first: [HTML] = row.prefix(1).map { "<th scope=\"row\">\($0)</th>" }
+            let rest: [HTML] = row.dropFirst().map { "<td>\($0)</td>" }
+            return "<tr>\(first)\(rest)</tr>\n"
+        }
+        return """
+            <div class="wide" role="region" aria-label="\(label)" tabindex="0"><table><thead><tr>\(heads)</tr></thead><tbody>
+            \(body)</tbody></table></div>
+
+            """
+    }
+
+    /// The same, to be opened.
+    func folded() -> HTML { "<details><summary>Table</summary>\(html())</details>" }
+
+    /// A table whose last column is a bar of the number before it.
+    ///
+    /// - Parameter rows: a name, its count, and the look of its bar.
+    static func bars(
+        label: String,
+        head: (HTML, HTML),
+        rows: [(name: HTML, count: Int, style: HTML)],
+        empty: String = "Nothing yet."
+    ) -> HTML {
+        let top = Double(rows.map(\.count).max() ?? 0)
+        return ConsoleTable(
+            label: label,
+            head: [head.0, head.1, "<span class=\"hidden\">Share of the largest</span>"],
+            rows: rows.map { row in
+                let width = top > 0 ? max(Double(row.count) / top * 100, 0.5) : 0
+                let bar: HTML = """
+                    <svg class="bar" aria-hidden="true" viewBox="0 0 100 10" preserveAspectRatio="none">\
+                    <rect class="\(row.style)" x="0" y="0" width="\(ConsoleText.coordinate(width))" height="10"/></svg>
+                    """
+                return [row.name, "\(ConsoleText.count(row.count))", bar]
+            },
+            empty: empty
+        ).html()
+    }
+}
+
+/// A curve over a plan with a point on it.
+struct ConsoleCurve {
+    let id: HTML
+    let title: String
+    let description: String
+    /// Shares of 1, evenly spread over the plan.
+    let values: [Double]
+    /// Where the point is: shares of 1 of the width and the height.
+    let point: (x: Double, y: Double)
+    let axis: (String, String)
+
+    func html() -> HTML {
+        let step = 100 / Double(max(values.count, 2) - 1)
+        let line = values.enumerated().map { index, value in
+            "\(ConsoleText.coordinate(Double(index) * step)),\(ConsoleText.coordinate(100 - min(max(value, 0), 1) * 100))"
+        }.joined(separator: " ")
+        let x = ConsoleText.coordinate(min(max(point.x, 0), 1) * 100)
+        let y = ConsoleText.coordinate(100 - min(max(point.y, 0), 1) * 100)
+        return """
+            <figure class="chart"><figcaption><h3>\(title)</h3></figcaption>
+            <svg role="img" aria-labelledby="\(id)-title \(id)-text" viewBox="0 0 100 100" preserveAspectRatio="none">\
+            <title id="\(id)-title">\(title)</title><desc id="\(id)-text">\(description)</desc>\
+            <polyline class="curve" points="\(line)"/><line class="now" x1="\(x)" x2="\(x)" y1="0" y2="100"/>\
+            <line class="now" x1="0" x2="\(x)" y1="\(y)" y2="\(y)"/></svg>
+            <div class="axis"><span>\(axis.0)</span><span>\(axis.1)</span></div></figure>
+
+            """
+    }
+}

@@ -1,0 +1,303 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import HTTPTypes
+import Reporting
+
+/// The console: pages for operators with a browser, at the internal listener.
+///
+/// It reads and changes nothing by itself: keys and the audit are asked of the operators' own routes, under the name and the scopes of
+/// whoever signed in, so that each use is judged and recorded once, in one place.
+struct ConsoleHandler: Handler {
+    let live: LiveBook
+    let apps: AppDirectory
+    let reader: ConsoleReader
+    let snapshots: ConsoleSnapshots
+    let operators: OperatorRoutes
+    let record: AuditRecord
+    let observer: RequestObserver
+    let sources: SystemSources
+    let sessions: ConsoleSessions
+    /// Sign-ins of one address: ten at once, then one in six seconds.
+    private let signIns = RequestLimits(perSecond: 1 / 6, burst: 10, tableLimit: 4096)
+
+    /// - Parameter operators: the routes of operators, audited.
+    init(_ parts: ServiceParts, operators: RouteTable) {
+        (live, apps, observer, sources) = (parts.live, parts.apps, parts.observer, parts.sources)
+        reader = ConsoleReader(
+            configuration: parts.configuration,
+            store: parts.store,
+            apps: parts.apps,
+            signals: parts.signals,
+            risk: parts.risk,
+            readiness: parts.readiness,
+            observer: parts.observer,
+            live: parts.live
+        )
+        snapshots = ConsoleSnapshots(reader: reader, uptime: parts.sources.uptime)
+        self.operators = OperatorRoutes(table: operators)
+        record = AuditRecord(store: parts.store, observer: parts.observer, log: parts.log)
+        sessions = ConsoleSessions(observer: parts.observer)
+        for outcome in ["accepted", "refused", "limited"] {
+            observer.count("console.signins", [("outcome", outcome)], by: 0)
+        }
+    }
+
+    /// The routes of the console. Each one that shows or changes something is given its visitor, or answered with the page to sign in.
+    var routes: [Route] {
+        let keys = ConsoleKeys(operators: operators, apps: apps)
+        let audit = ConsoleAudit(operators: operators, store: reader.store)
+        return [
+            route("console", "GET", "/console") { _ in .redirect(to: "/console/") },
+            page("consoleOverview", "/console/", overview),
+            route("consoleLive", "GET", "/console/live", renew),
+            route("consoleSignInPage", "GET", "/console/sign-in") { signInPage($0) },
+            route("consoleSignIn", "POST", "/console/sign-in", signIn),
+            form("consoleSignOut", "/console/sign-out", signOut),
+            page("consoleKeys", "/console/keys", keys.list),
+            page("consoleKey", "/console/keys/{keyId}", keys.show),
+            page("consoleRevokePage", "/console/keys/{keyId}/revoke") { try await keys.confirm(.revoke, $0, $1) },
+            form("consoleRevoke", "/console/keys/{keyId}/revoke", fields: ["code"], keys.revoke),
+            page("consoleDeletePage", "/console/keys/{keyId}/delete") { try await keys.confirm(.delete, $0, $1) },
+            form("consoleDelete", "/console/keys/{keyId}/delete") { call, visitor, _ in
+                try await keys.delete(call, visitor)
+            },
+            page("consoleAudit", "/console/audit", audit.page),
+            route("consoleStyle", "GET", "/console/console.css") { _ in .text(ConsoleFiles.style, "text/css") },
+            route("consoleScript", "GET", "/console/console.js") { _ in .text(ConsoleFiles.script, "text/javascript") },
+        ]
+    }
+
+    private func route(
+        _ operation: String,
+        _ method: String,
+        _ template: String,
+        _ handler: @escaping @Sendable (Call) async throws -> ConsoleReply
+    ) -> Route {
+        Route(operation, method, template, .console, errors: { .consoleProblem($0, correlationId: $1) }) { call in
+            switch try await handler(call) {
+            case .answer(let answer): answer
+            case .text(let text, let type): Answer.text(text, contentType: "\(type); charset=utf-8").guarded()
+            case .redirect(let path): ConsolePage.redirect(to: path)
+            }
+        }
+    }
+
+    /// A page for whoever is signed in.
+    private func page(
+        _ operation: String,
+        _ template: String,
+        _ handler: @escaping @Sendable (Call, ConsoleVisitor) async throws -> Answer
+    ) -> Route {
+        route(operation, "GET", template) { call in
+            guard let visitor = visitor(call) else { return .redirect(to: "/console/sign-in") }
+            return .answer(try await handler(call, visitor))
+        }
+    }
+
+    /// What a form does for whoever is signed in: it must come from a page of this session.
+    private func form(
+        _ operation: String,
+        _ template: String,
+        fields: Set<UTF8Key> = [],
+        _ handler: @escaping @Sendable (Call, ConsoleVisitor, StrictQuery) async throws -> Answer
+    ) -> Route {
+        route(operation, "POST", template) { call in
+            guard let secret = ConsoleRequest.secret(in: call.headers, cookie: ConsoleRequest.sessionCookie),
+                let visitor = visitor(call)
+            else { return .redirect(to: "/console/sign-in") }
+            let values = try ConsoleHandler.form(call, fields, of: secret)
+            return .answer(try await handler(call, visitor, values))
+        }
+    }
+
+    /// The fields of a form that a page of ours sent.
+    ///
+    /// - Throws: ``Problem`` `request.other-origin` for one that did not come from here, `request.malformed`.
+    private static func form(
+        _ call: Call,
+        _ fields: Set<UTF8Key>,
+        of secret: ConsoleSecret
+    ) throws(Problem) -> StrictQuery {
+        guard ConsoleRequest.isFromHere(call.headers, host: call.host) else {
+            throw Problem(
+                .requestOtherOrigin,
+                evidence: "the form comes from another origin, or the browser does not say from where"
+            )
+        }
+        guard let text = String(validating: call.body, as: UTF8.self) else {
+            throw Problem(.requestMalformed, evidence: "the form is not UTF-8")
+        }
+        let values = try StrictQuery(text, known: fields.union(["csrf"]), blank: .absent)
+        guard secret.made(formToken: values["csrf"]) else {
+            throw Problem(.requestOtherOrigin, evidence: "the form has not the token of its session")
+        }
+        return values
+    }
+
+    /// Who sent a request; nil if nobody is signed in, or the credential opens nothing any more.
+    private func visitor(_ call: Call, extends: Bool = true) -> ConsoleVisitor? {
+        guard let secret = ConsoleRequest.secret(in: call.headers, cookie: ConsoleRequest.sessionCookie),
+            let digest = sessions.credential(of: secret, extends: extends, at: call.now)
+        else { return nil }
+        let caller = live.current.credentials.caller(digest: digest, at: call.now)
+        guard ConsoleHandler.opens(caller) else {
+            sessions.end(secret, because: .credential)
+            return nil
+        }
+        return ConsoleVisitor(caller: caller, formToken: secret.formToken)
+    }
+
+    private static func opens(_ caller: Authority) -> Bool { caller.has(.admin) || caller.has(.audit) }
+
+    // MARK: - Signing in and out
+
+    private func signInPage(_ call: Call, failed: String? = nil, status: Int = 200) -> ConsoleReply {
+        let isSecure = ConsoleRequest.isSecure(call.headers)
+        let secret =
+            ConsoleRequest.secret(in: call.headers, cookie: ConsoleRequest.signInCookie)
+            ?? ConsoleSecret(random: sources.random(ConsoleSecret.length))
+        let note: HTML = failed.map { "<p class=\"note bad\" role=\"alert\">\($0)</p>" } ?? ""
+        let page = ConsolePage(
+            title: "Sign in",
+            body: """
+                <section class="narrow"><h1>Sealward console</h1>
+                \(note)<form method="post" action="/console/sign-in"><input type="hidden" name="csrf" value="\(secret.formToken)">
+                <label for="token">Operator token</label>
+                <input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
+                <p class="dim">A token with the scope <code>admin</code> or <code>audit</code>. What you do here is recorded under its name.</p>
+                <button>Sign in</button></form></section>
+
+                """
+        )
+        var answer = page.answer(status: status)
+        let cookie = ConsoleRequest.cookie(
+            ConsoleRequest.signInCookie,
+            secret.cookie,
+            isSecure: isSecure,
+            seconds: 3600
+        )
+        answer.headers.append((.setCookie, cookie))
+        return .answer(answer)
+    }
+
+    @Sendable private func signIn(_ call: Call) async throws -> ConsoleReply {
+        // Before anything else: whatever is wrong with a try, it is one.
+        if let wait = signIns.take(CallerAddress.bucket(of: call.address), at: sources.uptime()) {
+            observer.count("console.signins", [("outcome", "limited")])
+            throw Problem(.limitAddress, retryAfterSeconds: Int(min(max(1, wait.rounded(.up)), 3600)))
+        }
+        guard let secret = ConsoleRequest.secret(in: call.headers, cookie: ConsoleRequest.signInCookie) else {
+            return signInPage(
+                call,
+                failed: "Please try again; the browser must accept cookies of this page.",
+                status: 403
+            )
+        }
+        let values = try ConsoleHandler.form(call, ["token"], of: secret)
+        let digest = Credentials.digest(of: values["token"] ?? "")
+        let caller = live.current.credentials.caller(digest: digest, at: call.now)
+        guard ConsoleHandler.opens(caller) else {
+            observer.count("console.signins", [("outcome", "refused")])
+            let reply = signInPage(
+                call,
+                failed: caller == .anyone
+                    ? "This token is not known, or it has expired."
+                    : "This token has neither the scope admin nor audit.",
+                status: 403
+            )
+            guard case .answer(var answer) = reply else { return reply }
+            answer.code = .callerUnauthorized
+            return .answer(answer)
+        }
+        observer.count("console.signins", [("outcome", "accepted")])
+        if let old = ConsoleRequest.secret(in: call.headers, cookie: ConsoleRequest.sessionCookie) {
+            sessions.end(old, because: .signedOut)
+        }
+        let session = ConsoleSecret(random: sources.random(ConsoleSecret.length))
+        sessions.open(credential: digest, secret: session, at: call.now)
+        await record.record(call, by: caller, about: .app(nil))
+        var answer = ConsolePage.redirect(to: "/console/")
+        let isSecure = ConsoleRequest.isSecure(call.headers)
+        for (name, value, seconds) in [
+            (ConsoleRequest.sessionCookie, session.cookie, 8 * 3600), (ConsoleRequest.signInCookie, "", 0),
+        ] {
+            let cookie = ConsoleRequest.cookie(name, value, isSecure: isSecure, seconds: seconds)
+            answer.headers.append((.setCookie, cookie))
+        }
+        return .answer(answer)
+    }
+
+    @Sendable private func signOut(_ call: Call, _ visitor: ConsoleVisitor, _ values: StrictQuery) async -> Answer {
+        if let secret = ConsoleRequest.secret(in: call.headers, cookie: ConsoleRequest.sessionCookie) {
+            sessions.end(secret, because: .signedOut)
+        }
+        await record.record(call, by: visitor.caller, about: .app(nil))
+        var answer = ConsolePage.redirect(to: "/console/sign-in")
+        let isSecure = ConsoleRequest.isSecure(call.headers)
+        answer.headers.append(
+            (.setCookie, ConsoleRequest.cookie(ConsoleRequest.sessionCookie, "", isSecure: isSecure, seconds: 0))
+        )
+        return answer
+    }
+
+    // MARK: - The overview
+
+    @Sendable private func overview(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
+        guard visitor.seesApps else { return ConsolePage.redirect(to: "/console/audit") }
+        let view = try await view(call, visitor)
+        await record.record(call, by: visitor.caller, about: .app(view.app))
+        let title = view.app.map { "\($0)" } ?? "Overview"
+        return ConsolePage(title: title, place: .overview, visitor: visitor, isLive: true, body: view.html()).answer()
+    }
+
+    /// What the script of the overview asks for: the sections alone. It goes on with a page that was recorded when it was opened.
+    @Sendable private func renew(_ call: Call) async throws -> ConsoleReply {
+        guard let visitor = visitor(call, extends: false), visitor.seesApps else {
+            throw Problem(.callerUnauthorized, evidence: "nobody is signed in")
+        }
+        return .answer(ConsolePage.answer(try await view(call, visitor).sections()))
+    }
+
+    private func view(_ call: Call, _ visitor: ConsoleVisitor) async throws -> ConsoleOverview {
+        let query = try StrictQuery(call.query, known: ["app", "range"], blank: .absent)
+        let range = query["range"].map { ConsoleOverview.Range(rawValue: $0) } ?? .hour
+        guard let range else { throw Problem(.requestMalformed, evidence: "range must be hour or day") }
+        let all = apps.all
+        let open = all.keys.filter { visitor.caller.permits(.admin, app: $0) }.sorted()
+        let id = query["app"] ?? open.first
+        var view = ConsoleOverview(
+            now: call.now,
+            range: range,
+            apps: open,
+            app: id,
+            node: await reader.node(at: call.now)
+        )
+        guard let id else { return view }
+        guard open.contains(where: { $0.hasSameBytes(as: id) }), let app = all[id] else { throw Problem(.appUnknown) }
+        view.spans = observer.activity.spans(of: id, count: range.spans, minutes: range.minutes, at: call.now)
+        view.versions = observer.activity.versions(of: id, at: call.now)
+        do {
+            view.facts = try await snapshots.app(app, at: call.now).facts
+        } catch {
+            // The page says so, and shows what this node knows without its store.
+            view.node.fault = view.node.fault ?? Problem(error)
+        }
+        return view
+    }
+}
+
+/// What a route of the console answers.
+enum ConsoleReply: Sendable {
+    case answer(Answer)
+    case text(String, String)
+    case redirect(to: String)
+}
+
+/// The style and the script, which the build puts into the program.
+enum ConsoleFiles {
+    static let style = ReportPalette.style + "\n" + String(decoding: PackageResources.console_css, as: UTF8.self)
+    static let script = String(decoding: PackageResources.console_js, as: UTF8.self)
+}

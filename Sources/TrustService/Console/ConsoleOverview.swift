@@ -1,0 +1,361 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import Reporting
+import TrustPolicy
+
+/// The overview as a page: plain facts in, markup out.
+struct ConsoleOverview {
+    /// How far back the activity is shown.
+    enum Range: String, CaseIterable {
+        case hour
+        case day
+
+        var spans: Int { self == .hour ? 60 : 96 }
+        var minutes: Int { self == .hour ? 1 : 15 }
+        var name: String { self == .hour ? "Last hour" : "Last 24 hours" }
+    }
+
+    let now: Date
+    let range: Range
+    /// The apps that the visitor may see.
+    let apps: [String]
+    /// The one that is shown.
+    let app: String?
+    var node: ConsoleNodeFacts
+    var spans: [ActivityHistory.Span] = []
+    var versions: (systems: [ActivityHistory.Version], bundles: [ActivityHistory.Version]) = ([], [])
+    /// nil if there is no app, or the store does not answer.
+    var facts: ConsoleAppFacts?
+
+    func html() -> HTML {
+        var tabs: HTML = ""
+        if apps.count > 1 {
+            let links: [HTML] = apps.map { id in
+                let current: HTML = id == app ? " aria-current=\"page\"" : ""
+                return "<a href=\"\(path(id, range))\"\(current)>\(id)</a>"
+            }
+            tabs = "<nav class=\"tabs\" aria-label=\"Apps\">\(links)</nav>\n"
+        }
+        let ranges: [HTML] = Range.allCases.map { other in
+            let current: HTML = other == range ? " aria-current=\"true\"" : ""
+            return "<a href=\"\(path(app, other))\"\(current)>\(other.name)</a>"
+        }
+        let mode: HTML = facts.map { "<span class=\"tag note\">\($0.mode)</span>" } ?? ""
+        return """
+            \(tabs)<div class="title"><h1>\(app ?? "No app") \(mode)</h1>
+            <nav class="tabs" aria-label="Time">\(ranges)</nav></div>
+            \(sections())
+            """
+    }
+
+    private func path(_ app: String?, _ range: Range) -> String {
+        let id = app.map { "app=" + $0.utf8.percentEncoded() + "&" } ?? ""
+        return "/console/?\(id)range=\(range.rawValue)"
+    }
+
+    /// What the script replaces: each has an id of its own.
+    func sections() -> HTML {
+        """
+        <p id="fresh" class="dim" data-live>As of \(ConsoleText.instant(now)).</p>
+        <div id="alerts" data-live role="status">\(alerts())</div>
+        <div id="tiles" class="tiles" data-live>\(tiles())</div>
+        <div class="cards">
+        <section id="activity" class="whole" data-live><h2>Activity of this node</h2>\(activity())</section>
+        <section id="refusals" data-live><h2>Refusals by code</h2><p class="dim">Last 24 hours, all nodes.</p>\(refusals())</section>
+        <section id="unsupported" data-live><h2>Clients without support</h2>\(unsupported())</section>
+        <section id="risk" data-live><h2>Keys of a device within 30 days</h2>\(risk())</section>
+        <section id="ramp" data-live><h2>Ramp</h2>\(ramp())</section>
+        <section id="systems" data-live><h2>Systems</h2><p class="dim">Of accepted proofs, last 24 hours, this node.</p>\(list(versions.systems, "Systems", "System"))</section>
+        <section id="bundles" data-live><h2>App versions</h2><p class="dim">Of accepted proofs, last 24 hours, this node.</p>\(list(versions.bundles, "App versions", "Version"))</section>
+        <section id="health" data-live><h2>Store and clock</h2>\(health())</section>
+        <section id="receipts" data-live><h2>Receipts</h2>\(receipts())</section>
+        <section id="quotas" data-live><h2>Quotas</h2>\(quotas())</section>
+        </div>
+
+        """
+    }
+
+    // MARK: - What is out of the ordinary
+
+    private func alerts() -> HTML {
+        var list: [HTML] = []
+        if let fault = node.fault {
+            list.append("<li class=\"bad\"><code>\(fault.code.description)</code> \(fault.title)</li>")
+        }
+        for alert in facts?.risk.alerts ?? [] {
+            list.append("<li class=\"warn\"><code>\(alert.code.description)</code> \(alert.message)</li>")
+        }
+        for figure in node.watched {
+            list.append(
+                "<li class=\"warn\"><code>\(figure.label)</code> \(ConsoleText.count(figure.value)) since this node started.</li>"
+            )
+        }
+        return list.isEmpty ? "<p class=\"calm\">No alerts.</p>" : "<ul class=\"alerts\">\(list)</ul>"
+    }
+
+    private func tiles() -> HTML {
+        var total = ActivityHistory.Counts()
+        for span in spans { total.add(span.counts) }
+        let judged = Double(total.attestations) + Double(total.assertions) + Double(total.refusals)
+        var tiles = [
+            tile("Attestations", ConsoleText.count(total.attestations), range.name),
+            tile("Assertions", ConsoleText.count(total.assertions), range.name),
+            tile(
+                "Refused",
+                ConsoleText.count(total.refusals),
+                judged > 0 ? "\(ConsoleText.percent(Double(total.refusals) / judged)) of all proofs" : range.name
+            ),
+        ]
+        if let facts {
+            let keys = facts.keys.reduce(0) { $0.clampedSum($1.keys) }
+            let simulated = facts.keys.filter(\.simulated).reduce(0) { $0.clampedSum($1.keys) }
+            tiles.append(
+                tile(
+                    "Keys",
+                    ConsoleText.count(keys),
+                    simulated > 0 ? "\(ConsoleText.count(simulated)) simulated" : "not revoked"
+                )
+            )
+            let support = facts.risk.support
+            tiles.append(
+                tile(
+                    "Without support",
+                    ConsoleText.percent(support.recentRatio),
+                    "usual \(ConsoleText.percent(support.usualRatio))",
+                    isOff: support.isAlert
+                )
+            )
+            if let ramp = facts.ramp {
+                tiles.append(
+                    tile("Ramp", ConsoleText.percent(ramp.share), ramp.isPaused ? "paused" : "of installations")
+                )
+            }
+        }
+        return "\(tiles)"
+    }
+
+    private func tile(_ name: String, _ value: String, _ note: String, isOff: Bool = false) -> HTML {
+        let style: HTML = isOff ? " warn" : ""
+        return
+            "<div class=\"tile\(style)\"><span class=\"dim\">\(name)</span><strong>\(value)</strong><span class=\"dim\">\(note)</span></div>\n"
+    }
+
+    // MARK: - Charts
+
+    private func activity() -> HTML {
+        let charts: [HTML] = [
+            chart("attestations", "Attestations", .attestation, "accent"),
+            chart("assertions", "Assertions", .assertion, "accent"), chart("refused", "Refused", .refusal, "bad"),
+        ]
+        return "<div class=\"charts\">\(charts)</div>"
+    }
+
+    private func chart(_ id: HTML, _ name: String, _ kind: ActivityHistory.Kind, _ style: HTML) -> HTML {
+        let values = spans.map { $0.counts[kind] }
+        let highest = values.max() ?? 0
+        let unit = range == .hour ? "a minute" : "in 15 minutes"
+        return ConsoleColumns(
+            id: id,
+            title: name,
+            description:
+                "\(name) \(unit), \(range.name.lowercased()): \(ConsoleText.count(values.reduce(0) { $0.clampedSum($1) })) in all, at most \(ConsoleText.count(highest)).",
+            head: (range == .hour ? "Minute" : "From", name),
+            columns: zip(spans, values).map { span, value in
+                .init(label: ConsoleText.clock(span.start), value: Double(value), text: ConsoleText.count(value))
+            },
+            aside: "at most \(ConsoleText.count(highest)) \(unit)",
+            style: style
+        ).html()
+    }
+
+    private var silent: HTML {
+        "<p class=\"dim\">\(app == nil ? "No app is configured." : "The store does not answer.")</p>\n"
+    }
+
+    private func refusals() -> HTML {
+        guard let facts else { return silent }
+        return ConsoleTable.bars(
+            label: "Refusals by code",
+            head: ("Code", "Count"),
+            rows: facts.refusals.prefix(20).map { ("<code>\($0.code)</code>", $0.count, "bad") },
+            empty: "Nothing was refused."
+        )
+    }
+
+    private func unsupported() -> HTML {
+        guard let facts else { return silent }
+        let support = facts.risk.support
+        let limit = UnsupportedMonitor.risen(from: support.usualRatio)
+        return ConsoleColumns(
+            id: "support",
+            title: "Share by the hour",
+            description:
+                "Share of clients that report no support, by the hour: \(ConsoleText.percent(support.recentRatio)) in the last day; up to \(ConsoleText.percent(limit)) is usual.",
+            head: ("Hour", "Share"),
+            columns: facts.support.map { hour in
+                let share = hour.total > 0 ? Double(hour.unsupported) / Double(hour.total) : 0
+                let text =
+                    hour.total > 0 ? "\(ConsoleText.percent(share)) of \(ConsoleText.count(hour.total))" : "no client"
+                return .init(label: ConsoleText.clock(hour.hour), value: share, text: text)
+            },
+            marks: [
+                .init(
+                    value: support.usualRatio,
+                    label: "usual \(ConsoleText.percent(support.usualRatio))",
+                    style: "usual"
+                )
+            ],
+            band: limit,
+            aside: "alert above \(ConsoleText.percent(limit))",
+            style: support.isAlert ? "bad" : "accent"
+        ).html()
+    }
+
+    private func risk() -> HTML {
+        guard let facts else { return silent }
+        let classes = ConsoleRiskClass.of(facts.risk.metrics, threshold: facts.baseline.threshold)
+        let table = ConsoleTable.bars(
+            label: "Keys by risk metric",
+            head: ("Metric", "Keys"),
+            rows: classes.map { (name: "\($0.name)", count: $0.keys, style: $0.isAbove ? "bad" : "accent") },
+            empty: "No receipt has a metric yet."
+        )
+        return """
+            <p class="dim">Apple's risk metric in the newest receipts; usual is \(facts.baseline.median), alert above \(facts.baseline.threshold).</p>
+            \(table)
+            """
+    }
+
+    private func ramp() -> HTML {
+        guard let facts else { return silent }
+        guard let ramp = facts.ramp else {
+            return "<p class=\"dim\">No ramp is configured: all installations attest.</p>\n"
+        }
+        let paused: HTML = ramp.isPaused ? "<p class=\"warn\">Paused: no installation is told to attest.</p>\n" : ""
+        guard let plan = ramp.plan else {
+            return "\(paused)<p>A fixed share: \(ConsoleText.percent(ramp.share)) of installations attest.</p>\n"
+        }
+        let length = max(plan.seconds, 1)
+        let planned = plan.share(after: ramp.elapsed)
+        let days = ConsoleText.coordinate(plan.days)
+        let curve = ConsoleCurve(
+            id: "plan",
+            title: "Plan",
+            description:
+                "Share of installations by plan over \(days) days; now at \(ConsoleText.percent(planned)).",
+            values: (0...40).map { plan.share(after: Double($0) / 40 * length) },
+            point: (ramp.elapsed / length, planned),
+            axis: ("start", "\(days) days")
+        ).html()
+        let rows: [[HTML]] = ramp.hours.reversed().map {
+            ["\(ConsoleText.clock($0.start))", "\(ConsoleText.count($0.planned))", "\(ConsoleText.count($0.attested))"]
+        }
+        let hours = ConsoleTable(
+            label: "Attestations by the hour, planned and counted",
+            head: ["Hour", "Planned", "Counted"],
+            rows: rows
+        ).folded()
+        let now = ramp.hours.last.map { hour -> HTML in
+            "<p>This hour: \(ConsoleText.count(hour.attested)) attested, \(ConsoleText.count(hour.planned)) planned.</p>\n"
+        }
+        return "\(paused)\(curve)\(now ?? "")\(hours)"
+    }
+
+    private func list(_ versions: [ActivityHistory.Version], _ label: String, _ head: HTML) -> HTML {
+        let rest = versions.dropFirst(12).reduce(0) { $0.clampedSum($1.count) }
+        let rows = versions.prefix(12).map { (name: "\($0.name)" as HTML, count: $0.count, style: "accent" as HTML) }
+        return ConsoleTable.bars(
+            label: label,
+            head: (head, "Proofs"),
+            rows: rows + (rest > 0 ? [("all others", rest, "accent")] : [])
+        )
+    }
+
+    // MARK: - The node
+
+    private func health() -> HTML {
+        func seconds(_ duration: Duration?) -> String {
+            duration.map { ConsoleText.coordinate($0.inSeconds) + " s" } ?? "–"
+        }
+        let state: HTML =
+            node.fault.map { "<span class=\"tag fail\">\($0.code.description)</span>" }
+            ?? "<span class=\"tag pass\">ready</span>"
+        var rows: [(String, HTML)] = [
+            ("State", state),
+            ("Clock against the store's", "\(seconds(node.clockOffset))"),
+            ("Store's horizon ahead of the clock", "\(seconds(node.horizonLead.map { max($0, .zero) }))"),
+        ]
+        for figure in node.connections {
+            rows.append(
+                ("Open connections, \(ConsoleOverview.value(of: figure.label))", "\(ConsoleText.count(figure.value))")
+            )
+        }
+        let list: [HTML] = rows.map { "<div><dt>\($0.0)</dt><dd>\($0.1)</dd></div>" }
+        return "<dl class=\"facts\">\(list)</dl>\n"
+    }
+
+    /// The value of a single label: `public` of `listener="public"`.
+    private static func value(of label: String) -> String {
+        let parts = label.utf8.split(separator: UInt8(ascii: "\""))
+        return parts.count == 2 ? parts.last.map { String(Substring($0)) } ?? label : label
+    }
+
+    private func receipts() -> HTML {
+        guard node.refreshesReceipts else { return "<p class=\"dim\">This node does not refresh receipts.</p>\n" }
+        let more: HTML = node.moreReceiptsDue ? " <span class=\"tag warning\">more are waiting</span>" : ""
+        let rows: [[HTML]] = node.receiptOutcomes.map {
+            ["\(ConsoleOverview.value(of: $0.label))", "\(ConsoleText.count($0.value))"]
+        }
+        return """
+            <p>Due in the last round: \(ConsoleText.count(node.receiptsDue))\(more)</p>
+            \(ConsoleTable(label: "Refreshed receipts", head: ["Outcome", "Since the start"], rows: rows).html())
+            """
+    }
+
+    private func quotas() -> HTML {
+        let rows: [[HTML]] = node.quotas.map { quota in
+            [
+                "\(quota.name)", "\(ConsoleText.count(quota.limit)) per \(quota.per)",
+                "\(ConsoleText.count(quota.window.inSeconds)) s", "\(ConsoleText.count(quota.drawn))",
+                "\(ConsoleText.count(quota.refused))",
+            ]
+        }
+        return ConsoleTable(
+            label: "Quotas",
+            head: ["Quota", "Limit", "Window", "Used", "Refused"],
+            rows: rows,
+            empty: "No quota is configured."
+        ).html()
+    }
+}
+
+/// Keys by risk metric, in few classes: single ones up to 4, then powers of two.
+struct ConsoleRiskClass: Equatable {
+    let name: String
+    let keys: Int
+    /// Whether all of the class are above the threshold.
+    let isAbove: Bool
+
+    static func of(_ metrics: [RiskStanding.Metric], threshold: Int) -> [ConsoleRiskClass] {
+        var classes: [(low: Int, high: Int, keys: Int)] = []
+        var (low, high) = (0, 1)
+        while low < 1 << 20 {
+            let keys = metrics.filter { low <= $0.metric && $0.metric <= high }.reduce(0) { $0.clampedSum($1.keys) }
+            classes.append((low, high, keys))
+            low = high + 1
+            high = high < 4 ? high + 1 : high * 2
+        }
+        let rest = metrics.filter { $0.metric >= low }.reduce(0) { $0.clampedSum($1.keys) }
+        classes.append((low, .max, rest))
+        return classes.filter { $0.keys > 0 }.map { entry in
+            let name =
+                entry.high == .max
+                ? "\(entry.low) and more"
+                : entry.low <= 0 || entry.low == entry.high ? "\(entry.high)" : "\(entry.low)–\(entry.high)"
+            return ConsoleRiskClass(name: name, keys: entry.keys, isAbove: entry.low > threshold)
+        }
+    }
+}

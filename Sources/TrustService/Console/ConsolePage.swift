@@ -1,0 +1,141 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import HTTPTypes
+import Reporting
+
+/// Who looks at the console.
+struct ConsoleVisitor: Sendable {
+    /// What the credential behind the session permits now.
+    let caller: Authority
+    /// What every form of this session carries.
+    let formToken: String
+
+    /// Whether the overview and the keys of some app may be seen.
+    var seesApps: Bool { caller.has(.admin) }
+    /// Whether the audit may be seen.
+    var seesAudit: Bool { caller.has(.audit) }
+
+    /// The hidden input that each form has.
+    var input: HTML { "<input type=\"hidden\" name=\"csrf\" value=\"\(formToken)\">" }
+}
+
+/// The frame of each page: markup of ours around what is shown, with the headers that keep a browser from doing anything else with it.
+struct ConsolePage {
+    /// A page of the navigation.
+    enum Place: String, CaseIterable {
+        case overview = "Overview"
+        case keys = "Keys"
+        case audit = "Audit"
+
+        var path: HTML {
+            switch self {
+            case .overview: "/console/"
+            case .keys: "/console/keys"
+            case .audit: "/console/audit"
+            }
+        }
+
+        func isOpen(to visitor: ConsoleVisitor) -> Bool { self == .audit ? visitor.seesAudit : visitor.seesApps }
+    }
+
+    let title: String
+    var place: Place?
+    /// nil for whoever is not signed in.
+    var visitor: ConsoleVisitor?
+    /// Whether the page renews itself where scripts run.
+    var isLive = false
+    var body: HTML
+
+    func answer(status: Int = 200) -> Answer { ConsolePage.answer(html(), status: status) }
+
+    /// Markup as an answer of the console.
+    static func answer(_ html: HTML, status: Int = 200) -> Answer {
+        var answer = Answer.text(html.markup, contentType: "text/html; charset=utf-8")
+        answer.status = status
+        return answer.guarded()
+    }
+
+    /// Sends the browser on to a page of the console with a GET.
+    static func redirect(to path: String) -> Answer {
+        var answer = Answer.empty(303)
+        answer.headers.append((.location, path))
+        return answer.guarded()
+    }
+
+    private func html() -> HTML {
+        var head: HTML = ""
+        if let visitor {
+            let places: [HTML] = Place.allCases.filter { $0.isOpen(to: visitor) }.map {
+                let current: HTML = $0 == place ? " aria-current=\"page\"" : ""
+                return "<a href=\"\($0.path)\"\(current)>\($0.rawValue)</a>"
+            }
+            head = """
+                <header><div class="bar"><a class="brand" href="/console/">Sealward</a>
+                <nav aria-label="Console">\(places)</nav>
+                <form class="who" method="post" action="/console/sign-out">\(visitor.input)<span class="dim">\(visitor.caller.name)</span>
+                <button class="quiet">Sign out</button></form></div></header>
+
+                """
+        }
+        let script: HTML = isLive ? "<script src=\"/console/console.js\" defer></script>\n" : ""
+        return """
+            <!doctype html>
+            <html lang="en">
+            <head>
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <meta name="color-scheme" content="light dark">
+            <title>\(title) · Sealward</title>
+            <link rel="icon" href="data:,">
+            <link rel="stylesheet" href="/console/console.css">
+            \(script)</head>
+            <body>
+            \(head)<main id="main">
+            \(body)</main>
+            <footer class="dim">All times are in UTC.</footer>
+            </body>
+            </html>
+
+            """
+    }
+}
+
+extension Answer {
+    /// What a browser may do with an answer of the console: load its own style and script from here, send forms here, and nothing else.
+    static let consolePolicy =
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; "
+        + "frame-ancestors 'none'; base-uri 'none'"
+
+    /// This answer with the headers of the console.
+    func guarded() -> Answer {
+        var answer = self
+        answer.headers += [
+            (.contentSecurityPolicy, Answer.consolePolicy), (.xFrameOptions, "DENY"), (.xContentTypeOptions, "nosniff"),
+            // `no-referrer` would also take the origin from forms, by which they are known to come from here.
+            (.referrerPolicy, "same-origin"), (.crossOriginOpenerPolicy, "same-origin"),
+            (.crossOriginResourcePolicy, "same-origin"),
+        ]
+        return answer
+    }
+
+    /// A refusal or a fault as a page.
+    static func consoleProblem(_ problem: Problem, correlationId: String) -> Answer {
+        let page = ConsolePage(
+            title: problem.title,
+            body: """
+                <section class="narrow"><h1>\(problem.title)</h1>
+                <p><code>\(problem.code.description)</code>, in the log under <code>\(correlationId)</code>.</p>
+                <p><a href="/console/">To the overview</a></p></section>
+
+                """
+        )
+        var answer = page.answer(status: problem.status)
+        answer.code = problem.code
+        if let seconds = problem.retryAfterSeconds { answer.headers.append((.retryAfter, String(seconds))) }
+        if !problem.allow.isEmpty { answer.headers.append((.allow, problem.allow.joined(separator: ", "))) }
+        return answer
+    }
+}

@@ -1,0 +1,436 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Crypto
+import DeviceSimulator
+import Findings
+import Foundation
+import Logging
+import NIOConcurrencyHelpers
+import StrictJSON
+import Testing
+import TrustStores
+
+@testable import TrustService
+
+/// The console as a browser without scripts sees it.
+@Suite(.serialized) struct ConsoleTests {
+    private static func token(_ name: String) -> String { "token-of-\(name)-0123456789012345678901234567890123456789" }
+
+    private static func configuration(expires: Date? = nil) -> Configuration {
+        var configuration = AuthorizationTests.configuration()
+        configuration.internalListen = ListenAddress(host: "127.0.0.1", port: 0)
+        configuration.namedCredentials = [
+            ("ci", ["server"]), ("ops", ["admin:shop"]), ("auditor", ["audit"]), ("root", ["admin"]),
+        ].compactMap { name, scopes in
+            NamedCredential(
+                name: name,
+                digest: Array(SHA256.hash(data: Data(token(name).utf8))),
+                scopes: scopes,
+                expires: name == "root" ? expires : nil
+            )
+        }
+        return configuration
+    }
+
+    private static func with(
+        _ configuration: Configuration = configuration(),
+        store: any TrustStore = InMemoryTrustStore(),
+        clock: TestClock = TestClock(),
+        interfaces: (ServiceParts) -> [any Handler] = { _ in [] },
+        _ body: (RunningService) async throws -> Void
+    ) async throws {
+        try await RunningService.with(configuration, store: store, clock: clock, interfaces: interfaces) {
+            (service: RunningService) async throws -> Void in try await body(service)
+        }
+    }
+
+    private func path(_ keyId: String) -> String {
+        "/console/keys/" + Base64.encodeURL(Base64.decode(keyId) ?? [])
+    }
+
+    @Test func whoSignsInSeesWhatHappensAndSignsOut() async throws {
+        try await Self.with { service in
+            let phone = await Phone(service)
+            let keyId = try await phone.attested(user: "anna")
+            _ = try await phone.assert(try await phone.assertion(keyId))
+            _ = try await phone.assert(try await phone.assertion(keyId, fault: .corruptedSignature))
+            let browser = try ConsoleBrowser(service.internalBase)
+            #expect(try browser.get("/console").fields("location") == ["/console/"])
+            #expect(try browser.get("/console/").fields("location") == ["/console/sign-in"])
+            let signedIn = try browser.signIn(RunningService.adminToken)
+            #expect(signedIn.status == 303 && signedIn.fields("location") == ["/console/"])
+            let page = try browser.get("/console/?app=shop")
+            #expect(page.status == 200)
+            for text in ["<h1>shop", "Attestations", "27.0", "1 simulated", "No ramp is configured", ">ready<"] {
+                #expect(page.body.contains(text), "\(text)")
+            }
+            #expect(page.body.contains("in all, at most 1."))
+            // The refusal is there by its code.
+            #expect(page.body.contains("<code>assert.signature.invalid</code>"), "\(page.body)")
+            let old = browser.cookies.withLockedValue { $0 }
+            let out = try browser.post("/console/sign-out", [("csrf", page.formToken ?? "")])
+            #expect(out.fields("location") == ["/console/sign-in"])
+            // Not only the browser forgets it.
+            browser.cookies.withLockedValue { $0 = old }
+            #expect(try browser.get("/console/").status == 303)
+        }
+    }
+
+    @Test func everyPageSaysWhatABrowserMayDo() async throws {
+        try await Self.with { service in
+            let browser = try ConsoleBrowser(service.internalBase)
+            let form = try browser.get("/console/sign-in")
+            for page in [form, try browser.get("/console/console.js"), try browser.get("/console/keys/x")] {
+                let policy = page.fields("content-security-policy").first ?? ""
+                #expect(policy.hasPrefix("default-src 'none'; ") && !policy.contains("unsafe"), "\(page.head)")
+                #expect(policy.contains("frame-ancestors 'none'") && page.fields("x-frame-options") == ["DENY"])
+                #expect(
+                    page.fields("cache-control") == ["no-store"] && page.fields("x-content-type-options") == ["nosniff"]
+                )
+            }
+            #expect(!form.body.contains("style=") && !form.body.contains("onclick") && !form.body.contains("<script>"))
+            let plain = try browser.signIn(RunningService.adminToken).fields("set-cookie").first ?? ""
+            #expect(
+                plain.hasPrefix("sealward_console=") && plain.contains("; Path=/console; HttpOnly; SameSite=Strict")
+            )
+            #expect(!plain.contains("Secure"))
+            let secure = try ConsoleBrowser(service.internalBase, headers: ["X-Forwarded-Proto: https"])
+            let cookies = try secure.signIn(RunningService.adminToken).fields("set-cookie")
+            #expect(cookies.count == 2 && cookies.allSatisfy { $0.hasSuffix("; Secure") }, "\(cookies)")
+        }
+    }
+
+    @Test func aWrongTokenOpensNothingAndTriesAreLimited() async throws {
+        try await Self.with { service in
+            let browser = try ConsoleBrowser(service.internalBase)
+            let wrong = try browser.signIn("no such token")
+            #expect(wrong.status == 403 && wrong.body.contains("not known") && !wrong.body.contains("no such token"))
+            let server = try browser.signIn(Self.token("ci"))
+            #expect(server.status == 403 && server.body.contains("neither the scope admin nor audit"))
+            #expect(browser.cookies.withLockedValue { $0["sealward_console"] } == nil)
+            var answers: [Int] = []
+            for _ in 0..<9 { answers.append(try browser.signIn("guess").status) }
+            #expect(answers.prefix(8).allSatisfy { $0 == 403 } && answers.last == 429, "\(answers)")
+            #expect(try !browser.signIn(RunningService.adminToken).fields("retry-after").isEmpty)
+            // Somebody else is not kept out.
+            #expect(try ConsoleBrowser(service.internalBase, source: 9).signIn(RunningService.adminToken).status == 303)
+        }
+    }
+
+    @Test func aFormComesFromAPageOfItsSession() async throws {
+        try await Self.with { service in
+            let keyId = try await Phone(service).attested()
+            let revoke = path(keyId) + "/revoke"
+            let browser = try ConsoleBrowser(service.internalBase)
+            try browser.signIn(RunningService.adminToken)
+            let good = try browser.get(revoke).formToken ?? ""
+            let other = try ConsoleBrowser(service.internalBase)
+            try other.signIn(RunningService.adminToken)
+            let foreign = try other.get(revoke).formToken ?? ""
+            #expect(good.utf8.count == 43 && good != foreign)
+            let here = "http://127.0.0.1:\(browser.port)"
+            let refused: [(String, [String])] = [
+                ("", ["Sec-Fetch-Site: same-origin"]), (foreign, ["Sec-Fetch-Site: same-origin"]),
+                (String(good.dropLast()) + "!", ["Sec-Fetch-Site: same-origin"]),
+                (good, ["Sec-Fetch-Site: cross-site"]), (good, ["Sec-Fetch-Site: same-site", "Origin: \(here)"]),
+                (good, ["Sec-Fetch-Site: none"]), (good, ["Origin: https://evil.example"]), (good, ["Origin: null"]),
+                (good, ["Origin: \(here).evil.example"]), (good, []),
+            ]
+            for (token, headers) in refused {
+                let page = try browser.post(revoke, [("csrf", token)], from: headers)
+                #expect(
+                    page.status == 403 && page.body.contains("request.other-origin"),
+                    "\(token) \(headers) \(page.status)"
+                )
+            }
+            let json = try browser.send(
+                "POST",
+                revoke,
+                ["Sec-Fetch-Site: same-origin", "Content-Type: application/json"]
+            )
+            #expect(json.status == 415)
+            #expect(try await service.store.key(#require(.init(strictBase64: keyId)))?.revokedAt == nil)
+            let done = try browser.post(revoke, [("csrf", good), ("code", "stolen")], from: ["Origin: \(here)"])
+            #expect(done.status == 303)
+            // The form to sign in is as strict.
+            let fresh = try ConsoleBrowser(service.internalBase)
+            let form = try fresh.get("/console/sign-in").formToken ?? ""
+            let fields = [("csrf", form), ("token", RunningService.adminToken)]
+            #expect(try fresh.post("/console/sign-in", fields, from: ["Origin: https://evil.example"]).status == 403)
+            #expect(try fresh.post("/console/sign-in", [("token", RunningService.adminToken)]).status == 403)
+        }
+    }
+
+    @Test func namesFromOutsideAreText() async throws {
+        let names = [
+            "<img src=x onerror=alert(1)>", "\"><script>alert(1)</script>", "'; </td></table>&amp;", "\u{202E}nnA",
+        ]
+        try await Self.with { service in
+            let phone = await Phone(service)
+            var ids: [String] = []
+            for name in names { ids.append(try await phone.attested(user: name)) }
+            let browser = try ConsoleBrowser(service.internalBase)
+            try browser.signIn(RunningService.adminToken)
+            var pages = [try browser.get("/console/keys")]
+            for id in ids { pages.append(try browser.get(path(id))) }
+            for name in names { pages.append(try browser.get("/console/keys?user=\(name.utf8.percentEncoded())")) }
+            pages.append(try browser.get("/console/keys?key=\(names[1].utf8.percentEncoded())"))
+            for page in pages {
+                #expect(page.status == 200)
+                #expect(
+                    !page.body.contains("<img") && !page.body.contains("<script") && !page.body.contains("\u{202E}")
+                )
+            }
+            #expect(pages[0].body.contains("&lt;img src=x onerror=alert(1)&gt;"))
+            // What is looked for is found, and shown as it was written.
+            #expect(pages[ids.count + 2].body.contains(Base64.encodeURL(Base64.decode(ids[1]) ?? [])))
+        }
+    }
+
+    @Test func thePublicListenerHasNone() async throws {
+        try await Self.with { service in
+            for base in [service.base] {
+                let browser = try ConsoleBrowser(base)
+                for path in ["/console", "/console/", "/console/sign-in", "/console/keys", "/console/console.js"] {
+                    for method in ["GET", "HEAD", "POST", "PUT"] {
+                        #expect(try browser.send(method, path).status == 404, "\(method) \(path)")
+                    }
+                }
+            }
+        }
+        try await RunningService.with { (service: RunningService) async throws -> Void in
+            #expect(try ConsoleBrowser(service.base).get("/console/").status == 404)
+        }
+    }
+
+    @Test func aSessionEndsWithTimeAndWithItsCredential() async throws {
+        let clock = TestClock()
+        let parts = NIOLockedValueBox<ServiceParts?>(nil)
+        var configuration = Self.configuration(expires: clock.now.addingTimeInterval(3600))
+        try await Self.with(
+            configuration,
+            clock: clock,
+            interfaces: {
+                (made: ServiceParts) -> [any Handler] in
+                parts.withLockedValue { $0 = made }
+                return []
+            }
+        ) { service in
+            func signedIn(_ name: String) throws -> ConsoleBrowser {
+                let browser = try ConsoleBrowser(service.internalBase)
+                #expect(try browser.signIn(Self.token(name)).status == 303)
+                #expect(try browser.get("/console/audit").status == 200)
+                return browser
+            }
+            let (idle, root) = (try signedIn("ops"), try signedIn("root"))
+            clock.advance(1700)
+            #expect(try root.get("/console/").status == 200)
+            // What the page asks for by itself keeps nobody signed in.
+            #expect(try idle.get("/console/live").status == 200)
+            clock.advance(200)
+            #expect(try idle.get("/console/live").status == 401)
+            #expect(try idle.get("/console/").status == 303)
+            #expect(try root.get("/console/").status == 200)
+            clock.advance(1700)
+            // The credential has expired, the session has not.
+            #expect(try root.get("/console/").status == 303)
+            let ops = try signedIn("ops")
+            configuration.namedCredentials = []
+            let other = configuration
+            let reloaded = await parts.withLockedValue { $0 }?.reload { .configuration(other) }
+            #expect(reloaded == true)
+            #expect(try ops.get("/console/").status == 303)
+            let late = try ConsoleBrowser(service.internalBase)
+            try late.signIn(RunningService.adminToken)
+            for _ in 0..<16 {
+                clock.advance(1750)
+                _ = try late.get("/console/audit")
+            }
+            clock.advance(900)
+            // Eight hours are over, though it was used all the time.
+            #expect(try late.get("/console/audit").status == 303)
+        }
+    }
+
+    @Test func scopesCountAsTheyDoOnTheRoutes() async throws {
+        try await Self.with { service in
+            let keyId = try await Phone(service).attested(user: "anna")
+            _ = try await AuthorizationTests.token(service, "bank", .init("TEAM123456.com.example.bank"))
+            let bank = try await service.store.keys(matching: KeyFilter(app: "bank"), after: nil, limit: 1).keys
+            let bankKey = try #require(bank.first).id.base64
+            let ops = try ConsoleBrowser(service.internalBase)
+            try ops.signIn(Self.token("ops"))
+            let page = try ops.get("/console/")
+            #expect(page.body.contains("<h1>shop") && !page.body.contains("bank"))
+            #expect(try ops.get("/console/?app=bank").status == 404)
+            #expect(try ops.get("/console/live?app=bank").status == 404)
+            #expect(try ops.get(path(keyId)).status == 200)
+            #expect(try ops.get(path(bankKey)).status == 404)
+            #expect(try ops.get("/console/keys?app=bank").status == 401)
+            let keys = try ops.get("/console/keys")
+            #expect(keys.body.contains(keyId) && !keys.body.contains(bankKey))
+            let form = try ops.get(path(keyId) + "/delete").formToken ?? ""
+            #expect(try ops.post(path(bankKey) + "/delete", [("csrf", form)]).status == 404)
+            #expect(try await service.store.key(#require(.init(strictBase64: bankKey))) != nil)
+
+            let auditor = try ConsoleBrowser(service.internalBase)
+            try auditor.signIn(Self.token("auditor"))
+            #expect(try auditor.get("/console/").fields("location") == ["/console/audit"])
+            #expect(try auditor.get("/console/live").status == 401)
+            #expect(try auditor.get("/console/keys").status == 401)
+            #expect(try auditor.get(path(keyId)).status == 401)
+            let audit = try auditor.get("/console/audit")
+            #expect(audit.status == 200 && !audit.body.contains("href=\"/console/keys\""))
+            #expect(audit.body.contains("showKey") && audit.body.contains("ops"))
+        }
+    }
+
+    @Test func keysAreRevokedAndDeletedUnderTheNameOfWhoDidIt() async throws {
+        try await Self.with { service in
+            let phone = await Phone(service)
+            let keyId = try await phone.attested(user: "anna")
+            let browser = try ConsoleBrowser(service.internalBase)
+            try browser.signIn(Self.token("ops"))
+            let ask = try browser.get(path(keyId) + "/revoke")
+            #expect(ask.body.contains("Revoke this key?"))
+            let done = try browser.post(path(keyId) + "/revoke", [("csrf", ask.formToken ?? ""), ("code", "")])
+            let shown = try browser.get(done.fields("location").first ?? "")
+            #expect(shown.body.contains("The key is revoked.") && shown.body.contains(">revoked<"))
+            #expect(try await phone.assert(try await phone.assertion(keyId)).verdict == "403 key.revoked")
+            let token = try browser.get(path(keyId) + "/delete").formToken ?? ""
+            let deleted = try browser.post(path(keyId) + "/delete", [("csrf", token)])
+            #expect(deleted.status == 200 && deleted.body.contains("is gone"))
+            #expect(try browser.get(path(keyId)).status == 404)
+            let entries = try await service.store.audit(after: nil, limit: 100).map {
+                "\($0.entry.name) \($0.entry.operation) \($0.entry.target)"
+            }
+            for operation in ["revokeKey", "deleteKey"] {
+                #expect(entries.contains("ops \(operation) app=shop key:\(keyId)"), "\(entries)")
+            }
+            #expect(entries.first == "ops consoleSignIn app=*")
+            let audit = try browser.get("/console/audit")
+            #expect(audit.body.contains("deleteKey") && !audit.body.contains("anna"))
+        }
+    }
+
+    @Test func theAuditGoesBackFromTheNewest() async throws {
+        let store = InMemoryTrustStore()
+        for number in 1...250 {
+            try await store.append([
+                AuditEntry(at: Date(), name: "n\(number).", operation: "o", target: "app=*", outcome: "ok")
+            ])
+        }
+        try await Self.with(store: store) { service in
+            let browser = try ConsoleBrowser(service.internalBase)
+            try browser.signIn(Self.token("auditor"))
+            let newest = try browser.get("/console/audit")
+            #expect(
+                newest.body.contains(">n250.<") && newest.body.contains(">n160.<") && !newest.body.contains(">n100.<")
+            )
+            guard let link = newest.body.range(of: "/console/audit?before=") else { throw Failure("no link") }
+            let before = newest.body[link.upperBound...].prefix { $0 != "\"" }
+            let older = try browser.get("/console/audit?before=\(before)")
+            #expect(older.body.contains(">n150.<") && !older.body.contains(">n160.<"))
+            #expect(try browser.get("/console/audit?before=x").status == 400)
+        }
+    }
+
+    @Test func aStoreThatDoesNotAnswerIsShown() async throws {
+        let isDown = NIOLockedValueBox(false)
+        let store = FaultyStore { _ in
+            if isDown.withLockedValue({ $0 }) { throw StoreFault.unavailable("down") }
+        }
+        try await Self.with(store: store) { service in
+            let browser = try ConsoleBrowser(service.internalBase)
+            try browser.signIn(RunningService.adminToken)
+            isDown.withLockedValue { $0 = true }
+            let page = try browser.get("/console/")
+            #expect(page.status == 200 && page.body.contains("store.unavailable"))
+            isDown.withLockedValue { $0 = false }
+        }
+    }
+}
+
+/// What the console keeps in memory, and how much of it.
+@Suite struct ConsoleBoundsTests {
+    private let now = Date(timeIntervalSince1970: 1_800_000_000)
+
+    private func secret(_ number: Int) -> ConsoleSecret {
+        ConsoleSecret(random: (0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 % 4 * 8)) })
+    }
+
+    @Test func sessionsAreBoundedByCredentialAndInAll() {
+        let registry = PrometheusRegistry()
+        let sessions = ConsoleSessions(observer: RequestObserver(registry: registry, log: .init(label: "test")))
+        for number in 0..<9 {
+            sessions.open(credential: [1], secret: secret(number), at: now.addingTimeInterval(Double(number)))
+        }
+        #expect(sessions.count == ConsoleSessions.perCredential)
+        let later = now.addingTimeInterval(20)
+        #expect(sessions.credential(of: secret(0), extends: true, at: later) == nil)
+        #expect(sessions.credential(of: secret(1), extends: true, at: later) == [1])
+        for number in 0..<200 {
+            sessions.open(
+                credential: [2, UInt8(number)],
+                secret: secret(1000 + number),
+                at: later.addingTimeInterval(1)
+            )
+        }
+        #expect(sessions.count == ConsoleSessions.limit)
+        #expect(registry.render().contains("sealward_console_sessions 64"))
+        #expect(registry.render().contains("sealward_console_sessions_ended_total{reason=\"replaced\"} 145"))
+        sessions.open(credential: [3], secret: secret(5000), at: later.addingTimeInterval(ConsoleSessions.idle + 1))
+        #expect(sessions.count == 1)
+    }
+
+    @Test func aClockThatWasPutBackEndsSessions() {
+        let sessions = ConsoleSessions(
+            observer: RequestObserver(registry: PrometheusRegistry(), log: .init(label: "test"))
+        )
+        sessions.open(credential: [1], secret: secret(1), at: now)
+        #expect(sessions.credential(of: secret(1), extends: false, at: now.addingTimeInterval(-30)) == [1])
+        #expect(sessions.credential(of: secret(1), extends: false, at: now.addingTimeInterval(-3600)) == nil)
+    }
+
+    @Test func theHistoryIsADayInMinutes() {
+        let history = ActivityHistory()
+        // Three days, a minute at a time, with one event a minute.
+        for minute in 0..<(3 * 1440) {
+            history.note(.assertion, app: "shop", at: now.addingTimeInterval(Double(minute) * 60))
+        }
+        let end = now.addingTimeInterval(Double(3 * 1440 - 1) * 60)
+        let day = history.spans(of: "shop", count: 96, minutes: 15, at: end)
+        #expect(day.count == 96 && day.dropFirst().dropLast().allSatisfy { $0.counts.assertions == 15 })
+        #expect(history.spans(of: "shop", count: 10_000, minutes: 1, at: end).count == ActivityHistory.minuteLimit)
+        #expect(history.spans(of: "bank", count: 60, minutes: 1, at: end).allSatisfy { $0.counts == .init() })
+        // A clock that was put back loses nothing that it counts now.
+        history.note(.refusal, app: "shop", at: now)
+        #expect(history.spans(of: "shop", count: 1, minutes: 1, at: now).map(\.counts.refusals) == [1])
+    }
+
+    @Test func versionsBeyondTheLimitAreCountedTogether() {
+        let history = ActivityHistory()
+        var apart = 0
+        for number in 0..<200 where history.note(system: "27.\(number)", bundle: nil, app: "shop", at: now) {
+            apart += 1
+        }
+        #expect(apart == ActivityHistory.versionLimit)
+        let (systems, bundles) = history.versions(of: "shop", at: now)
+        #expect(systems.count == ActivityHistory.versionLimit + 1)
+        #expect(systems.first == .init(name: ActivityHistory.others, count: 200 - ActivityHistory.versionLimit))
+        #expect(bundles == [.init(name: "unknown", count: 200)])
+        #expect(history.versions(of: "shop", at: now.addingTimeInterval(25 * 3600)).systems.isEmpty)
+    }
+
+    @Test func risksAreShownInFewClasses() {
+        let metrics = [(0, 1), (1, 4), (2, 2), (5, 3), (8, 1), (40, 7), (1 << 40, 1)].map {
+            RiskStanding.Metric(environment: "production", metric: $0.0, keys: $0.1)
+        }
+        let classes = ConsoleRiskClass.of(metrics, threshold: 8)
+        #expect(classes.map(\.name) == ["1", "2", "5–8", "33–64", "1048577 and more"])
+        #expect(classes.map(\.keys) == [5, 2, 4, 7, 1])
+        #expect(classes.map(\.isAbove) == [false, false, false, true, true])
+    }
+}
