@@ -113,6 +113,19 @@ package final class PostgresServer: Sendable {
         )
     }
 
+    /// Runs a script of psql against a connection string, and gives what it printed.
+    ///
+    /// - Parameter text: the script itself, because the server's user need not be able to read the project.
+    @discardableResult package func runScript(_ text: String, variables: [String: String], at url: String) throws
+        -> String
+    {
+        let path = folder + "/script-\(UUID().uuidString.prefix(8)).sql"
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        ServerUser.own(path)
+        let settings = variables.sorted { $0.key < $1.key }.flatMap { ["-v", "\($0.key)=\($0.value)"] }
+        return try run("psql", ["-X", "-q", "-v", "ON_ERROR_STOP=1"] + settings + ["-f", path, url])
+    }
+
     /// The connection string of a schema at one of these ports of 127.0.0.1.
     package static func url(of schema: String, at ports: [Int]) -> String {
         let hosts = ports.map { "127.0.0.1:\($0)" }.joined(separator: ",")

@@ -19,10 +19,21 @@ enum PostgresStores {
     }
 
     #if Postgres
-        static func fixture(server: PostgresServer? = nil) async throws -> StoreFixture {
+        /// A new store and its other nodes.
+        ///
+        /// - Parameter prepare: what is done to the database after a first node made the schema and left.
+        static func fixture(
+            server: PostgresServer? = nil,
+            prepare: (@Sendable (PostgresServer, String) async throws -> Void)? = nil
+        ) async throws -> StoreFixture {
             var chosenServer = server
             if chosenServer == nil { chosenServer = try await PostgresServer.shared.value }
             guard let url = try chosenServer?.emptyStore() else { throw CancellationError() }
+            if let chosenServer, let prepare {
+                let first = try await SQLTrustStore.postgres(url)
+                await first.close()
+                try await prepare(chosenServer, url)
+            }
             var configuration = PostgresConfiguration()
             configuration.writers = 6
             let clock = FixtureClock()

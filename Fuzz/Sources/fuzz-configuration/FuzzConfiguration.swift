@@ -15,11 +15,14 @@ enum FuzzConfiguration {
             let done = DispatchSemaphore(value: 0)
             Task.detached {
                 do {
-                    _ = try await TrustServer(
+                    let configuration = try TrustServer.Configuration(
                         json: input,
-                        store: InMemoryTrustStore(),
-                        log: Logger(label: "fuzz") { _ in SwiftLogNoOpLogHandler() },
                         readFile: { _ in Array(input.prefix(4096)) }
+                    )
+                    _ = try await TrustServer(
+                        configuration: configuration,
+                        store: InMemoryTrustStore(),
+                        log: Logger(label: "fuzz") { _ in SwiftLogNoOpLogHandler() }
                     )
                 } catch let invalid as TrustServer.InvalidConfiguration {
                     for issue in invalid.issues where issue.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {

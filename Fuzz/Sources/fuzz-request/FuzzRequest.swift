@@ -27,7 +27,7 @@ enum FuzzRequest {
         Task.detached {
             do {
                 let server = try await TrustServer(
-                    json: Array(configuration.utf8),
+                    configuration: TrustServer.Configuration(json: Array(configuration.utf8)),
                     store: InMemoryTrustStore(),
                     log: Logger(label: "fuzz") { _ in SwiftLogNoOpLogHandler() },
                     announce: { lines.continuation.yield($0) }

@@ -58,14 +58,17 @@ struct Maintenance: Service {
 
     /// Sweeps the store once; what goes wrong is counted and logged.
     func sweep() async {
+        let start = sources.uptime()
         do {
             var more = true
             while more {
                 let now = sources.now()
                 let report = try await store.sweep(at: now, keeping: device.retention(at: now))
                 if let fault = report.clockFault { tell(fault) }
+                observer.count("sweep.rows", by: report.total)
                 more = report.more
             }
+            observer.set("sweep.seconds", sources.uptime() - start)
         } catch {
             observer.count("sweep.failures")
             log.warning("The store could not be swept; the next try is in a minute.")
