@@ -220,6 +220,13 @@ let package = Package(
             "CheckHistory",
             ["ATSDiagnostics", "StrictJSON", "Findings", "TrustStores", "TrustStoresSQLite", "CSQLite"]
         ),
+        library(
+            "CheckExporter",
+            [
+                "ATSDiagnostics", "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", "TrustService", .hummingbird,
+                .httpTypes, .lifecycle, .logging, .metrics, .nioCore,
+            ]
+        ),
         library("DeviceSimulator", [.asn1, .crypto]),
         library(
             "AppleSimulator",
@@ -258,7 +265,7 @@ let package = Package(
                 "DeviceCheckBits", "TrustPolicy", "AppBundles", "TLSProbe", "ATSClient", "TrustStores",
                 "TrustStoresSQLite", "AppleServices",
                 .target(name: "TrustStoresPostgres", condition: .when(traits: ["Postgres"])),
-                "ATSDiagnostics", "CheckHistory", "TrustService", "DeviceSimulator", "AppleSimulator",
+                "ATSDiagnostics", "CheckHistory", "CheckExporter", "TrustService", "DeviceSimulator", "AppleSimulator",
                 "SimulatedFleet", "Demonstration",
                 .argumentParser, .crypto, .httpTypes, .logging, .lifecycle, .unixSignals, .nioCore,
             ],
@@ -324,6 +331,7 @@ let package = Package(
             ["Findings", "StrictJSON", "TrustPolicy", .crypto, .httpTypes, .nioConcurrency]
         ),
         tests(of: "CheckHistory", ["ATSDiagnostics"]),
+        tests(of: "CheckExporter", ["ATSDiagnostics", "AppTransportSecurity", .httpTypes]),
         tests(of: "DeviceSimulator", ["AppAttest", .crypto]),
         tests(
             of: "AppleSimulator",

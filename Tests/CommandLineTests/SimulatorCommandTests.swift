@@ -7,49 +7,8 @@ import Testing
 
 /// `sealward simulate`, `devicecheck` and `demo` as users meet them.
 @Suite(.serialized) struct SimulatorCommandTests {
-    /// A program that listens; it is stopped by its process id.
-    private struct Running {
-        let process: Process
-        let address: String
-
-        /// Starts `sealward` and waits until it says where it listens.
-        init(_ arguments: [String], in folder: TemporaryDirectory) async throws {
-            process = Process()
-            process.executableURL = BuiltProgram.url
-            process.arguments = arguments
-            let log = folder.path("log-\(UUID().uuidString)")
-            _ = FileManager.default.createFile(atPath: log, contents: nil)
-            process.standardError = FileHandle(forWritingAtPath: log)
-            process.standardOutput = FileHandle.nullDevice
-            try process.run()
-            let deadline = ContinuousClock.now + .seconds(30)
-            while true {
-                let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
-                if let line = text.split(separator: "\n").first(where: { $0.hasPrefix("listening on ") }) {
-                    address = String(line.dropFirst("listening on ".count))
-                    return
-                }
-                guard ContinuousClock.now < deadline, process.isRunning else {
-                    process.terminate()
-                    throw Silence(text: text)
-                }
-                try await Task.sleep(for: .milliseconds(20))
-            }
-        }
-
-        func stop() -> Int32 {
-            process.terminate()
-            process.waitUntilExit()
-            return process.terminationStatus
-        }
-    }
-
-    private struct Silence: Error {
-        let text: String
-    }
-
-    private func apple(in folder: TemporaryDirectory) async throws -> Running {
-        try await Running(
+    private func apple(in folder: TemporaryDirectory) async throws -> ListeningProgram {
+        try await ListeningProgram(
             [
                 "simulate", "apple", "--seed", "7", "--team", "SIMTEAM001:SIMKEY0001", "--key-folder", folder.path(""),
                 "--attestation-root", folder.path("attestation.pem"), "--receipt-root", folder.path("receipt.pem"),
@@ -59,7 +18,7 @@ import Testing
         )
     }
 
-    private func service(_ apple: String, in folder: TemporaryDirectory) async throws -> Running {
+    private func service(_ apple: String, in folder: TemporaryDirectory) async throws -> ListeningProgram {
         let configuration = """
             {"listen":"127.0.0.1:0","store":"sqlite:\(folder.path("store.sqlite"))",
              "trustSimulator":{"attestationRoot":"\(folder.path("attestation.pem"))","receiptRoot":"\(folder.path("receipt.pem"))"},
@@ -75,7 +34,7 @@ import Testing
             encoding: .utf8
         )
         try configuration.write(toFile: folder.path("sealward.json"), atomically: true, encoding: .utf8)
-        return try await Running(["serve", "--config", folder.path("sealward.json")], in: folder)
+        return try await ListeningProgram(["serve", "--config", folder.path("sealward.json")], in: folder)
     }
 
     @Test func simulatedAppleWritesItsFilesAndStopsCleanly() async throws {

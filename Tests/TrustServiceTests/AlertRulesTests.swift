@@ -27,7 +27,7 @@ import TrustStores
         "assertions.accepted", "assertions.late", "attestations.accepted", "challengekeys.rotated", "challenges.issued",
         "console.sessions", "keys.deleted", "keys.revoked", "promotions.granted", "quotas.drawn", "receipts.batch",
         "receipts.outcome", "refusals.monitored", "signals",
-        "signals.unsupported.ratio.highest", "tokens.issued",
+        "signals.unsupported.ratio.highest", "sweep.rows", "sweep.seconds", "tokens.issued",
     ]
 
     /// The labels of all metrics in the sources of the service, apart from those of stores.

@@ -11,6 +11,10 @@ import TrustStoresPostgres
 #if Postgres
     /// `packaging/postgres-partition.sql`: a store whose large tables are split by key id is the same store.
     @Suite(.enabled(if: PostgresStores.areAvailable, "needs PostgreSQL")) struct PostgresPartitionTests {
+        /// A server of its own: each promise leaves connections of several nodes behind, and those of the whole contract twice are more than a
+        /// server takes.
+        private static let server = Task<PostgresServer, any Error> { try await onThread { try PostgresServer() } }
+
         private static func partition(_ server: PostgresServer, _ url: String, into count: String = "8") async throws {
             let script = URL(fileURLWithPath: LoopbackServers.repository + "/packaging/postgres-partition.sql")
             let text = try String(contentsOf: script, encoding: .utf8)
@@ -20,12 +24,14 @@ import TrustStoresPostgres
         @Test(arguments: StoreContract.cases)
         func aPartitionedStoreKeepsEveryPromise(_ promise: StoreContract.Case) async throws {
             try await promise.run {
-                try await PostgresStores.fixture { server, url in try await Self.partition(server, url) }
+                try await PostgresStores.fixture(server: Self.server.value) { server, url in
+                    try await Self.partition(server, url)
+                }
             }
         }
 
         @Test func whatWasStoredStays() async throws {
-            let server = try await PostgresServer.shared.value
+            let server = try await Self.server.value
             let url = try await onThread { try server.emptyStore() }
             let store = try await SQLTrustStore.postgres(url)
             let ids = (0..<40).map { _ in Sample.keyId() }
@@ -51,7 +57,7 @@ import TrustStoresPostgres
         }
 
         @Test func whatCannotBePartitionedIsLeftAlone() async throws {
-            let server = try await PostgresServer.shared.value
+            let server = try await Self.server.value
             let url = try await onThread { try server.emptyStore() }
             await #expect(throws: PostgresServer.Failure.self) { try await Self.partition(server, url) }
             let store = try await SQLTrustStore.postgres(url)

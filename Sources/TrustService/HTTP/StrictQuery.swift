@@ -1,20 +1,20 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+package import Findings
 
 /// The parameters of a query that is refused as a whole if anything in it is not understood.
 ///
 /// Read by bytes, after percent-decoding: `%61pp` is `app`. A parameter that is unknown, doubled, empty or not decodable is never ignored,
 /// because a restriction that is ignored lets everybody in.
-struct StrictQuery: Equatable {
+package struct StrictQuery: Equatable {
     private let values: [UTF8Key: String]
 
     /// More bytes than this are no query of ours.
-    static let limit = 4096
+    package static let limit = 4096
 
     /// What a parameter without a value is.
-    enum Blank: Sendable {
+    package enum Blank: Sendable {
         /// A mistake.
         case refused
         /// An input of a browser's form into which nobody wrote.
@@ -24,7 +24,7 @@ struct StrictQuery: Equatable {
     /// Reads a query, without its question mark, or the body of a form.
     ///
     /// - Throws: ``Problem`` `request.malformed`.
-    init(_ query: String, known: Set<UTF8Key>, blank: Blank = .refused) throws(Problem) {
+    package init(_ query: String, known: Set<UTF8Key>, blank: Blank = .refused) throws(Problem) {
         guard query.utf8.count <= StrictQuery.limit else {
             throw Problem(.requestMalformed, evidence: "the query is longer than \(StrictQuery.limit) bytes")
         }
@@ -47,7 +47,7 @@ struct StrictQuery: Equatable {
         self.values = values
     }
 
-    subscript(name: UTF8Key) -> String? { values[name] }
+    package subscript(name: UTF8Key) -> String? { values[name] }
 
     /// A whole number in a range; the default where it is absent.
     func number(_ name: UTF8Key, _ range: ClosedRange<Int>, default standard: Int) throws(Problem) -> Int {

@@ -37,7 +37,7 @@ struct ConnectionDoors: Sendable {
         observer.set("http.connections.limit", Double(limits.total), [("listener", "public")])
     }
 
-    private static func admission(
+    static func admission(
         _ limits: Admission.Limits,
         _ listener: String,
         _ observer: RequestObserver,

@@ -151,68 +151,16 @@ public struct TrustServer: Service {
             observer: parts.observer,
             correlationIds: correlationIds
         )
-        let (announce, log) = (announce, parts.log)
-        let limits = connectionLimits
-        let watcher = parts.connectionWatcher(correlationIds)
-        let application = Application(
+        let announce = announce
+        return Listener(
+            setting: isInternal ? "internalListen" : "listen",
+            address: address,
             responder: responder,
-            server: .http1(
-                configuration: .init(
-                    additionalChannelHandlers: [
-                        ConnectionGuardInstaller {
-                            ConnectionGuard(limits: limits, watcher: watcher)
-                        }
-                    ],
-                    httpDecoderConfiguration: .init(
-                        maxHeaderFieldSize: 16_384,
-                        maxHeaderListSize: 32_768,
-                        maxHeaderFieldCount: 100
-                    )
-                )
-            ),
-            configuration: .init(
-                address: .hostname(address.host, port: address.port),
-                serverName: nil,
-                backlog: 1024
-            ),
-            onServerRunning: { channel in
-                await ConnectionDoors.put(admission, before: channel, log)
-                let port = channel.localAddress?.port ?? address.port
-                let text = "http://\(ListenAddress(host: address.host, port: port))"
-                announce(isInternal ? "internal listening on \(text)" : "listening on \(text)")
-            },
-            logger: parts.quietLog
+            limits: connectionLimits,
+            watcher: ConnectionWatcher(parts.observer, correlationIds, uptime: parts.sources.uptime),
+            admission: admission,
+            log: parts.log,
+            announce: { announce(isInternal ? "internal listening on \($0)" : "listening on \($0)") }
         )
-        let setting = isInternal ? "internalListen" : "listen"
-        return Listener(setting: setting, address: address, application: application)
-    }
-}
-
-extension ServiceParts {
-    /// Counts what ends connections, and logs unreadable requests like every other refusal.
-    func connectionWatcher(_ correlationIds: CorrelationIds) -> ConnectionWatcher {
-        ConnectionWatcher(
-            ended: { observer.count("http.connections.ended", [("state", $0)]) },
-            unreadable: {
-                let problem = Problem(.requestMalformed, evidence: "not a request")
-                let correlationId = correlationIds.next()
-                observer.finished(
-                    operation: "unreadable",
-                    answer: .problem(problem, correlationId: correlationId),
-                    seconds: 0,
-                    at: sources.uptime(),
-                    correlationId: correlationId,
-                    evidence: problem.evidence
-                )
-                return problem.document(correlationId: correlationId)
-            }
-        )
-    }
-
-    /// The log of the HTTP library: it interpolates what it was sent, so only its errors pass.
-    var quietLog: Logger {
-        var log = log
-        log.logLevel = .error
-        return log
     }
 }

@@ -10,7 +10,7 @@ struct ATSCommand: AsyncParsableCommand {
         subcommands: [
             ExplainCommand.self, CheckCommand.self, LintCommand.self, MinimizeCommand.self, FetchCommand.self,
             ProxyCommand.self, CertificateCommand.self, LogCommand.self, CompareCommand.self, MergeCommand.self,
-            HistoryCommand.self,
+            HistoryCommand.self, ExporterCommand.self,
             RulesCommand.self, SystemsCommand.self,
         ]
     )

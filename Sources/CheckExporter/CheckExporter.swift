@@ -1,0 +1,173 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import ATSDiagnostics
+package import AppTransportSecurity
+import Findings
+import Foundation
+import HTTPTypes
+import Hummingbird
+package import Logging
+import NIOCore
+package import ServiceLifecycle
+import Synchronization
+import TLSFacts
+import TLSProbe
+package import TrustService
+
+/// Judges servers for Prometheus, in the manner of its blackbox exporter: a scrape of `/probe?target=URL` is one check.
+///
+/// Scrapes of the same target at the same time share one check. Every check has a deadline, and only so many run at once: more are answered
+/// with 503 at once, which Prometheus shows as a target that is down, and counted.
+package struct CheckExporter: Service {
+    /// What an exporter needs to know.
+    package struct Configuration: Sendable {
+        /// Where it listens; port 0 takes a free one.
+        package var listen: ListenAddress
+        /// The targets that may be asked for; empty allows every one.
+        package var allowed: [AllowedTarget] = []
+        /// The most checks at the same time.
+        package var concurrency = 16
+        /// The most time for one check; a scrape that names a shorter one gets that, less ``margin``.
+        package var timeout: Duration = .seconds(30)
+        /// The system of a scrape that names none.
+        package var profile: OSProfile = .standard
+        /// The system of an id.
+        package var named: @Sendable (String) throws(MalformedInput) -> OSProfile
+        /// What judges for a system. Made anew once a minute, so that roots and the time of judgement are today's.
+        package var session: @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
+
+        /// - Parameters:
+        ///   - named: the system of an id, or why there is none.
+        ///   - session: what judges for a system.
+        package init(
+            listen: ListenAddress,
+            named: @escaping @Sendable (String) throws(MalformedInput) -> OSProfile,
+            session: @escaping @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
+        ) {
+            self.listen = listen
+            self.named = named
+            self.session = session
+        }
+    }
+
+    /// What of a scrape's time is left for the answer's way.
+    package static let margin: Duration = .milliseconds(500)
+
+    private let configuration: Configuration
+    private let log: Logger
+    private let announce: @Sendable (String) -> Void
+
+    /// - Parameter announce: is given the line that says where it listens.
+    package init(
+        _ configuration: Configuration,
+        log: Logger,
+        announce: @escaping @Sendable (String) -> Void
+    ) {
+        self.configuration = configuration
+        self.log = log
+        self.announce = announce
+    }
+
+    /// Serves until it is stopped.
+    ///
+    /// - Throws: `ListenFault` if it cannot listen.
+    package func run() async throws {
+        let registry = PrometheusRegistry()
+        let observer = RequestObserver(registry: registry, log: log)
+        let announce = announce
+        let listener = Listener(
+            setting: "--listen",
+            address: configuration.listen,
+            responder: ExporterResponder(
+                configuration: configuration,
+                registry: registry,
+                observer: observer,
+                checks: SharedChecks(limit: configuration.concurrency, observer: observer),
+                sessions: MinuteSessions(configuration.session)
+            ),
+            observer: observer,
+            log: log,
+            announce: { announce("listening on \($0)") }
+        )
+        try await listener.run()
+    }
+}
+
+/// A host, with a port or with any, that may be asked for.
+package struct AllowedTarget: Sendable, Equatable {
+    private let host: UTF8Key
+    private let port: Int?
+
+    /// Reads `HOST` or `HOST:PORT`, in the forms that a target has.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.url`.
+    package init(_ text: String) throws(MalformedInput) {
+        let target = try CheckTarget(text)
+        host = UTF8Key(target.url.host)
+        let authority = text.utf8.drop { $0 != UInt8(ascii: "]") }
+        let tail = authority.isEmpty ? text.utf8[...] : authority
+        port = tail.contains(UInt8(ascii: ":")) ? target.url.port : nil
+    }
+
+    /// Whether a target is this one.
+    package func allows(_ target: CheckTarget) -> Bool {
+        UTF8Key(target.url.host) == host && (port == nil || port == target.url.port)
+    }
+}
+
+/// One session for each system, never older than a minute.
+final class MinuteSessions: Sendable {
+    /// The most systems at a time; with more all are made anew.
+    static let limit = 64
+    static let lifetime: Duration = .seconds(60)
+
+    private let make: @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
+    private let kept = Mutex<[UTF8Key: (session: CheckSession, madeAt: ContinuousClock.Instant)]>([:])
+
+    init(_ make: @escaping @Sendable (OSProfile) throws(MalformedInput) -> CheckSession) { self.make = make }
+
+    func session(for profile: OSProfile) throws(MalformedInput) -> CheckSession {
+        let name = UTF8Key("\(profile.id) \(profile.sdk?.description ?? "")")
+        let now = ContinuousClock.now
+        if let known = kept.withLock({ $0[name] }), now - known.madeAt < MinuteSessions.lifetime {
+            return known.session
+        }
+        let session = try make(profile)
+        kept.withLock { kept in
+            if kept.count >= MinuteSessions.limit { kept.removeAll() }
+            kept[name] = (session, now)
+        }
+        return session
+    }
+}
+
+/// Checks that are under way: one for each target and system, and only so many.
+actor SharedChecks {
+    private let limit: Int
+    private let observer: RequestObserver
+    private var running: [UTF8Key: Task<TargetReport, Never>] = [:]
+
+    init(limit: Int, observer: RequestObserver) {
+        self.limit = limit
+        self.observer = observer
+        observer.set("exporter.checks.running", 0)
+        observer.set("exporter.checks.limit", Double(limit))
+    }
+
+    /// The report of a check that is under way, or of a new one; nil if too many are.
+    func report(_ name: UTF8Key, _ check: @escaping @Sendable () async -> TargetReport) async -> TargetReport? {
+        if let task = running[name] {
+            observer.count("exporter.checks.shared")
+            return await task.value
+        }
+        guard running.count < limit else { return nil }
+        let task = Task { await check() }
+        running[name] = task
+        observer.set("exporter.checks.running", Double(running.count))
+        let report = await task.value
+        running[name] = nil
+        observer.set("exporter.checks.running", Double(running.count))
+        return report
+    }
+}

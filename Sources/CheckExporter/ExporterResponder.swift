@@ -1,0 +1,139 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import AppTransportSecurity
+import Findings
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import TLSProbe
+import TrustService
+
+/// The pages of an exporter.
+struct ExporterResponder: HTTPResponder {
+    let configuration: CheckExporter.Configuration
+    let registry: PrometheusRegistry
+    let observer: RequestObserver
+    let checks: SharedChecks
+    let sessions: MinuteSessions
+
+    /// Why a scrape gets no report.
+    private enum Refusal: String, Error {
+        case malformed
+        case notAllowed = "not-allowed"
+        case busy
+    }
+
+    func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
+        guard request.method == .get || request.method == .head else {
+            return ExporterResponder.text(
+                .methodNotAllowed,
+                "Only GET and HEAD are answered here.",
+                [.allow: "GET, HEAD"]
+            )
+        }
+        switch request.uri.path {
+        case "/probe": return await probe(request)
+        case "/metrics": return ExporterResponder.metrics(registry.render())
+        case "/":
+            return ExporterResponder.text(.ok, "/probe?target=URL[&os=ID] checks a server; /metrics counts the checks.")
+        default: return ExporterResponder.text(.notFound, "There are /probe?target=URL[&os=ID] and /metrics.")
+        }
+    }
+
+    private func probe(_ request: Request) async -> Response {
+        let start = ContinuousClock.now
+        let target: CheckTarget
+        let profile: OSProfile
+        let session: CheckSession
+        do throws(MalformedInput) {
+            (target, profile) = try asked(request.uri.query ?? "")
+            session = try sessions.session(for: profile)
+        } catch {
+            return refuse(.malformed, .badRequest, "\(error.reason.terminalSafe).")
+        }
+        guard configuration.allowed.isEmpty || configuration.allowed.contains(where: { $0.allows(target) }) else {
+            return refuse(.notAllowed, .forbidden, "This target is not among those of --allow.")
+        }
+        let limit = ExporterResponder.limit(of: request.headers, atMost: configuration.timeout)
+        let name = UTF8Key("\(profile.id) \(profile.sdk?.description ?? "") \(target.url.text)")
+        let report = await checks.report(name) {
+            await TargetDeadline.within(limit) { await session.check(target) }
+        }
+        guard let report else {
+            return refuse(
+                .busy,
+                .serviceUnavailable,
+                "\(configuration.concurrency) checks are under way; raise --concurrency or scrape less often.",
+                [.retryAfter: "1"]
+            )
+        }
+        let summary = TargetSummary(report)
+        observer.count("exporter.checks", [("verdict", summary.verdict.rawValue.lowercased())])
+        return ExporterResponder.metrics(ProbeText.text(report, after: ContinuousClock.now - start))
+    }
+
+    private func asked(_ text: String) throws(MalformedInput) -> (CheckTarget, OSProfile) {
+        let query: StrictQuery
+        do {
+            query = try StrictQuery(text, known: ["target", "os"])
+        } catch {
+            throw MalformedInput(
+                code: .requestMalformed,
+                reason: "\(error.evidence); there are target and os, each once"
+            )
+        }
+        guard let target = query["target"] else {
+            throw MalformedInput(
+                code: .requestMalformed,
+                reason: "the query names no target; write /probe?target=https://example.com"
+            )
+        }
+        return (try CheckTarget(target), try query["os"].map(configuration.named) ?? configuration.profile)
+    }
+
+    /// The time for a check: what Prometheus says that it waits, less a margin, within the exporter's own limit.
+    static func limit(of headers: HTTPFields, atMost most: Duration) -> Duration {
+        guard let name = HTTPField.Name("X-Prometheus-Scrape-Timeout-Seconds"), let text = headers[name],
+            text.utf8.count <= 16, let seconds = Double(text), seconds > 0, seconds <= 86_400
+        else { return most }
+        return min(most, max(CheckExporter.margin, .seconds(seconds) - CheckExporter.margin))
+    }
+
+    private func refuse(
+        _ reason: Refusal,
+        _ status: HTTPResponse.Status,
+        _ sentence: String,
+        _ headers: HTTPFields = [:]
+    ) -> Response {
+        observer.count("exporter.refused", [("reason", reason.rawValue)])
+        return ExporterResponder.text(status, sentence, headers)
+    }
+
+    private static func metrics(_ text: String) -> Response {
+        answer(.ok, text, type: "text/plain; version=0.0.4; charset=utf-8", [:])
+    }
+
+    private static func text(
+        _ status: HTTPResponse.Status,
+        _ sentence: String,
+        _ headers: HTTPFields = [:]
+    ) -> Response {
+        answer(status, sentence + "\n", type: "text/plain; charset=utf-8", headers)
+    }
+
+    private static func answer(
+        _ status: HTTPResponse.Status,
+        _ text: String,
+        type: String,
+        _ more: HTTPFields
+    ) -> Response {
+        var headers = more
+        headers[.contentType] = type
+        headers[.cacheControl] = "no-store"
+        headers[.xContentTypeOptions] = "nosniff"
+        return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+    }
+}

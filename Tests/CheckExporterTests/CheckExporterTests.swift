@@ -1,0 +1,32 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import HTTPTypes
+import Testing
+
+@testable import CheckExporter
+
+@Suite struct CheckExporterTests {
+    @Test(arguments: [
+        (nil, 30_000), ("10", 9_500), ("0.2", 500), ("60", 30_000), ("-1", 30_000), ("nan", 30_000), ("inf", 30_000),
+        ("1e300", 30_000), ("", 30_000), ("10,5", 30_000), ("00000000000000000000005", 30_000),
+    ])
+    func aScrapesTimeIsKept(_ text: String?, _ milliseconds: Int) throws {
+        var headers = HTTPFields()
+        let name = try #require(HTTPField.Name("X-Prometheus-Scrape-Timeout-Seconds"))
+        headers[name] = text
+        #expect(ExporterResponder.limit(of: headers, atMost: .seconds(30)) == .milliseconds(milliseconds))
+    }
+
+    @Test(arguments: [
+        ("a.example", "https://a.example/", true), ("a.example", "https://a.example:8443/x", true),
+        ("a.example", "http://a.example/", true), ("a.example:443", "https://a.example", true),
+        ("a.example:443", "https://a.example:8443", false), ("a.example", "https://b.a.example", false),
+        ("A.example", "https://a.EXAMPLE", true), ("[::1]", "https://[::1]:9", true),
+        ("[::1]:9", "https://[::1]:10", false),
+    ])
+    func aTargetIsAllowedByHostAndPort(_ rule: String, _ target: String, _ isAllowed: Bool) throws {
+        #expect(try AllowedTarget(rule).allows(CheckTarget(target)) == isAllowed)
+    }
+}

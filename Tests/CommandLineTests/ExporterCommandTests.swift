@@ -1,0 +1,142 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// `sealward ats exporter` as Prometheus meets it.
+@Suite("Exporter", .serialized) struct ExporterCommandTests {
+    private static func get(
+        _ address: String,
+        _ path: String,
+        _ headers: [String: String] = [:],
+        method: String = "GET"
+    ) async throws -> (status: Int, text: String) {
+        var request = URLRequest(url: try #require(URL(string: address + path)), timeoutInterval: 60)
+        request.httpMethod = method
+        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+        let (data, response) = try await URLSession.shared.data(for: request)
+        let status = try #require(response as? HTTPURLResponse).statusCode
+        return (status, String(decoding: data, as: UTF8.self))
+    }
+
+    /// The value of a series; nil if it is not there.
+    private static func value(_ series: String, in text: String) -> Double? {
+        text.split(separator: "\n").first { $0.hasPrefix(series + " ") }.flatMap {
+            Double($0.dropFirst(series.utf8.count + 1))
+        }
+    }
+
+    @Test(.enabled(if: LoopbackServers.isAvailable, "needs nginx, openssl and python3"))
+    func serversAreJudgedAsByCheck() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let folder = try TemporaryDirectory()
+        let (good, old) = (try servers.server("modern"), try servers.server("tls11-only"))
+        let exporter = try await ListeningProgram(
+            [
+                "ats", "exporter", "--listen", "127.0.0.1:0", "--ca-file", servers.authority, "--resolve", good.resolve,
+                "--resolve", old.resolve, "--quiet",
+            ],
+            in: folder
+        )
+        let passing = try await Self.get(exporter.address, "/probe?target=\(good.url)&os=ios17")
+        #expect(passing.status == 200)
+        #expect(Self.value("probe_success", in: passing.text) == 1, "\(passing.text)")
+        #expect(Self.value("sealward_ats_verdict{verdict=\"pass\"}", in: passing.text) == 1)
+        #expect(Self.value("sealward_ats_verdict{verdict=\"fail\"}", in: passing.text) == 0)
+        #expect(Self.value("probe_http_status_code", in: passing.text) == 200)
+        let expiry = try #require(Self.value("probe_ssl_earliest_cert_expiry", in: passing.text))
+        #expect(expiry > Date().timeIntervalSince1970)
+
+        let failing = try await Self.get(exporter.address, "/probe?target=\(old.url)&os=ios17")
+        #expect(failing.status == 200 && Self.value("probe_success", in: failing.text) == 0)
+        let check = try ProgramRun([
+            "ats", "check", old.url, "--os", "ios17", "--ca-file", servers.authority, "--resolve", old.resolve,
+            "--format", "jsonl",
+        ])
+        let tests = try #require(check.json["tests"] as? [[String: Any]])
+        let causes = try #require(tests.first?["because"] as? [[String: Any]]).compactMap { $0["code"] as? String }
+        #expect(!causes.isEmpty)
+        for code in causes {
+            #expect(Self.value("sealward_ats_cause{code=\"\(code)\"}", in: failing.text) == 1, "\(failing.text)")
+        }
+
+        let own = try await Self.get(exporter.address, "/metrics")
+        #expect(Self.value("sealward_exporter_checks_total{verdict=\"pass\"}", in: own.text) == 1, "\(own.text)")
+        #expect(Self.value("sealward_exporter_checks_total{verdict=\"fail\"}", in: own.text) == 1)
+        #expect(exporter.stop() == 0)
+    }
+
+    @Test func whatCannotBeAskedForIsSaid() async throws {
+        let folder = try TemporaryDirectory()
+        let exporter = try await ListeningProgram(
+            ["ats", "exporter", "--listen", "127.0.0.1:0", "--allow", "a.example:443", "--allow", "[::1]", "--quiet"],
+            in: folder
+        )
+        for (path, status, words) in [
+            ("/probe", 400, "names no target"), ("/probe?target=https://a.example&os=ios99", 400, "ios"),
+            ("/probe?target=https://a.example&target=https://b.example", 400, "twice"),
+            ("/probe?target=https://a.example&module=http", 400, "unknown parameter"),
+            ("/probe?target=ftp://a.example", 400, ""), ("/probe?target=https://b.example", 403, "--allow"),
+            ("/probe?target=https://a.example:8443", 403, "--allow"), ("/nothing", 404, "/probe"),
+        ] {
+            let answer = try await Self.get(exporter.address, path)
+            #expect(answer.status == status && answer.text.contains(words), "\(path): \(answer)")
+        }
+        #expect(try await Self.get(exporter.address, "/metrics", method: "POST").status == 405)
+        let own = try await Self.get(exporter.address, "/metrics")
+        #expect(Self.value("sealward_exporter_refused_total{reason=\"malformed\"}", in: own.text) == 5, "\(own.text)")
+        #expect(Self.value("sealward_exporter_refused_total{reason=\"not-allowed\"}", in: own.text) == 2)
+        #expect(exporter.stop() == 0)
+    }
+
+    /// A server that accepts and stays silent: the scrape's time counts, scrapes of one target share a check, and more than
+    /// `--concurrency` targets are refused at once.
+    @Test(.enabled(if: LoopbackServers.isAvailable, "needs nginx, openssl and python3"))
+    func silentServersHoldNobodyUp() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let folder = try TemporaryDirectory()
+        let silent = try servers.server("silent")
+        let exporter = try await ListeningProgram(
+            [
+                "ats", "exporter", "--listen", "127.0.0.1:0", "--concurrency", "1", "--no-http", "--resolve",
+                silent.resolve, "--quiet",
+            ],
+            in: folder
+        )
+        let start = ContinuousClock.now
+        let waits = ["X-Prometheus-Scrape-Timeout-Seconds": "3"]
+        let path = "/probe?target=\(silent.url)"
+        async let one = Self.get(exporter.address, path, waits)
+        // Until the first check is under way.
+        while Self.value("sealward_exporter_checks_running", in: try await Self.get(exporter.address, "/metrics").text)
+            != 1
+        {
+            try #require(ContinuousClock.now - start < .seconds(3))
+        }
+        async let two = Self.get(exporter.address, path, waits)
+        let busy = try await Self.get(exporter.address, "/probe?target=\(silent.url)other", waits)
+        #expect(busy.status == 503 && busy.text.contains("--concurrency"))
+        for answer in [try await one, try await two] {
+            #expect(answer.status == 200 && Self.value("probe_success", in: answer.text) == 0)
+            #expect(Self.value("sealward_ats_verdict{verdict=\"undetermined\"}", in: answer.text) == 1)
+        }
+        #expect(ContinuousClock.now - start < .seconds(10))
+        let own = try await Self.get(exporter.address, "/metrics")
+        #expect(Self.value("sealward_exporter_checks_shared_total", in: own.text) == 1, "\(own.text)")
+        #expect(Self.value("sealward_exporter_checks_running", in: own.text) == 0)
+        #expect(exporter.stop() == 0)
+    }
+
+    @Test func beyondLoopbackTargetsAreNamed() throws {
+        let open = try ProgramRun(["ats", "exporter", "--listen", "0.0.0.0:9886"])
+        #expect(open.status == 64 && open.errors.contains("--allow-any"))
+        #expect(try ProgramRun(["ats", "exporter", "--allow", "a b"]).status == 64)
+        #expect(try ProgramRun(["ats", "exporter", "--ca-file", "/nowhere.pem"]).status == 2)
+    }
+}
