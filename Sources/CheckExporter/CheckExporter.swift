@@ -3,13 +3,13 @@
 
 package import ATSDiagnostics
 package import AppTransportSecurity
-import Findings
+package import Findings
 import Foundation
 import HTTPTypes
 import Hummingbird
 package import Logging
 import NIOCore
-package import ServiceLifecycle
+import ServiceLifecycle
 import Synchronization
 import TLSFacts
 import TLSProbe

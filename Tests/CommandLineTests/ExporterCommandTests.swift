@@ -79,10 +79,10 @@ import Testing
             in: folder
         )
         for (path, status, words) in [
-            ("/probe", 400, "names no target"), ("/probe?target=https://a.example&os=ios99", 400, "ios"),
+            ("/probe", 400, "names no target"), ("/probe?target=https://a.example&os=ios99", 400, "iOS 99"),
             ("/probe?target=https://a.example&target=https://b.example", 400, "twice"),
             ("/probe?target=https://a.example&module=http", 400, "unknown parameter"),
-            ("/probe?target=ftp://a.example", 400, ""), ("/probe?target=https://b.example", 403, "--allow"),
+            ("/probe?target=ftp://a.example", 400, "scheme"), ("/probe?target=https://b.example", 403, "--allow"),
             ("/probe?target=https://a.example:8443", 403, "--allow"), ("/nothing", 404, "/probe"),
         ] {
             let answer = try await Self.get(exporter.address, path)

@@ -6,7 +6,7 @@ import Foundation
 package import Hummingbird
 package import Logging
 import NIOCore
-package import ServiceLifecycle
+import ServiceLifecycle
 
 /// A listener for HTTP/1 whose connections have a deadline in every state and a bound in number, and that says in one sentence why it cannot
 /// listen.

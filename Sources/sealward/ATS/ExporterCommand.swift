@@ -11,6 +11,7 @@ import Logging
 import ServiceLifecycle
 import TLSProbe
 import TrustService
+import UnixSignals
 
 struct ExporterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
