@@ -223,7 +223,8 @@ let package = Package(
         library(
             "CheckExporter",
             [
-                "ATSDiagnostics", "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", "TrustService", .hummingbird,
+                "ATSDiagnostics", "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", "TrustService",
+                .hummingbird,
                 .httpTypes, .lifecycle, .logging, .metrics, .nioCore,
             ]
         ),
