@@ -316,7 +316,10 @@ let package = Package(
         ),
         tests(
             of: "ATSDiagnostics",
-            ["Bounds", "AppTransportSecurity", "PropertyLists", "TLSFacts", "TLSProbe", "ATSClient", "Findings"]
+            [
+                "Bounds", "AppTransportSecurity", "ATSLint", "PropertyLists", "Reporting", "StrictJSON", "TLSFacts",
+                "TLSProbe", "ATSClient", "Findings",
+            ]
         ),
         tests(
             of: "TrustService",

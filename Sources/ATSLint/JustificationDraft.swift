@@ -121,6 +121,10 @@ public struct JustificationDraft: Sendable {
                 let passing = target.tests.filter { $0.result == "PASS" }.map(\.name)
                 let why = standard.because.map { "\($0.message) (\($0.code))" }.joined(separator: " ")
                 result += "- Measured: \(target.target) does not meet full ATS. \(why)\n"
+                for reason in standard.because {
+                    guard let fix = Remediation(for: Cause(Code(rawValue: reason.code), ""))?.server else { continue }
+                    result += "- Without the key: \(fix).\n"
+                }
                 result +=
                     passing.isEmpty
                     ? "- Measured: \(target.target) loads over HTTPS under none of the tested exceptions.\n"

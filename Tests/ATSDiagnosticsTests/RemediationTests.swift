@@ -12,7 +12,7 @@ import Testing
         arguments: [
             (["ats.tls.no-forward-secrecy"], "ECDHE-ECDSA-AES128-GCM-SHA256"),
             (["ats.trust.missing-intermediate"], "fullchain"),
-            (["ats.trust.expired"], "Renew"), (["ats.tls.no-common-group"], "ssl_ecdh_curve"),
+            (["ats.trust.expired"], "# To do: renew the certificate."), (["ats.tls.no-common-group"], "ssl_ecdh_curve"),
         ] as [([String], String)]
     ) func snippetsAreValidForTheCause(_ codes: [String], _ words: String) throws {
         let snippet = try #require(

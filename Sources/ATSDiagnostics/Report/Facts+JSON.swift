@@ -39,10 +39,11 @@ extension URLLoadError {
 }
 
 extension Cause {
-    /// Code, sentence and source.
+    /// Code, sentence, what to do about it on the server or in the app, and source.
     package var json: JSONValue {
         .object([
             .init("code", .string(code.rawValue)), .init("message", .string(message)),
+            .init("fix", .optional(Remediation(for: self)?.server)),
             .init("citation", .optional(citation?.source)),
         ])
     }

@@ -12,11 +12,12 @@ package enum NginxSnippet {
     ///   - host: goes into `server_name`; anything that is no host name is left out.
     ///   - port: the one that was connected to.
     package static func text(for causes: [Cause], host: String, port: Int) -> String? {
-        let all = causes.compactMap { Remediation(for: $0) }.flatMap(\.nginx)
-        let notes = all.filter { $0.hasPrefix("#") }
-        let lines = all.filter { !$0.hasPrefix("#") }
+        let fixes = causes.compactMap { Remediation(for: $0) }.filter { $0.setting != nil }
         var unique: [String] = []
-        for line in notes + lines where !unique.contains(line) { unique.append(line) }
+        for line in fixes.map({ "# To do: \($0.server)." }) + fixes.compactMap({ $0.setting?.line(in: .nginx) })
+        where !unique.contains(line) {
+            unique.append(line)
+        }
         guard !unique.isEmpty else { return nil }
         let isName =
             !host.isEmpty

@@ -81,7 +81,8 @@ public struct TargetReport: Sendable {
     /// loads.
     package var serverLines: [(software: ServerSoftware, line: String)] {
         guard let decisive, decisive.configuration == .managed, let cause = decisive.because.first else { return [] }
-        return ServerSoftware.allCases.compactMap { software in software.line(for: cause).map { (software, $0) } }
+        guard let setting = Remediation(for: cause)?.setting else { return [] }
+        return ServerSoftware.allCases.map { ($0, setting.line(in: $0)) }
     }
 
     /// Whether the decisive verdict is not the same on all systems.

@@ -196,9 +196,9 @@ struct CheckCommand: AsyncParsableCommand {
         let dictionary = app.map { "\($0.dictionary.propertyListValue.json.rendered()) \($0.sdk?.description ?? "")" }
         let shown = "\(format) \(verbose) \(changes) \(expiresWithin ?? -1) \(systems != nil)"
         let asked =
-            "\(network.exhaustive) \(network.noHTTP) \(network.noAIA) \(network.allowPrivate) \(purpose?.rawValue ?? "") "
+            "\(network.exhaustive) \(network.connection.noHTTP) \(network.connection.noAIA) \(network.connection.allowPrivate) \(purpose?.rawValue ?? "") "
             + "\(network.at.map { RFC3339.text($0.date) } ?? "")"
-        let trust = ([network.trust.roots ?? "", network.transparency.ctLogList ?? ""] + network.trust.caFile).joined(
+        let trust = ([network.connection.trust.roots ?? "", network.connection.transparency.ctLogList ?? ""] + network.connection.trust.caFile).joined(
             separator: "\n"
         )
         return [

@@ -21,39 +21,17 @@ struct CheckOptions: ParsableArguments {
     @Flag(help: "Send every distinct hello instead of the adaptive plan.")
     var exhaustive = false
 
-    @Flag(name: .customLong("no-http"), help: "Judge the handshakes only; do not load.")
-    var noHTTP = false
-
-    @Flag(name: .customLong("no-aia"), help: "Do not fetch a missing intermediate certificate.")
-    var noAIA = false
-
-    @OptionGroup var trust: TrustOptions
-
-    @OptionGroup var transparency: TransparencyOptions
-
-    @OptionGroup var places: ResolveOptions
+    @OptionGroup var connection: ConnectionOptions
 
     @Option(help: ArgumentHelp("The time of judgement, RFC 3339; default now.", valueName: "RFC3339"))
     var at: Instant?
 
-    @Option(help: ArgumentHelp("Seconds for each connection.", valueName: "S"))
-    var connectTimeout: Double = 10
-
-    @Option(help: ArgumentHelp("Seconds for each target.", valueName: "S"))
-    var timeout: Double = 30
-
     @Option(help: ArgumentHelp("Targets in flight.", valueName: "N"))
     var concurrency = 64
 
-    @Flag(help: "Let redirects and fetched intermediates lead to private addresses.")
-    var allowPrivate = false
-
     func validate() throws {
-        guard connectTimeout > 0, connectTimeout <= 86_400, timeout > 0, timeout <= 86_400 else {
-            throw ValidationError("--timeout and --connect-timeout are seconds, more than 0 and at most 86400.")
-        }
         guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency is from 1 to 4096.") }
-        guard targetsFrom != "-" || places.resolveFrom != "-" else {
+        guard targetsFrom != "-" || connection.places.resolveFrom != "-" else {
             throw ValidationError("Standard input is one file: --targets-from or --resolve-from, not both.")
         }
     }
@@ -115,21 +93,10 @@ struct CheckOptions: ParsableArguments {
         app: AppDictionary? = nil,
         _ change: (inout CheckSession.Configuration) -> Void = { _ in }
     ) throws -> CheckSession {
-        var options = CheckSession.Configuration()
-        options.profile = profile
+        var options = try connection.settings(profile, sdk: system.sdk ?? app?.sdk)
         options.appDictionary = app?.dictionary
-        options.appSDK = system.sdk ?? app?.sdk
         options.isExhaustive = exhaustive
-        options.loadsHTTP = !noHTTP
-        options.fetchesIntermediates = !noAIA
-        options.installedRoots = trust.caFile
-        options.systemRoots = trust.roots
-        options.overrides = try places.overrides()
-        options.connectTimeout = .seconds(connectTimeout)
-        options.targetTimeout = .seconds(timeout)
-        options.allowsPrivateRedirects = allowPrivate
         options.instant = at?.date
-        options.logs = try transparency.logs()
         change(&options)
         return try CheckSession(options)
     }

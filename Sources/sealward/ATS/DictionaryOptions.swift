@@ -71,7 +71,7 @@ struct SystemOptions: ParsableArguments {
     /// The system with the SDK of the option, or else the app's, or else its own.
     ///
     /// - Throws: `ValidationError` for a system that is older than ATS.
-    func profile(_ app: AppDictionary? = nil) throws -> OSProfile { try SystemOptions.judged(anyProfile(app)) }
+    func profile(_ app: AppDictionary? = nil) throws -> OSProfile { try SystemOptions.usable { () throws(MalformedInput) in try SystemOptions.judged(anyProfile(app)) } }
 
     func anyProfile(_ app: AppDictionary? = nil) -> OSProfile {
         let os = os ?? .standard
@@ -81,18 +81,27 @@ struct SystemOptions: ParsableArguments {
     /// Another system with the SDK of the option, or else its own.
     ///
     /// - Throws: `ValidationError` for a system that is older than ATS.
-    func profile(on system: OSProfile) throws -> OSProfile {
+    func profile(on system: OSProfile) throws -> OSProfile { try SystemOptions.usable { () throws(MalformedInput) in try judged(on: system) } }
+
+    /// The same.
+    ///
+    /// - Throws: `MalformedInput` for a system that is older than ATS.
+    func judged(on system: OSProfile) throws(MalformedInput) -> OSProfile {
         try SystemOptions.judged(sdk.map(system.linked) ?? system)
     }
 
-    private static func judged(_ profile: OSProfile) throws -> OSProfile {
-        guard profile.hasTransportSecurity else { throw ValidationError("\(profile.absence).") }
+    private static func judged(_ profile: OSProfile) throws(MalformedInput) -> OSProfile {
+        guard profile.hasTransportSecurity else {
+            throw MalformedInput(code: .malformedSystem, reason: profile.absence)
+        }
         return profile
     }
 
-    static func system(_ id: String) throws -> OSProfile {
+    static func system(_ id: String) throws -> OSProfile { try usable { () throws(MalformedInput) in try OSProfile.asked(id) } }
+
+    private static func usable(_ profile: () throws(MalformedInput) -> OSProfile) throws -> OSProfile {
         do {
-            return try OSProfile.asked(id)
+            return try profile()
         } catch {
             throw ValidationError("\(error.reason).")
         }

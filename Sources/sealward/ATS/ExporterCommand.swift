@@ -29,7 +29,7 @@ struct ExporterCommand: AsyncParsableCommand {
     )
 
     @Option(help: ArgumentHelp("Where to listen; port 0 takes a free one.", valueName: "HOST:PORT"))
-    var listen = SimulatorAddress(host: "127.0.0.1", port: 9886)
+    var listen = ListenAddress(host: "127.0.0.1", port: 9886)
 
     @OptionGroup var system: SystemOptions
 
@@ -47,69 +47,41 @@ struct ExporterCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The most checks at the same time; more are answered with 503.", valueName: "N"))
     var concurrency = 16
 
-    @Option(help: ArgumentHelp("Seconds for each connection.", valueName: "S"))
-    var connectTimeout: Double = 10
-
-    @Option(help: ArgumentHelp("Seconds for each check; less if Prometheus waits less.", valueName: "S"))
-    var timeout: Double = 30
-
-    @Flag(name: .customLong("no-http"), help: "Judge the handshakes only; do not load.")
-    var noHTTP = false
-
-    @Flag(name: .customLong("no-aia"), help: "Do not fetch a missing intermediate certificate.")
-    var noAIA = false
-
-    @Flag(help: "Let redirects and fetched intermediates lead to private addresses.")
-    var allowPrivate = false
-
-    @OptionGroup var trust: TrustOptions
-
-    @OptionGroup var transparency: TransparencyOptions
-
-    @OptionGroup var places: ResolveOptions
+    @OptionGroup var connection: ConnectionOptions
 
     @Flag(help: "Log errors only.")
     var quiet = false
 
     func validate() throws {
-        guard connectTimeout > 0, connectTimeout <= 86_400, timeout > 0, timeout <= 50 else {
-            throw ValidationError("--timeout is more than 0 and at most 50 seconds, --connect-timeout at most 86400.")
-        }
+        // Prometheus gives up after its own timeout, a minute at most where nobody has raised it.
+        guard connection.timeout <= 50 else { throw ValidationError("--timeout is at most 50 seconds.") }
         guard (1...1024).contains(concurrency) else { throw ValidationError("--concurrency is from 1 to 1024.") }
         guard allow.isEmpty || !allowAny else { throw ValidationError("Give --allow or --allow-any, not both.") }
-        guard address.isLoopback || allowAny || !allow.isEmpty else {
+        guard listen.isLoopback || allowAny || !allow.isEmpty else {
             throw ValidationError(
                 "\(listen) is reached from other machines: name the targets with --allow HOST[:PORT], or say --allow-any."
             )
         }
     }
 
-    private var address: ListenAddress { ListenAddress(host: listen.host, port: listen.port) }
-
     func run() async throws {
         try await CommandIO.run {
             // A peer that goes away while it is written to is no reason to end.
             signal(SIGPIPE, SIG_IGN)
-            let (system, settings) = (system, try settings())
+            let profile = try system.profile()
+            let (system, settings) = (system, try connection.settings(profile, sdk: system.sdk))
             var configuration = CheckExporter.Configuration(
-                listen: address,
-                named: { id throws(MalformedInput) in
-                    let asked = try OSProfile.asked(id)
-                    let profile = system.sdk.map(asked.linked) ?? asked
-                    guard profile.hasTransportSecurity else {
-                        throw MalformedInput(code: .malformedSystem, reason: profile.absence)
-                    }
-                    return profile
-                },
+                listen: listen,
+                named: { id throws(MalformedInput) in try system.judged(on: OSProfile.asked(id)) },
                 session: { profile throws(MalformedInput) in
                     var settings = settings
                     settings.profile = profile
                     return try CheckSession(settings)
                 }
             )
-            configuration.profile = try system.profile()
+            configuration.profile = profile
             configuration.concurrency = concurrency
-            configuration.timeout = .seconds(timeout)
+            configuration.timeout = .seconds(connection.timeout)
             configuration.allowed = try allow.map { text in
                 do {
                     return try AllowedTarget(text)
@@ -122,21 +94,6 @@ struct ExporterCommand: AsyncParsableCommand {
             try await serve(configuration)
             return .clean
         }
-    }
-
-    private func settings() throws -> CheckSession.Configuration {
-        var settings = CheckSession.Configuration()
-        settings.appSDK = system.sdk
-        settings.loadsHTTP = !noHTTP
-        settings.fetchesIntermediates = !noAIA
-        settings.installedRoots = trust.caFile
-        settings.systemRoots = trust.roots
-        settings.overrides = try places.overrides()
-        settings.connectTimeout = .seconds(connectTimeout)
-        settings.targetTimeout = .seconds(timeout)
-        settings.allowsPrivateRedirects = allowPrivate
-        settings.logs = try transparency.logs()
-        return settings
     }
 
     private func serve(_ configuration: CheckExporter.Configuration) async throws {

@@ -22,11 +22,11 @@ enum CodeCatalog {
     static let sections: [Section] = [
         Section(
             title: "App Transport Security: causes (`because` of `ats check`, `fetch`, `proxy`, `certificate`)",
-            explanations: CauseExplanations.causes
+            explanations: CauseTable.current.rows.map(\.explanation)
         ),
         Section(
             title: "App Transport Security: rules and notes (`because` of `ats explain`)",
-            explanations: CauseExplanations.rules
+            explanations: RuleExplanations.all
         ),
         Section(title: "App Attest: attestations", explanations: RefusalExplanations.attestations),
         Section(title: "App Attest: assertions", explanations: RefusalExplanations.assertions),

@@ -37,10 +37,10 @@ struct InitCommand: AsyncParsableCommand {
     var appId: AppIdentityArgument?
 
     @Option(help: ArgumentHelp("Where the service listens.", valueName: "HOST:PORT"))
-    var listen = SimulatorAddress(host: "127.0.0.1", port: 8080)
+    var listen = ListenAddress(host: "127.0.0.1", port: 8080)
 
     @Option(help: ArgumentHelp("Where the simulated Apple listens.", valueName: "HOST:PORT"))
-    var apple = SimulatorAddress(host: "127.0.0.1", port: 8900)
+    var apple = ListenAddress(host: "127.0.0.1", port: 8900)
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
     var format: OperatorFormat = .text
@@ -54,7 +54,7 @@ struct InitCommand: AsyncParsableCommand {
         guard listen.port > 0, apple.port > 0 else {
             throw ValidationError("--listen and --apple need a port above 0.")
         }
-        guard listen.authority != apple.authority else { throw ValidationError("--listen and --apple must differ.") }
+        guard listen != apple else { throw ValidationError("--listen and --apple must differ.") }
         // The id stands in paths, and many a proxy changes what is percent-encoded there.
         guard !app.isEmpty, app != ".", app != "..", app.utf8.allSatisfy(InitCommand.isUnreserved) else {
             throw ValidationError(
@@ -120,10 +120,10 @@ struct InitCommand: AsyncParsableCommand {
         let team = ShellWord.quoted("\(identity.prefix):\(StarterFiles.keyId)")
         return [
             "\(program) simulate apple --seed-file \(path(StarterFiles.seedFile)) "
-                + "--listen \(ShellWord.quoted(apple.authority)) --team \(team) &",
+                + "--listen \(ShellWord.quoted("\(apple)")) --team \(team) &",
             "\(program) serve --config \(path(StarterFiles.configuration)) &",
-            "\(program) simulate fleet --service \(ShellWord.quoted("http://\(listen.authority)")) "
-                + "--apple \(ShellWord.quoted("http://\(apple.authority)")) --app \(ShellWord.quoted(app)) "
+            "\(program) simulate fleet --service \(ShellWord.quoted("http://\(listen)")) "
+                + "--apple \(ShellWord.quoted("http://\(apple)")) --app \(ShellWord.quoted(app)) "
                 + "--app-id \(ShellWord.quoted(identity.applicationId)) --devices 1 --mix honest=1",
         ]
     }

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleSimulator
-import ArgumentParser
+public import ArgumentParser
 import Crypto
 import Foundation
 import Logging
 import ServiceLifecycle
 import TLSFacts
+public import TrustService
 import UnixSignals
 
 struct SimulateAppleCommand: AsyncParsableCommand {
@@ -23,7 +24,7 @@ struct SimulateAppleCommand: AsyncParsableCommand {
     )
 
     @Option(help: ArgumentHelp("Where to listen; port 0 takes a free one.", valueName: "HOST:PORT"))
-    var listen = SimulatorAddress(host: "127.0.0.1", port: 0)
+    var listen = ListenAddress(host: "127.0.0.1", port: 0)
 
     @Option(
         help: ArgumentHelp(
@@ -93,7 +94,7 @@ struct SimulateAppleCommand: AsyncParsableCommand {
         logger.logLevel = .error
         let host = listen.host
         let server = AppleSimulatorServer(simulator, host: host, port: listen.port, logger: logger) { port in
-            CommandIO.say("listening on http://\(SimulatorAddress(host: host, port: port).authority)")
+            CommandIO.say("listening on http://\(ListenAddress(host: host, port: port))")
         }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
@@ -112,23 +113,11 @@ struct SimulateAppleCommand: AsyncParsableCommand {
     }
 }
 
-/// A host and a port to listen on, as `HOST:PORT` or `[V6]:PORT`.
-struct SimulatorAddress: ExpressibleByArgument, CustomStringConvertible {
-    let host: String
-    let port: Int
+/// Where a command listens or is reached.
+extension ListenAddress: ExpressibleByArgument {
+    public init?(argument: String) { self.init(argument) }
 
-    init(host: String, port: Int) {
-        self.host = host
-        self.port = port
-    }
-
-    init?(argument: String) {
-        guard let (host, port) = HostPort.listener(argument), !host.isEmpty else { return nil }
-        self.init(host: String(host), port: port)
-    }
-
-    var description: String { "\(host):\(port)" }
-    var defaultValueDescription: String { description }
+    public var defaultValueDescription: String { description }
 }
 
 /// A team on the command line: its id, the id of its key, and a file with the public key where it has one of its own.
@@ -167,9 +156,4 @@ struct SimulatedTeam: ExpressibleByArgument {
         }
         return .init(id: id, keyId: keyId, key: key.publicKey)
     }
-}
-
-extension SimulatorAddress {
-    /// As it stands in a URL.
-    var authority: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

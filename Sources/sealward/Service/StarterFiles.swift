@@ -13,8 +13,8 @@ struct StarterFiles {
     /// The app in paths, tokens and metrics.
     let app: String
     let identity: AppIdentity
-    let listen: SimulatorAddress
-    let apple: SimulatorAddress
+    let listen: ListenAddress
+    let apple: ListenAddress
     /// What the simulated Apple's keys are derived from. Whoever knows it can attest, so it is random and in a file.
     let seed: UInt64
 
@@ -50,9 +50,9 @@ struct StarterFiles {
 
     private func document(in folder: String) -> JSONValue {
         let path = { (name: String) in JSONValue.string("\(folder)/\(name)") }
-        let base = "http://\(apple.authority)"
+        let base = "http://\(apple)"
         return [
-            "listen": .string(listen.authority), "store": .string("sqlite:\(folder)/sealward.sqlite"),
+            "listen": .string(listen.description), "store": .string("sqlite:\(folder)/sealward.sqlite"),
             "serverTokenFile": path(StarterFiles.serverToken), "adminTokenFile": path(StarterFiles.adminToken),
             "tokens": ["keyFiles": [path("token-key.pem")]],
             "trustSimulator": [

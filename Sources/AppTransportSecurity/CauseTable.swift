@@ -1,0 +1,322 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+
+/// Why a load is blocked, refused or unanswered: what each cause means, who acts, and what they do.
+///
+/// A new cause is one row here and its name in `Codes.swift`: text, HTML, JSON, the proxy, lint's draft, `ats log` and `sealward explain` read this table.
+package struct CauseTable: Sendable {
+    /// A cause and what to do about it, whatever the situation.
+    package struct Row: Sendable {
+        /// What the code means, who acts, and what they do.
+        package let explanation: CodeExplanation
+        /// The same for whoever runs the server or writes the dictionary.
+        package let remediation: Remediation
+
+        /// Makes a row; see ``CodeExplanation`` and ``Remediation`` for its parts.
+        package init(
+            _ code: Code,
+            _ meaning: String,
+            _ actor: CodeExplanation.Actor,
+            _ action: String,
+            setting: ServerSetting? = nil,
+            exception: Remediation.ExceptionKey? = nil
+        ) {
+            explanation = CodeExplanation(code, meaning, actor, action)
+            remediation = Remediation(action, setting: setting, exception: exception)
+        }
+    }
+
+    /// The rows in the order of the documents.
+    package let rows: [Row]
+    private let byCode: [Code: Row]
+
+    /// - Parameter rows: at most one for each code; the first counts.
+    package init(_ rows: [Row]) {
+        self.rows = rows
+        byCode = Dictionary(rows.map { ($0.explanation.code, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The row of a code; nil if it is no cause.
+    package subscript(code: Code) -> Row? { byCode[code] }
+
+    /// The table in use. Tests put one with more causes in its place.
+    @TaskLocal package static var current = CauseTable(known)
+
+    private static let known: [Row] = [
+        Row(
+            .cleartextBlocked,
+            "a cleartext URL, and the policy requires TLS for its host",
+            .server,
+            "serve https",
+            exception: .insecureHTTPLoads
+        ),
+        Row(
+            .localBlocked,
+            "the system lets no load reach addresses and local names",
+            .developer,
+            "load over https, or name the local host in NSExceptionDomains: iOS 9 knows no NSAllowsLocalNetworking"
+        ),
+        Row(
+            .tlsVersionTooLow,
+            "no version in common: the server negotiates an older one than allowed, or knows only newer ones than the system",
+            .server,
+            "enable TLS 1.2 or 1.3 on the server",
+            setting: .versions,
+            exception: .minimumTLSVersion
+        ),
+        Row(
+            .tlsNoCommonSuite,
+            "the server negotiates or wants a suite that is not offered",
+            .server,
+            "enable ECDHE suites with AES-GCM on the server",
+            setting: .suites
+        ),
+        Row(
+            .tlsNoForwardSecrecy,
+            "only RSA key exchange, and forward secrecy is required",
+            .server,
+            "enable ECDHE suites on the server, for example ECDHE-RSA-AES128-GCM-SHA256",
+            setting: .suites,
+            exception: .forwardSecrecy
+        ),
+        Row(
+            .tlsNoCommonSignature,
+            "the server's key signs the handshake only with algorithms that are not offered",
+            .server,
+            "get a certificate with a plain RSA key of at least 2048 bits or a P-256 key: what the present key signs with is not offered",
+            setting: .certificate
+        ),
+        Row(
+            .tlsNoCommonGroup,
+            "no group of the key exchange in common",
+            .server,
+            "enable X25519 or P-256 on the server",
+            setting: .groups
+        ),
+        Row(
+            .tlsHandshakeFailed,
+            "the handshake failed for another reason: an alert, a broken message, a signature that does not match",
+            .server,
+            "check the server's TLS log"
+        ),
+        Row(
+            .tlsLargeHello,
+            "only a smaller hello is answered: the server, or something on the way, fails for one that comes in two TCP segments",
+            .server,
+            "update what reads the hello first, often a load balancer or firewall: a ClientHello may come in several TCP segments; the "
+                + "server itself need not know X25519MLKEM768 (tldr.fail)"
+        ),
+        Row(
+            .tlsNoExtendedMasterSecret,
+            "FCP_v2.1 is required, and TLS 1.2 was negotiated without the extended master secret",
+            .server,
+            "run the server with a TLS library that has the extended master secret (OpenSSL 1.1.0 or later), or enable TLS 1.3",
+            setting: .extendedMasterSecret
+        ),
+        Row(
+            .tlsClientCertificateRequired,
+            "the server demands a client certificate",
+            .developer,
+            "give the app a client certificate, or make it optional on the server",
+            setting: .clientCertificate
+        ),
+        Row(
+            .trustUnknownRoot,
+            "the chain ends in a root that is in no store",
+            .server,
+            "use a certificate from a public CA, or install the root on the devices",
+            setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        Row(
+            .trustSelfSigned,
+            "the leaf is self-signed",
+            .server,
+            "use a certificate from a public CA",
+            setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        Row(
+            .trustMissingIntermediate,
+            "the server did not send the certificate that issued its leaf",
+            .server,
+            "send the intermediate certificate after the leaf",
+            setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        Row(
+            .trustExpired,
+            "a certificate has expired",
+            .server,
+            "renew the certificate",
+            setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        Row(
+            .trustNotYetValid,
+            "a certificate is not valid yet",
+            .server,
+            "check the clocks, or wait until the certificate is valid",
+            setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        Row(
+            .trustWrongHost,
+            "the certificate names other hosts",
+            .server,
+            "get a certificate that names this host",
+            setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        Row(
+            .trustNoSubjectAlternativeName,
+            "the certificate has the name only as its common name, or nowhere",
+            .server,
+            "get a certificate with the host as subject alternative name",
+            setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        Row(
+            .trustWeakKey,
+            "an RSA key under 2048 bits, a curve under 256 or one that TLS does not know; the root's key counts too",
+            .server,
+            "get a certificate with an RSA key of at least 2048 bits or a P-256 key",
+            setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        Row(
+            .trustWeakSignature,
+            "a certificate signed with a hash weaker than SHA-256",
+            .server,
+            "get a certificate that is signed with SHA-256 or stronger",
+            setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        Row(
+            .trustValidityTooLong,
+            "the leaf is valid for more days than allowed",
+            .server,
+            "get a certificate that is valid for a shorter time",
+            setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        Row(
+            .trustWrongKeyUsage,
+            "the purpose or the place in the path does not fit",
+            .server,
+            "get a certificate for server authentication",
+            setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        Row(
+            .trustNameConstraints,
+            "a name on the path is outside of what an authority above it may issue for",
+            .server,
+            "get a certificate from an authority that may issue for all names in it",
+            setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        Row(
+            .trustIssuance,
+            "`ats certificate` alone: no authority may issue such a certificate, although trust evaluation lets it through",
+            .server,
+            "let the authority issue the certificate anew, without the fault",
+            setting: .certificate
+        ),
+        Row(.trustRevoked, "the certificate is revoked", .server, "replace the certificate", setting: .certificate),
+        Row(
+            .trustNeedsDelegate,
+            "the dictionary permits app code to accept this certificate; without it the load fails",
+            .server,
+            "get a certificate that trust evaluation accepts",
+            setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        Row(
+            .trustPinMismatch,
+            "no pinned key in the chain",
+            .developer,
+            "update the app's pins, or use the pinned key"
+        ),
+        Row(
+            .trustRefusedByDelegate,
+            "the app's own check refused the certificate",
+            .developer,
+            "look at what the delegate of the load compares"
+        ),
+        Row(
+            .ctMissing,
+            "too few signed certificate timestamps that verify, of known logs and enough operators",
+            .server,
+            "get a certificate with signed certificate timestamps",
+            exception: .insecureHTTPLoadsWithDelegate
+        ),
+        Row(
+            .httpRedirectBlocked,
+            "a redirect to a URL that the policy blocks",
+            .server,
+            "redirect to https",
+            exception: .insecureHTTPLoads
+        ),
+        Row(.httpRedirectLoop, "too many redirects", .server, "fix the redirect loop on the server"),
+        Row(.httpNoAnswer, "TLS was completed and no HTTP answer came", .server, "check the server's HTTP log"),
+        Row(
+            .httpAnswerTooLarge,
+            "the answer is larger than the caller allows",
+            .developer,
+            "raise the limit of the load, or ask for less"
+        ),
+        Row(
+            .httpIncompleteAnswer,
+            "the answer ended before its announced length",
+            .server,
+            "look for what closes the connection early: a crash, a timeout of a proxy, a wrong Content-Length"
+        ),
+        Row(
+            .httpRequestBody,
+            "the request's body could not be sent: a second time, with another length than announced, or with a method that has none",
+            .developer,
+            "give a body that can be sent again, with its true length"
+        ),
+        Row(
+            .netRefused,
+            "nothing listens, or the host cannot be reached",
+            .server,
+            "start the server, or check the port and the firewall"
+        ),
+        Row(
+            .netTimeout,
+            "no answer in time; says nothing about what is supported",
+            .network,
+            "check the network and the firewall, or raise --connect-timeout"
+        ),
+        Row(
+            .netReset,
+            "the connection was reset",
+            .network,
+            "check the firewall or proxy in between: it resets the connection"
+        ),
+        Row(
+            .netClosed,
+            "the connection was closed without an answer",
+            .server,
+            "check the server's log: it closes the connection after the ClientHello"
+        ),
+        Row(.netNotTLS, "the answer is not TLS", .server, "check the port: it does not speak TLS"),
+        Row(.netDNS, "the name cannot be resolved", .server, "check the name"),
+        Row(
+            .proxyNameMismatch,
+            "the hello in a tunnel asks for another host than the tunnel was opened to",
+            .developer,
+            "open the tunnel to the host that the hello names: only the host of CONNECT was judged"
+        ),
+        Row(
+            .proxyForbiddenAddress,
+            "the proxy does not connect there: itself, link-local, metadata",
+            .nobody,
+            "ask for such an address without the proxy"
+        ),
+    ]
+}

@@ -1,0 +1,127 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+
+/// What the rules that decide about a URL and the notes beside a verdict mean.
+package enum RuleExplanations {
+    /// The rules that decide about a URL, remarks on the dictionary, and notes.
+    package static let all: [CodeExplanation] = [
+        rule(.ruleDefault, "no key says otherwise"),
+        rule(.ruleException, "an entry of NSExceptionDomains decides"),
+        rule(.ruleBuiltIn, "an entry that the system registers decides"),
+        rule(.ruleLocal, "the host is local"),
+        rule(.ruleArbitraryLoads, "NSAllowsArbitraryLoads is YES"),
+        .init(
+            .ruleArbitraryLoadsIgnored,
+            "NSAllowsArbitraryLoads does not count beside a sibling",
+            .developer,
+            "remove NSAllowsArbitraryLoads, or keep it for iOS 9 alone and say so"
+        ),
+        rule(.ruleMedia, "NSAllowsArbitraryLoadsForMedia decides"),
+        rule(.ruleWebContent, "NSAllowsArbitraryLoadsInWebContent decides"),
+        rule(.ruleNotCovered, "ATS does not apply to this loader"),
+        rule(.ruleNoTransportSecurity, "the system is older than ATS"),
+        .init(
+            .dictionaryWrongType,
+            "a value of a wrong type, which counts as absent",
+            .developer,
+            "give the key a value of its type; ats lint --fix does it"
+        ),
+        .init(
+            .dictionaryBadValue,
+            "a value that the system does not know",
+            .developer,
+            "write the value as Apple documents it, for example TLSv1.2"
+        ),
+        .init(
+            .dictionaryUnknownKey,
+            "a key that the system does not read",
+            .developer,
+            "correct the name or remove the key; ats lint names the one that was meant"
+        ),
+        .init(
+            .dictionaryNested,
+            "a dictionary is wrapped one level too deep, so nothing inside is read",
+            .developer,
+            "move its contents up one level"
+        ),
+        .init(
+            .dictionaryMoreRemarks,
+            "the dictionary has more remarks than are listed (10,000)",
+            .developer,
+            "correct those that are listed and run it again"
+        ),
+        .init(
+            .pinsEmpty,
+            "a list of pins without a usable pin: every chain is refused",
+            .developer,
+            "add the pins, or remove the list"
+        ),
+        .init(
+            .noteEntryAlmostMatches,
+            "an entry of NSExceptionDomains means the host and does not match it, and why",
+            .developer,
+            "write the entry as the note says"
+        ),
+        .init(
+            .noteSubdomainDepth,
+            "documentation and evaluator disagree on the depth of subdomains",
+            .developer,
+            "name the host itself instead of relying on NSIncludesSubdomains"
+        ),
+        note(.noteLocalRangeUnverified, "that this range is local is known from field reports"),
+        .init(
+            .noteStackMinimum,
+            "ATS accepts an older version than the network stack of an app with this SDK speaks",
+            .server,
+            "enable a version that the stack speaks; no key of the dictionary helps"
+        ),
+        note(
+            .noteSDKInferred,
+            "what an app with an older SDK does on this system follows from Apple's words and was not measured"
+        ),
+        note(.noteTLS13Unknown, "the system does not know TLSv1.3"),
+        .init(
+            .noteCTNotJudged,
+            "Certificate Transparency was not judged for want of a log list",
+            .author,
+            "give a list of logs with --ct-log-list"
+        ),
+        note(.noteCTTimestampRefused, "a certificate timestamp does not count, and why; enough others do"),
+        .init(
+            .noteIntermediateFetched,
+            "a missing intermediate was fetched",
+            .server,
+            "send the intermediate: not every client fetches it"
+        ),
+        .init(
+            .noteStapleUnusable,
+            "the stapled OCSP response cannot be believed, and why",
+            .server,
+            "let the server fetch a new response, or switch stapling off"
+        ),
+        note(.noteKeyPossessionUnproven, "nothing in the flight proves that the server holds its key"),
+        .init(
+            .noteLifetime,
+            "the certificate is longer than authorities may issue today, or its successor must be shorter, and from when",
+            .server,
+            "renew by a program: what authorities may issue gets shorter every year"
+        ),
+        .init(
+            .noteExpiresSoon,
+            "a certificate of the path expires within the days that were asked for",
+            .server,
+            "renew the certificate before the day that the note names"
+        ),
+        note(.noteLoadNotMade, "the HTTPS load was not made, and why"),
+    ]
+
+    private static func rule(_ code: Code, _ meaning: String) -> CodeExplanation {
+        CodeExplanation(code, meaning, .nobody, "nothing: it names the rule that decided")
+    }
+
+    private static func note(_ code: Code, _ meaning: String) -> CodeExplanation {
+        CodeExplanation(code, meaning, .nobody, "nothing: it says how far the answer can be relied on")
+    }
+}

@@ -1,0 +1,103 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSLint
+import AppTransportSecurity
+import Findings
+import Foundation
+import PropertyLists
+import Reporting
+import StrictJSON
+import TLSFacts
+import Testing
+
+@testable import ATSDiagnostics
+
+/// A cause that does not exist: one row of the table brings its fix into every form.
+@Suite struct NewCauseTests {
+    private static let code = Code(rawValue: "ats.tls.moon-phase")
+    private static let row = CauseTable.Row(
+        code,
+        "the server speaks TLS at full moon only",
+        .server,
+        "wait for the full moon",
+        setting: .groups,
+        exception: .insecureHTTPLoads
+    )
+    private static let cause = Cause(code, "The moon is new.")
+
+    private func withRow<T>(_ body: () throws -> T) rethrows -> T {
+        try CauseTable.$current.withValue(CauseTable(CauseTable.current.rows + [Self.row]), operation: body)
+    }
+
+    @Test func textNamesTheFix() throws {
+        let configuration = try #require(DiagnosticConfiguration.all(host: "moon.example", supportsTLS13: true).first)
+        let report = TargetReport(
+            target: "https://moon.example:443/",
+            host: "moon.example",
+            port: 443,
+            address: nil,
+            results: [
+                ConfigurationResult(
+                    configuration: configuration,
+                    result: .fail,
+                    error: nil,
+                    because: [Self.cause],
+                    notes: []
+                )
+            ],
+            smallestException: .noneHelps,
+            facts: nil,
+            handshakes: 1,
+            elapsed: .zero,
+            instant: Date(timeIntervalSince1970: 1_795_262_400)
+        )
+        let text = withRow { CheckText(colored: false, verbose: false).render(report) }
+        #expect(text.contains("ats.tls.moon-phase: The moon is new.") && text.contains("wait for the full moon"))
+        #expect(!CheckText(colored: false, verbose: false).render(report).contains("wait for the full moon"))
+    }
+
+    @Test func jsonNamesTheFix() {
+        #expect(withRow { Self.cause.json.member("fix")?.text } == "wait for the full moon")
+    }
+
+    @Test func pageHasTheFixAndTheLineOfTheServer() throws {
+        var target = DiagnosisPage.Target(name: "moon.example")
+        target.serverConfiguration = withRow { NginxSnippet.text(for: [Self.cause], host: "moon.example", port: 443) }
+        let html = DiagnosisPage(version: "1", targets: [target], judgedAt: 1_795_262_400).html()
+        #expect(html.contains("wait for the full moon") && html.contains("ssl_ecdh_curve"))
+    }
+
+    @Test func remediesNameTheKeyOfTheDictionary() {
+        let remedies = withRow { Remedy.forCauses([Self.cause], host: "moon.example", negotiated: .tls12, nil) }
+        #expect(remedies.map(\.keyPath) == ["NSExceptionDomains.moon.example.NSExceptionAllowsInsecureHTTPLoads"])
+    }
+
+    @Test func draftForAppReviewNamesTheFix() throws {
+        let plist = """
+            <plist><dict><key>NSAppTransportSecurity</key><dict><key>NSExceptionDomains</key><dict><key>moon.example</key><dict>
+            <key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict></dict></dict></dict></plist>
+            """
+        let evidence = """
+            {"schema":"sealward.ats-check/1","os":"macos26","targets":[{"target":"https://moon.example:443/","host":"moon.example","port":443,
+            "tests":[{"name":"ATS Default Connection","result":"FAIL","because":[{"code":"ats.tls.moon-phase","message":"The moon is new."}]}]}]}
+            """
+        let subject = LintSubject(path: "Info.plist", document: try PlistReader.read(Array(plist.utf8)))
+        let draft = JustificationDraft([Linter.lint(subject)], evidence: try CheckEvidence(json: Array(evidence.utf8)))
+        #expect(withRow { draft.text() }.contains("wait for the full moon"))
+    }
+
+    @Test func logOfADeviceNamesTheFix() {
+        let finding = DeviceLogReport.Finding(
+            urlError: -1200,
+            streamError: nil,
+            words: nil,
+            codes: [Self.code],
+            count: 1,
+            line: 7
+        )
+        let host = DeviceLogReport.Host(name: "moon.example", port: nil, isSecure: true, findings: [finding])
+        let report = DeviceLogReport(lines: 7, unknown: 0, hosts: [host], beyond: 0)
+        #expect(withRow { report.text }.contains("fix    wait for the full moon"))
+    }
+}
