@@ -198,9 +198,11 @@ struct CheckCommand: AsyncParsableCommand {
         let asked =
             "\(network.exhaustive) \(network.connection.noHTTP) \(network.connection.noAIA) \(network.connection.allowPrivate) \(purpose?.rawValue ?? "") "
             + "\(network.at.map { RFC3339.text($0.date) } ?? "")"
-        let trust = ([network.connection.trust.roots ?? "", network.connection.transparency.ctLogList ?? ""] + network.connection.trust.caFile).joined(
-            separator: "\n"
-        )
+        let trust =
+            ([network.connection.trust.roots ?? "", network.connection.transparency.ctLogList ?? ""]
+            + network.connection.trust.caFile).joined(
+                separator: "\n"
+            )
         return [
             .init("the targets", FleetOptions.digest(of: list)),
             .init("--shard", fleet.shard.map { "\($0.number)/\($0.count)" } ?? "1/1"),

@@ -71,7 +71,9 @@ struct SystemOptions: ParsableArguments {
     /// The system with the SDK of the option, or else the app's, or else its own.
     ///
     /// - Throws: `ValidationError` for a system that is older than ATS.
-    func profile(_ app: AppDictionary? = nil) throws -> OSProfile { try SystemOptions.usable { () throws(MalformedInput) in try SystemOptions.judged(anyProfile(app)) } }
+    func profile(_ app: AppDictionary? = nil) throws -> OSProfile {
+        try SystemOptions.usable { () throws(MalformedInput) in try SystemOptions.judged(anyProfile(app)) }
+    }
 
     func anyProfile(_ app: AppDictionary? = nil) -> OSProfile {
         let os = os ?? .standard
@@ -81,7 +83,9 @@ struct SystemOptions: ParsableArguments {
     /// Another system with the SDK of the option, or else its own.
     ///
     /// - Throws: `ValidationError` for a system that is older than ATS.
-    func profile(on system: OSProfile) throws -> OSProfile { try SystemOptions.usable { () throws(MalformedInput) in try judged(on: system) } }
+    func profile(on system: OSProfile) throws -> OSProfile {
+        try SystemOptions.usable { () throws(MalformedInput) in try judged(on: system) }
+    }
 
     /// The same.
     ///
@@ -97,7 +101,9 @@ struct SystemOptions: ParsableArguments {
         return profile
     }
 
-    static func system(_ id: String) throws -> OSProfile { try usable { () throws(MalformedInput) in try OSProfile.asked(id) } }
+    static func system(_ id: String) throws -> OSProfile {
+        try usable { () throws(MalformedInput) in try OSProfile.asked(id) }
+    }
 
     private static func usable(_ profile: () throws(MalformedInput) -> OSProfile) throws -> OSProfile {
         do {
