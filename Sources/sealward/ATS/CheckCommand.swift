@@ -195,14 +195,12 @@ struct CheckCommand: AsyncParsableCommand {
     ) -> [CheckJournal.Condition] {
         let dictionary = app.map { "\($0.dictionary.propertyListValue.json.rendered()) \($0.sdk?.description ?? "")" }
         let shown = "\(format) \(verbose) \(changes) \(expiresWithin ?? -1) \(systems != nil)"
+        let connection = network.connection
         let asked =
-            "\(network.exhaustive) \(network.connection.noHTTP) \(network.connection.noAIA) \(network.connection.allowPrivate) \(purpose?.rawValue ?? "") "
+            "\(network.exhaustive) \(connection.noHTTP) \(connection.noAIA) \(connection.allowPrivate) \(purpose?.rawValue ?? "") "
             + "\(network.at.map { RFC3339.text($0.date) } ?? "")"
-        let trust =
-            ([network.connection.trust.roots ?? "", network.connection.transparency.ctLogList ?? ""]
-            + network.connection.trust.caFile).joined(
-                separator: "\n"
-            )
+        let files = [connection.trust.roots ?? "", connection.transparency.ctLogList ?? ""]
+        let trust = (files + connection.trust.caFile).joined(separator: "\n")
         return [
             .init("the targets", FleetOptions.digest(of: list)),
             .init("--shard", fleet.shard.map { "\($0.number)/\($0.count)" } ?? "1/1"),
