@@ -55,6 +55,9 @@ package struct BoundedTasks: Sendable {
                             let result = try await work(index, items[index])
                             if Task.isCancelled { break }
                             await queue.put(index, result)
+                            // Work that never waits would keep the executor from what it owes to others: an event loop closes connections
+                            // between two jobs.
+                            await Task.yield()
                         }
                     } catch {
                         queue.close()
