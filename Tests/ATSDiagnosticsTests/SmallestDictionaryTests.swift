@@ -18,16 +18,14 @@ import Testing
 /// `check`, `minimize` and `proxy` say "the smallest dictionary": it must be the same one.
 @Suite(.enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"), .serialized)
 struct SmallestDictionaryTests {
-    /// What the proxy finds for one server, or nil if no exception lets it load.
-    private static func ofProxy(_ servers: LoopbackServers, _ url: LoadURL, _ profile: OSProfile) async throws
-        -> ATSDictionary?
-    {
+    /// A proxy's judge without an app's dictionary. It reads the system's roots, so one serves for all servers.
+    private static func judge(_ servers: LoopbackServers, _ profile: OSProfile) throws -> ProxyJudge {
         var anchors = try TrustAnchors.system()
         try anchors.add(file: servers.authority, kind: .installed)
         var configuration = ATSProxy.Configuration()
         configuration.addressOverrides = try servers.resolveEntries.map { try AddressOverride($0) }
         configuration.connectTimeout = .seconds(3)
-        let judge = ProxyJudge(
+        return ProxyJudge(
             policy: ATSPolicy(dictionary: ATSDictionary(), profile: profile),
             chains: ChainBuilder(
                 anchors: anchors,
@@ -36,6 +34,10 @@ struct SmallestDictionaryTests {
             configuration: configuration,
             guardian: AddressGuardian()
         )
+    }
+
+    /// What the proxy finds for one server, or nil if no exception lets it load.
+    private static func ofProxy(_ judge: ProxyJudge, _ url: LoadURL) async -> ATSDictionary? {
         let place = ProxyRecord.Place(host: url.host, port: url.effectivePort, isSecure: true)
         let entry = ProxyRecord.Entry(requests: 1)
         let summary = await ProxySummary.make(of: [(place, entry)], judge: judge, within: .seconds(60))
@@ -61,9 +63,10 @@ struct SmallestDictionaryTests {
         // Side by side, because what each server waits for is waited for by all three.
         let asked = zip(kinds, targets).map { ($0, $1) }
         var distinct: Set<String> = []
+        let judge = try Self.judge(servers, profile)
         try await BoundedTasks(width: 16).run(asked) { _, place in
             let minimal = await session.minimize([place.1], concurrency: 1)
-            return (minimal, try await Self.ofProxy(servers, place.1.url, profile))
+            return (minimal, await Self.ofProxy(judge, place.1.url))
         } each: { index, answers in
             let (kind, (minimal, proxied)) = (kinds[index], answers)
             let checked = try #require(found[kind])
