@@ -1,13 +1,15 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-let settings: [SwiftSetting] = [
+let testSettings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .treatAllWarnings(as: .error),
 ]
+/// The product's code also marks every use of raw memory; Scripts/check-unsafe asks for its reason.
+let settings = testSettings + [.strictMemorySafety()]
 
 /// Products of other packages, by the names that the code uses.
 extension Target.Dependency {
@@ -50,7 +52,7 @@ func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target 
     .testTarget(
         name: name + "Tests",
         dependencies: [.byName(name: name), "TestSupport"] + dependencies,
-        swiftSettings: settings
+        swiftSettings: testSettings
     )
 }
 
@@ -167,7 +169,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         library(
             "TrustStoresSQLite",
-            ["TrustStores", "CSQLite"],
+            ["TrustStores", "Findings", "CSQLite"],
             resources: [
                 .embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql"),
                 .embedInCode("Migrations/0003-quotas.sql"),
@@ -274,7 +276,7 @@ let package = Package(
         ),
 
         // Tests
-        .target(name: "TestSupport", dependencies: [.crypto], path: "Tests/Support", swiftSettings: settings),
+        .target(name: "TestSupport", dependencies: [.crypto], path: "Tests/Support", swiftSettings: testSettings),
         tests(of: "TLSFacts"),
         tests(of: "TLSWire", ["TLSFacts"]),
         tests(of: "Findings"),
@@ -349,7 +351,7 @@ let package = Package(
                 "TrustService", "TrustStores", "AppAttest", "AppleServices", "DeviceSimulator", "Findings",
                 "StrictJSON", "TestSupport", .crypto, .httpTypes, .logging,
             ],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         tests(of: "Demonstration"),
         // What a client of each product sees: this target has no access to what is not public.
@@ -365,12 +367,12 @@ let package = Package(
                 .nioCore, .nioPosix, .unixSignals,
             ],
             packageAccess: false,
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         .testTarget(
             name: "CommandLineTests",
             dependencies: ["TestSupport", "DeviceSimulator", "sealward"],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
     ]
 )

@@ -88,14 +88,14 @@ public struct AssertionVerifier: Sendable {
 
         // Steps 1 and 2: the nonce is the hash of the authenticator data and the client data hash.
         var hasher = SHA256()
-        data.bytes.withUnsafeBytes { hasher.update(bufferPointer: $0) }
-        clientDataHash.bytes.withUnsafeBytes { hasher.update(bufferPointer: $0) }
+        hasher.update(data: data.bytes)
+        hasher.update(data: clientDataHash.bytes)
         let nonce = hasher.finalize()
 
         // Step 3: the key signed the nonce, which ECDSA hashes once more. Before the counter is looked at, so that nobody without the
         // key learns anything about it.
         var signed = SHA256()
-        nonce.withUnsafeBytes { signed.update(bufferPointer: $0) }
+        signed.update(data: Array(nonce))
         guard let signature = try? P256.Signing.ECDSASignature(der: object.signature),
             publicKey.key.isValidSignature(signature, for: signed.finalize())
         else {

@@ -45,7 +45,7 @@ package struct InfoPlistSearch {
         let kind = FileKind(path)
         var search = InfoPlistSearch(
             budget,
-            root: kind == .folder ? InputFile.resolved(path) : nil,
+            root: kind == .folder ? SystemFile.resolved(path) : nil,
             configuration: configuration
         )
         switch kind {
@@ -121,8 +121,8 @@ package struct InfoPlistSearch {
         case file, folder
 
         init(_ path: String) {
-            var information = stat()
-            self = stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR ? .folder : .file
+            let mode = SystemFile.status(of: path, followingLinks: true)?.st_mode
+            self = mode.map { $0 & S_IFMT } == S_IFDIR ? .folder : .file
         }
     }
 
@@ -214,8 +214,7 @@ package struct InfoPlistSearch {
                 }
                 continue
             }
-            var information = stat()
-            guard lstat(full, &information) == 0 else { continue }
+            guard let information = SystemFile.status(of: full, followingLinks: false) else { continue }
             guard information.st_mode & S_IFMT == S_IFDIR else {
                 found.files += 1
                 other(full, name: name, folder: path)
@@ -276,8 +275,7 @@ package struct InfoPlistSearch {
         below root: String?
     ) -> (bytes: FileBytes, name: String)? {
         guard let executable = executable(of: document, at: path) else { return nil }
-        var information = stat()
-        guard lstat(executable, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
+        guard SystemFile.status(of: executable, followingLinks: false).map({ $0.st_mode & S_IFMT }) == S_IFREG,
             let file = try? InputFile.open(executable, below: root), !file.isStream
         else { return nil }
         return (FileBytes(file), executable)

@@ -235,31 +235,34 @@ package struct ZipArchive {
         var succeeded = false
         var fault: MalformedInput?
         // One byte more than stated shows an entry that lies about its size.
-        let output = [UInt8](unsafeUninitializedCapacity: entry.size + 1) { buffer, count in
-            var stream = z_stream()
-            guard inflateInit2_(&stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else { return }
-            defer { inflateEnd(&stream) }
-            stream.next_out = buffer.baseAddress
-            stream.avail_out = UInt32(clamping: buffer.count)
+        // Safe: zlib writes at most `avail_out` bytes into the buffer and reads at most `avail_in` of the piece, which it forgets at once.
+        let output = unsafe [UInt8](unsafeUninitializedCapacity: entry.size + 1) { buffer, count in
+            var stream = unsafe z_stream()
+            guard unsafe inflateInit2_(&stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
+                return
+            }
+            defer { unsafe inflateEnd(&stream) }
+            unsafe stream.next_out = buffer.baseAddress
+            unsafe stream.avail_out = UInt32(clamping: buffer.count)
             var taken = 0
             var status = Z_OK
-            while status == Z_OK, taken < entry.packedSize, stream.avail_out > 0 {
+            while status == Z_OK, taken < entry.packedSize, unsafe stream.avail_out > 0 {
                 do throws(MalformedInput) {
                     var piece = try source.bytes(at: start + taken, count: min(1 << 18, entry.packedSize - taken))
                     taken += piece.count
-                    piece.withUnsafeMutableBufferPointer { bytes in
-                        stream.next_in = bytes.baseAddress
-                        stream.avail_in = UInt32(clamping: bytes.count)
-                        status = inflate(&stream, Z_NO_FLUSH)
-                        stream.next_in = nil
-                        stream.avail_in = 0
+                    unsafe piece.withUnsafeMutableBufferPointer { bytes in
+                        unsafe stream.next_in = bytes.baseAddress
+                        unsafe stream.avail_in = UInt32(clamping: bytes.count)
+                        status = unsafe inflate(&stream, Z_NO_FLUSH)
+                        unsafe stream.next_in = nil
+                        unsafe stream.avail_in = 0
                     }
                 } catch {
                     fault = error
                     break
                 }
             }
-            count = Int(clamping: stream.total_out)
+            count = unsafe Int(clamping: stream.total_out)
             succeeded = status == Z_STREAM_END
         }
         if let fault { throw fault }

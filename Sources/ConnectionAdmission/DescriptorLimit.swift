@@ -27,7 +27,8 @@ package struct DescriptorLimit: Sendable, Equatable {
     package static func current() -> DescriptorLimit {
         var limit = rlimit()
         #if canImport(Glibc)
-            let result = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            // Safe: the system fills a value of its own type.
+            let result = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         #else
             let result = getrlimit(RLIMIT_NOFILE, &limit)
         #endif

@@ -8,13 +8,12 @@ import FoundationEssentials
 package enum Base64 {
     /// Standard alphabet, padded, no white space, no stray bits in the last character.
     package static func decode(_ text: String) -> [UInt8]? {
-        var text = text
-        return text.withUTF8 { decode($0) }
+        decode(Array(text.utf8))
     }
 
     /// The same of bytes.
     package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
-        Array(text).withUnsafeBufferPointer { decode($0) }
+        decode(Array(text))
     }
 
     /// The standard alphabet where other characters are passed over and the first `=` ends the text: how Apple reads property lists.
@@ -39,7 +38,7 @@ package enum Base64 {
         bytes.append(UInt8(truncatingIfNeeded: bits >> count))
     }
 
-    private static func decode(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
+    private static func decode(_ text: [UInt8]) -> [UInt8]? {
         guard text.count % 4 == 0 else { return nil }
         let padding = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count
         var bytes: [UInt8] = []

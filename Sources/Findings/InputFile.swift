@@ -40,10 +40,9 @@ package final class InputFile {
         if let number = streamNumber(path) { return try stream(number) }
         if let fault = refusal(of: path, below: folder) { throw fault }
         // Nobody waits, whatever took the file's place since it was looked at.
-        let descriptor = Foundation.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+        let descriptor = SystemFile.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { throw InputFault("cannot be read; check its permissions") }
-        var information = stat()
-        guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
+        guard let information = SystemFile.status(of: descriptor), information.st_mode & S_IFMT == S_IFREG else {
             _ = Foundation.close(descriptor)
             throw InputFault("is not a file any more")
         }
@@ -55,13 +54,15 @@ package final class InputFile {
 
     /// Why a path is not opened; nil for a regular file, or a link to one.
     package static func refusal(of path: String, below folder: String? = nil) -> InputFault? {
-        var information = stat()
-        guard lstat(path, &information) == 0 else {
+        guard var information = SystemFile.status(of: path, followingLinks: false) else {
             return errno == EACCES ? InputFault("cannot be read; check its permissions") : .missing
         }
         let isLink = information.st_mode & S_IFMT == S_IFLNK
         if isLink {
-            guard stat(path, &information) == 0 else { return InputFault("is a link that leads nowhere") }
+            guard let target = SystemFile.status(of: path, followingLinks: true) else {
+                return InputFault("is a link that leads nowhere")
+            }
+            information = target
             if let folder, !leads(path, below: folder) {
                 return InputFault("is a link that leads out of what is searched; name its target to have it read")
             }
@@ -73,19 +74,11 @@ package final class InputFile {
 
     /// Whether an open file or folder belongs to the user that this process acts for; nil if the system does not say.
     package static func isOwn(_ descriptor: CInt) -> Bool? {
-        var information = stat()
-        return fstat(descriptor, &information) == 0 ? information.st_uid == geteuid() : nil
-    }
-
-    /// The absolute path without links; nil where there is no such file.
-    package static func resolved(_ path: String) -> String? {
-        guard let text = realpath(path, nil) else { return nil }
-        defer { free(text) }
-        return String(cString: text)
+        SystemFile.status(of: descriptor).map { $0.st_uid == geteuid() }
     }
 
     private static func leads(_ path: String, below folder: String) -> Bool {
-        guard let target = resolved(path) else { return false }
+        guard let target = SystemFile.resolved(path) else { return false }
         let start = folder.utf8.last == 0x2F ? folder : folder + "/"
         return target.utf8.starts(with: start.utf8)
     }
@@ -118,8 +111,7 @@ package final class InputFile {
     private static func stream(_ number: CInt) throws(InputFault) -> InputFile {
         let descriptor = fcntl(number, F_DUPFD_CLOEXEC, 3)
         guard descriptor >= 0 else { throw .missing }
-        var information = stat()
-        guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
+        guard let information = SystemFile.status(of: descriptor), information.st_mode & S_IFMT == S_IFREG,
             lseek(descriptor, 0, SEEK_CUR) == 0
         else { return InputFile(descriptor: descriptor, size: 0, isStream: true) }
         return InputFile(descriptor: descriptor, size: Int(clamping: information.st_size), isStream: false)
@@ -130,10 +122,8 @@ package final class InputFile {
     /// - Parameter limit: the most bytes that the stream may have.
     package func spooled(after head: [UInt8], limit: Int) throws(InputFault) -> InputFile {
         let fault = InputFault("cannot be kept in a temporary file; save it and name the file")
-        var template = Array((NSTemporaryDirectory() + "sealward-XXXXXX").utf8CString)
-        let copy = mkstemp(&template)
+        let copy = SystemFile.temporary()
         guard copy >= 0 else { throw fault }
-        _ = unlink(template)
         let file = InputFile(descriptor: copy, size: 0, isStream: true)
         var total = 0
         var part = head
@@ -142,7 +132,7 @@ package final class InputFile {
                 throw InputFault("is larger than \(limit) bytes, the limit for this input")
             }
             total += part.count
-            guard InputFile.write(part, to: copy) else { throw fault }
+            guard SystemFile.write(part, to: copy) == 0 else { throw fault }
             part = try next(1 << 18)
         } while !part.isEmpty
         file.size = total
@@ -150,55 +140,35 @@ package final class InputFile {
         return file
     }
 
-    private static func write(_ bytes: [UInt8], to descriptor: CInt) -> Bool {
-        bytes.withUnsafeBytes { buffer in
-            var done = 0
-            while done < buffer.count {
-                let count = Foundation.write(descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done)
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return false }
-                done += count
-            }
-            return true
-        }
-    }
-
     /// Exactly `count` bytes from `offset`; nil where the file is shorter, cannot be read, or is a stream.
     package func bytes(at offset: Int, count: Int) -> [UInt8]? {
         guard !isStream, offset >= 0, count >= 0, count <= size, offset <= size - count else { return nil }
-        let result = [UInt8](unsafeUninitializedCapacity: count) { buffer, done in
-            done = 0
-            while done < count {
-                let got = pread(descriptor, buffer.baseAddress?.advanced(by: done), count - done, off_t(offset + done))
-                if got < 0, errno == EINTR { continue }
-                guard got > 0 else { return }
-                done += got
-            }
-        }
+        let result = SystemFile.read(descriptor, at: offset, count: count).bytes
         return result.count == count ? result : nil
     }
 
     /// The next bytes, at most `count`; none at the end.
     package func next(_ count: Int) throws(InputFault) -> [UInt8] {
         var fault: CInt = 0
-        let result = [UInt8](unsafeUninitializedCapacity: count) { buffer, done in
+        // Safe: the system writes no more than is left behind `done`, and `done` counts what it wrote.
+        let result = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, done in
             done = 0
             while done < count {
-                let got = read(descriptor, buffer.baseAddress?.advanced(by: done), count - done)
+                let got = unsafe read(descriptor, buffer.baseAddress?.advanced(by: done), count - done)
                 if got > 0 {
                     done += got
                 } else if got == 0 {
                     return
                 } else if errno == EAGAIN {
                     var wait = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-                    _ = poll(&wait, 1, -1)
+                    _ = unsafe poll(&wait, 1, -1)
                 } else if errno != EINTR {
                     fault = errno
                     return
                 }
             }
         }
-        guard fault == 0 else { throw InputFault("cannot be read (\(String(cString: strerror(fault))))") }
+        guard fault == 0 else { throw InputFault("cannot be read (\(SystemFile.message(fault)))") }
         return result
     }
 

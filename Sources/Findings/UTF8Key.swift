@@ -21,8 +21,9 @@ package struct UTF8Key: Hashable, Comparable, Sendable, ExpressibleByStringLiter
     }
 
     package func hash(into hasher: inout Hasher) {
-        let isDone: Void? = text.utf8.withContiguousStorageIfAvailable {
-            hasher.combine(bytes: UnsafeRawBufferPointer($0))
+        // Safe: the buffer is read while it is lent, and no further than its own count.
+        let isDone: Void? = unsafe text.utf8.withContiguousStorageIfAvailable {
+            unsafe hasher.combine(bytes: UnsafeRawBufferPointer($0))
         }
         if isDone == nil { for byte in text.utf8 { hasher.combine(byte) } }
         // Ends the text: two keys in a row hash unlike their concatenation.
@@ -39,10 +40,11 @@ extension String {
     /// The same for two strings, by the system's own comparison of bytes; most differ in their lengths already.
     package func hasSameBytes(as other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
-        let isSame = utf8.withContiguousStorageIfAvailable { left in
-            other.utf8.withContiguousStorageIfAvailable { right -> Bool in
+        // Safe: both buffers are read while they are lent, and have the same count.
+        let isSame = unsafe utf8.withContiguousStorageIfAvailable { left in
+            unsafe other.utf8.withContiguousStorageIfAvailable { right -> Bool in
                 guard let first = left.baseAddress, let second = right.baseAddress else { return true }
-                return memcmp(first, second, left.count) == 0
+                return unsafe memcmp(first, second, left.count) == 0
             }
         }
         return (isSame ?? nil) ?? utf8.elementsEqual(other.utf8)

@@ -8,7 +8,7 @@ enum ElementName: String, CaseIterable {
     case plist, dict, array, key, string, integer, real, date, data
     case `true`, `false`
 
-    init?(_ bytes: UnsafeBufferPointer<UInt8>.SubSequence) {
+    init?(_ bytes: ArraySlice<UInt8>) {
         // A switch over the length and the first letter is enough to choose one candidate.
         guard let first = bytes.first else { return nil }
         let candidate: ElementName
@@ -29,7 +29,7 @@ enum ElementName: String, CaseIterable {
         self = candidate
     }
 
-    private static func dateOrData(_ bytes: UnsafeBufferPointer<UInt8>.SubSequence) -> ElementName {
+    private static func dateOrData(_ bytes: ArraySlice<UInt8>) -> ElementName {
         bytes.elementsEqual("date".utf8) ? .date : .data
     }
 }

@@ -31,22 +31,14 @@ struct XMLPlistReader {
         isVerbatim: Bool,
         values: Int = PlistLimits.values
     ) throws(MalformedInput) -> PlistDocument {
-        let isASCII = bytes.withUnsafeBufferPointer { $0.reduce(into: UInt8(0)) { $0 |= $1 } } < 0x80
+        let isASCII = bytes.reduce(into: UInt8(0)) { $0 |= $1 } < 0x80
         // The text of a whole file is looked at and dropped; pure ASCII is valid without a look.
-        guard isASCII || bytes.withUnsafeBufferPointer({ String(validating: $0, as: UTF8.self) != nil }) else {
+        guard isASCII || String(validating: bytes, as: UTF8.self) != nil else {
             throw .plist("", "is not text in UTF-8; save it as UTF-8, or with plutil -convert xml1")
         }
-        return try bytes.withUnsafeBufferPointer { buffer throws(MalformedInput) -> PlistDocument in
-            var reader = XMLPlistReader(tokens: XMLTokenizer(buffer), valueLimit: values, mayHaveMarks: !isASCII)
-            let root = try reader.document()
-            return PlistDocument(
-                root: root,
-                format: .xml,
-                source: bytes,
-                isVerbatim: isVerbatim,
-                oddities: reader.oddities
-            )
-        }
+        var reader = XMLPlistReader(tokens: XMLTokenizer(bytes), valueLimit: values, mayHaveMarks: !isASCII)
+        let root = try reader.document()
+        return PlistDocument(root: root, format: .xml, source: bytes, isVerbatim: isVerbatim, oddities: reader.oddities)
     }
 
     func fault(_ reason: String, at offset: Int? = nil) -> MalformedInput { tokens.fault(reason, at: offset) }

@@ -8,11 +8,11 @@ package import Findings
 /// What a document defines itself is refused: no such file needs entities, and they are how a small file becomes a huge one.
 package struct XMLTokenizer {
     /// The text, in UTF-8.
-    package let bytes: UnsafeBufferPointer<UInt8>
+    package let bytes: [UInt8]
     /// The offset of the next byte.
     package var position = 0
 
-    package init(_ bytes: UnsafeBufferPointer<UInt8>, from position: Int = 0) {
+    package init(_ bytes: [UInt8], from position: Int = 0) {
         self.bytes = bytes
         self.position = position
     }
@@ -49,8 +49,9 @@ package struct XMLTokenizer {
     package func looking(at text: StaticString) -> Bool {
         let count = text.utf8CodeUnitCount
         guard position + count <= bytes.count else { return false }
+        // Safe: `count` is the count of the words.
         return text.withUTF8Buffer { wanted in
-            for index in 0..<count where wanted[index] != bytes[position + index] { return false }
+            for index in 0..<count where unsafe wanted[index] != bytes[position + index] { return false }
             return true
         }
     }

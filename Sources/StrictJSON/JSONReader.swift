@@ -101,10 +101,10 @@ package struct JSONReader {
         }
     }
 
-    private mutating func word(_ word: StaticString, _ value: JSONValue) throws(MalformedInput) -> JSONValue {
-        let length = word.utf8CodeUnitCount
+    private mutating func word(_ word: String, _ value: JSONValue) throws(MalformedInput) -> JSONValue {
+        let length = word.utf8.count
         guard position + length <= bytes.count else { throw fault("the document ends too early") }
-        let same = word.withUTF8Buffer { $0.elementsEqual(bytes[position..<position + length]) }
+        let same = word.utf8.elementsEqual(bytes[position..<position + length])
         guard same else { throw fault("not a JSON value") }
         position += length
         return value

@@ -110,28 +110,26 @@ extension JSONValue {
 
     private static func write(_ string: String, into text: inout [UInt8]) {
         text.append(0x22)
-        var string = string
-        string.withUTF8 { bytes in
-            // Copied in runs: most text needs no escape.
-            var start = 0
-            var index = 0
-            while index < bytes.count {
-                let byte = bytes[index]
-                // U+2028 and U+2029 end lines in JavaScript: E2 80 A8 and E2 80 A9.
-                let isSeparator =
-                    byte == 0xE2 && index + 2 < bytes.count && bytes[index + 1] == 0x80
-                    && (bytes[index + 2] == 0xA8 || bytes[index + 2] == 0xA9)
-                if byte >= 0x20, byte != 0x22, byte != 0x5C, byte != 0x7F, !isSeparator {
-                    index += 1
-                    continue
-                }
-                text.append(contentsOf: bytes[start..<index])
-                text += (isSeparator ? (bytes[index + 2] == 0xA8 ? "\\u2028" : "\\u2029") : escape(byte)).utf8
-                index += isSeparator ? 3 : 1
-                start = index
+        let bytes = Array(string.utf8)
+        // Copied in runs: most text needs no escape.
+        var start = 0
+        var index = 0
+        while index < bytes.count {
+            let byte = bytes[index]
+            // U+2028 and U+2029 end lines in JavaScript: E2 80 A8 and E2 80 A9.
+            let isSeparator =
+                byte == 0xE2 && index + 2 < bytes.count && bytes[index + 1] == 0x80
+                && (bytes[index + 2] == 0xA8 || bytes[index + 2] == 0xA9)
+            if byte >= 0x20, byte != 0x22, byte != 0x5C, byte != 0x7F, !isSeparator {
+                index += 1
+                continue
             }
-            text.append(contentsOf: bytes[start...])
+            text.append(contentsOf: bytes[start..<index])
+            text += (isSeparator ? (bytes[index + 2] == 0xA8 ? "\\u2028" : "\\u2029") : escape(byte)).utf8
+            index += isSeparator ? 3 : 1
+            start = index
         }
+        text.append(contentsOf: bytes[start...])
         text.append(0x22)
     }
 

@@ -15,6 +15,6 @@ package struct PresentedChain: Hashable, Sendable {
         hasher.combine(certificates.count)
         guard let leaf = certificates.first else { return }
         hasher.combine(leaf.count)
-        leaf.suffix(16).withUnsafeBytes { hasher.combine(bytes: $0) }
+        hasher.combine(leaf.suffix(16))
     }
 }

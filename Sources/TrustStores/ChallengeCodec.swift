@@ -144,7 +144,7 @@ public struct ChallengeCodec: Sendable {
     private static func tag(_ code: HMAC<SHA256>, _ message: [UInt8]) -> [UInt8] {
         var code = code
         code.update(data: message)
-        return code.finalize().withUnsafeBytes { Array($0.prefix(16)) }
+        return Array(code.finalize().prefix(16))
     }
 
     private static func constantTimeEqual(_ left: [UInt8], _ right: ArraySlice<UInt8>) -> Bool {

@@ -26,7 +26,8 @@
 
         /// - Throws: `store.configuration` with a sentence that quotes nothing of the string.
         init(_ text: String, environment: [String: String] = ProcessInfo.processInfo.environment) throws {
-            guard !text.utf8.contains(0), !PostgresAddress.mixesUpParts(text), let parsed = PostgresAddress.parse(text)
+            guard !text.utf8.contains(0), !PostgresAddress.mixesUpParts(text),
+                let parsed = LibpqConnection.options(of: text)
             else { throw PostgresAddress.malformed }
             options = parsed.filter { !["host", "hostaddr", "port"].contains($0.keyword) }
             secrets = parsed.filter { ["password", "sslpassword"].contains($0.keyword) }.map(\.value)
@@ -75,20 +76,6 @@
             return authority.count { $0 == UInt8(ascii: "@") } > 1 || path.contains(UInt8(ascii: "@"))
         }
 
-        private static func parse(_ text: String) -> [(keyword: String, value: String)]? {
-            guard let parsed = PQconninfoParse(text, nil) else { return nil }
-            defer { PQconninfoFree(parsed) }
-            var options: [(keyword: String, value: String)] = []
-            var next = parsed
-            while let keyword = next.pointee.keyword {
-                if let value = next.pointee.val {
-                    options.append((String(cString: keyword), String(cString: value)))
-                }
-                next += 1
-            }
-            return options
-        }
-
         private static func hosts(_ value: (String) -> String?) throws -> [Host] {
             func list(_ keyword: String) -> [String?] {
                 guard let text = value(keyword), !text.isEmpty else { return [] }
@@ -124,35 +111,13 @@
         /// Resolved here and not by libpq, so that each address has its own share of time.
         func addresses() throws -> [String?] {
             guard address == nil, let name, !name.hasPrefix("/"), !name.hasPrefix("@") else { return [nil] }
-            var hints = addrinfo()
-            hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-            var found: UnsafeMutablePointer<addrinfo>?
-            let status = getaddrinfo(name, nil, &hints, &found)
-            guard status == 0 else {
+            let addresses: [String]
+            do {
+                addresses = try SystemLookUp.addresses(of: name, limit: PostgresAddress.mostAddresses)
+            } catch {
                 throw StoreFault.unavailable(
-                    "the name \(name.terminalSafe(limit: 100)) cannot be resolved: \(String(cString: gai_strerror(status)))"
+                    "the name \(name.terminalSafe(limit: 100)) cannot be resolved: \(error.reason)"
                 )
-            }
-            defer { freeaddrinfo(found) }
-            var addresses: [String?] = []
-            var next = found
-            while let entry = next, addresses.count < PostgresAddress.mostAddresses {
-                var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-                let length = socklen_t(text.count)
-                if getnameinfo(
-                    entry.pointee.ai_addr,
-                    entry.pointee.ai_addrlen,
-                    &text,
-                    length,
-                    nil,
-                    0,
-                    NI_NUMERICHOST
-                ) == 0 {
-                    addresses.append(
-                        String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-                    )
-                }
-                next = entry.pointee.ai_next
             }
             return addresses.isEmpty ? [nil] : addresses
         }

@@ -45,14 +45,13 @@
         /// It has no name, so it needs no session itself.
         func sendSessionCheck(of process: Int32) throws {
             let text = "SELECT 1 / (pg_backend_pid() = \(process))::int"
-            guard PQsendQueryParams(handle, text, 0, nil, nil, nil, nil, 0) == 1 else { throw broken() }
+            guard libpq.send(statement: text) else { throw broken() }
         }
 
         /// Reads the answer to ``sendSessionCheck(of:)``.
         func expectSameSession() throws {
             guard let result = try nextResult() else { throw broken() }
-            defer { PQclear(result) }
-            guard PQresultStatus(result) == PGRES_TUPLES_OK else {
+            guard result.status == PGRES_TUPLES_OK else {
                 let error = ServerError(result)
                 // Division by zero.
                 let reason = error.state == "22012" ? Self.sharedSessions : facts.address.safe(error.message)

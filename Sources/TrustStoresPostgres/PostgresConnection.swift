@@ -10,7 +10,7 @@
     ///
     /// It never waits longer than until its deadline, and never inside libpq: libpq is only called when it need not wait.
     final class PostgresConnection {
-        let handle: OpaquePointer
+        let libpq: LibpqConnection
         let facts: PostgresFacts
         let notices: PostgresNotices
         /// When whatever runs on the connection is given up. Whoever takes the connection sets it.
@@ -34,18 +34,18 @@
             (self.facts, self.host, self.hostaddr) = (facts, host, hostaddr)
             notices = PostgresNotices(facts)
             deadline = .now + facts.connectTimeout
-            guard let handle = PostgresConnection.start(facts.address.parameters(host, hostaddr: hostaddr)) else {
+            guard let libpq = LibpqConnection(facts.address.parameters(host, hostaddr: hostaddr), notices: notices)
+            else {
                 throw BrokenConnection(reason: "libpq has no memory for a connection")
             }
-            self.handle = handle
-            notices.receive(from: handle)
+            self.libpq = libpq
             do {
                 try logIn()
                 // From here on libpq waits neither for reading nor for writing, and closing does not either.
-                guard PQsetnonblocking(handle, 1) == 0 else { throw broken() }
+                guard libpq.stopWaiting() else { throw broken() }
                 try prepareSession()
                 try admit(host)
-                guard PQenterPipelineMode(handle) == 1 else { throw broken() }
+                guard libpq.enterPipeline() else { throw broken() }
             } catch let fault as StoreFault {
                 throw BrokenConnection(reason: "\(host.title): \(fault.reason)")
             } catch let conflict as TransactionConflict {
@@ -57,19 +57,17 @@
             }
         }
 
-        deinit { PQfinish(handle) }
-
         private func logIn() throws {
             var next = PGRES_POLLING_WRITING
             while true {
-                guard PQstatus(handle) != CONNECTION_BAD else { throw broken() }
+                guard libpq.status != CONNECTION_BAD else { throw broken() }
                 switch next {
                 case PGRES_POLLING_OK: return
                 case PGRES_POLLING_READING: try wait(for: Int16(POLLIN))
                 case PGRES_POLLING_WRITING: try wait(for: Int16(POLLOUT))
                 default: throw broken()
                 }
-                next = PQconnectPoll(handle)
+                next = libpq.goOnConnecting()
             }
         }
 
@@ -97,7 +95,7 @@
                 throw BrokenConnection(reason: "is a standby, which cannot write")
             }
             // A pooler gives its clients numbers of its own, because it also passes on their wishes to cancel.
-            pooledProcess = row[2].flatMap { Int32($0) }.flatMap { $0 == PQbackendPID(handle) ? nil : $0 }
+            pooledProcess = row[2].flatMap { Int32($0) }.flatMap { $0 == libpq.processNumber ? nil : $0 }
             var system: String?
             do {
                 system = try script("SELECT system_identifier FROM pg_control_system()").first ?? nil
@@ -112,7 +110,7 @@
         }
 
         /// Whether the server has said something since the connection was set aside: an answer, or that it is gone.
-        var hasNews: Bool { PQconsumeInput(handle) != 1 || PQisBusy(handle) == 0 }
+        var hasNews: Bool { !libpq.consumeInput() || !libpq.isBusy }
 
         // MARK: Transactions
 
@@ -185,7 +183,7 @@
         /// - Parameter isFirst: whether each group begins a transaction; behind a pooler it may then reach another session than this one's,
         ///   and is not run there.
         func flight(_ groups: [[SQLStatement]], isFirst: Bool = false) throws -> [Result<[Answer], any Error>] {
-            intake.begin(answers: groups.reduce(0) { $0 + $1.count }, PQsocket(handle))
+            intake.begin(answers: groups.reduce(0) { $0 + $1.count }, libpq.socket)
             var fresh: [[(text: String, index: Int)]] = []
             let process = isFirst ? pooledProcess : nil
             for group in groups {
@@ -194,7 +192,7 @@
                 for (index, statement) in group.enumerated() {
                     if try send(statement) { preparations.append((statement.text.postgres, index)) }
                 }
-                guard PQpipelineSync(handle) == 1 else { throw broken() }
+                guard libpq.synchronize() else { throw broken() }
                 fresh.append(preparations)
             }
             try flush()
@@ -228,23 +226,20 @@
             let text = statement.text.postgres
             let arguments = PostgresArguments(statement.arguments)
             if let name = prepared[text] {
-                guard arguments.send(handle, name) == 1 else { throw broken() }
+                guard libpq.execute(name, arguments) else { throw broken() }
                 return false
             }
             let name = "s\(prepared.count)-\(text.utf8.count)"
-            guard PQsendPrepare(handle, name, text, Int32(arguments.count), arguments.types) == 1,
-                arguments.send(handle, name) == 1
-            else { throw broken() }
+            guard libpq.prepare(name, text, arguments.types), libpq.execute(name, arguments) else { throw broken() }
             prepared[text] = name
             return true
         }
 
         private func nextAnswer() throws -> Answer {
             guard let result = try nextResult() else { throw broken() }
-            defer { PQclear(result) }
-            switch PQresultStatus(result) {
+            switch result.status {
             case PGRES_TUPLES_OK, PGRES_COMMAND_OK:
-                let answer = PostgresRows.answer(result)
+                let answer = result.answer
                 // Behind each answer libpq gives one nil.
                 if try nextResult() != nil { throw broken() }
                 return answer
@@ -253,7 +248,7 @@
                 throw ServerError(state: "25P02", message: "an earlier statement failed")
             default:
                 let error = ServerError(result)
-                if PQstatus(handle) != CONNECTION_OK { throw broken() }
+                if libpq.status != CONNECTION_OK { throw broken() }
                 if try nextResult() != nil { throw broken() }
                 throw error
             }
@@ -261,13 +256,12 @@
 
         private func expectSync() throws {
             guard let result = try nextResult() else { throw broken() }
-            defer { PQclear(result) }
-            guard PQresultStatus(result) == PGRES_PIPELINE_SYNC else { throw broken() }
+            guard result.status == PGRES_PIPELINE_SYNC else { throw broken() }
         }
 
         private func flush() throws {
             while true {
-                switch PQflush(handle) {
+                switch libpq.flush() {
                 case 0: return
                 case 1:
                     try wait(for: Int16(POLLIN) | Int16(POLLOUT))
@@ -277,20 +271,20 @@
             }
         }
 
-        func nextResult() throws -> OpaquePointer? {
-            while PQisBusy(handle) == 1 {
+        func nextResult() throws -> LibpqResult? {
+            while libpq.isBusy {
                 try wait(for: Int16(POLLIN))
                 try consume()
             }
-            return PQgetResult(handle)
+            return libpq.nextResult()
         }
 
         /// Takes what has come, as long as it is not more than any answer of ours can be: libpq itself keeps whatever a server sends.
         private func consume() throws {
-            guard intake.isWithin(PQsocket(handle)) else {
+            guard intake.isWithin(libpq.socket) else {
                 throw BrokenConnection(reason: "PostgreSQL sends more than any answer can have")
             }
-            guard PQconsumeInput(handle) == 1 else { throw broken() }
+            guard libpq.consumeInput() else { throw broken() }
         }
 
         /// The longest wait between two looks at the clock and at whether the engine closes.
@@ -299,7 +293,7 @@
         /// Waits for the socket until the deadline. Looks at the clock first, so that a server that never stops to send gains nothing.
         private func wait(for events: Int16) throws {
             while true {
-                var descriptor = pollfd(fd: PQsocket(handle), events: events, revents: 0)
+                var descriptor = pollfd(fd: libpq.socket, events: events, revents: 0)
                 // With no socket poll would wait, for nothing.
                 guard descriptor.fd >= 0 else { throw broken() }
                 let rest = facts.end(of: deadline) - .now
@@ -307,14 +301,15 @@
                     throw BrokenConnection(reason: "PostgreSQL does not answer", isSilent: true)
                 }
                 let slice = min(rest, PostgresConnection.slice)
-                let count = poll(&descriptor, 1, Int32(clamping: StoreTime.milliseconds(slice) + 1))
+                // Safe: one entry is lent, and one is announced.
+                let count = unsafe poll(&descriptor, 1, Int32(clamping: StoreTime.milliseconds(slice) + 1))
                 if count > 0 { return }
                 if count < 0, errno != EINTR { throw broken() }
             }
         }
 
         func broken() -> BrokenConnection {
-            let message = PQerrorMessage(handle).map { String(cString: $0) } ?? ""
+            let message = libpq.message
             return BrokenConnection(
                 reason: facts.address.safe(message.isEmpty ? "the connection to PostgreSQL broke" : message)
             )
@@ -331,20 +326,19 @@
         ///
         /// - Throws: ``ServerError`` for the first statement that the server refused.
         func script(_ text: String) throws -> [String?] {
-            intake.begin(answers: 1, PQsocket(handle))
-            guard PQsendQuery(handle, text) == 1 else { throw broken() }
+            intake.begin(answers: 1, libpq.socket)
+            guard libpq.send(script: text) else { throw broken() }
             try flush()
             var row: [String?] = []
             var fault: ServerError?
             while let result = try nextResult() {
-                defer { PQclear(result) }
-                switch PQresultStatus(result) {
-                case PGRES_TUPLES_OK: row = PostgresRows.firstAsText(result)
+                switch result.status {
+                case PGRES_TUPLES_OK: row = result.firstRowAsText
                 case PGRES_COMMAND_OK, PGRES_EMPTY_QUERY: break
                 // No script of ours copies; libpq would give such an answer again and again.
                 case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH: throw broken()
                 default:
-                    if PQstatus(handle) != CONNECTION_OK { throw broken() }
+                    if libpq.status != CONNECTION_OK { throw broken() }
                     fault = fault ?? ServerError(result)
                 }
             }
@@ -354,22 +348,9 @@
 
         /// Leaves pipeline mode while the body runs.
         func withoutPipeline(_ body: () throws -> Void) throws {
-            guard PQexitPipelineMode(handle) == 1 else { throw broken() }
+            guard libpq.exitPipeline() else { throw broken() }
             try body()
-            guard PQenterPipelineMode(handle) == 1 else { throw broken() }
-        }
-
-        private static func start(_ parameters: [(String, String)]) -> OpaquePointer? {
-            let words = parameters.map { (strdup($0.0), strdup($0.1)) }
-            defer {
-                for (keyword, value) in words {
-                    free(keyword)
-                    free(value)
-                }
-            }
-            let keywords = words.map { UnsafePointer($0.0) } + [nil]
-            let values = words.map { UnsafePointer($0.1) } + [nil]
-            return PQconnectStartParams(keywords, values, 0)
+            guard libpq.enterPipeline() else { throw broken() }
         }
     }
 

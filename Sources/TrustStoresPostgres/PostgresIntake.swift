@@ -29,7 +29,8 @@
         mutating func isWithin(_ socket: Int32) -> Bool {
             if let before, let now = PostgresIntake.received(socket) { return now &- before <= limit }
             var waiting: Int32 = 0
-            if ioctl(socket, UInt(FIONREAD), &waiting) == 0 { counted += UInt64(max(0, waiting)) }
+            // Safe: the system fills the one number that it is lent.
+            if unsafe ioctl(socket, UInt(FIONREAD), &waiting) == 0 { counted += UInt64(max(0, waiting)) }
             return counted <= limit
         }
 
@@ -40,10 +41,12 @@
                 let offset = 128
                 var info = [UInt8](repeating: 0, count: offset + 8)
                 var length = socklen_t(info.count)
-                guard getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &length) == 0, length == info.count else {
+                // Safe: the system writes no more than `length`, the size of the buffer; the number ends where the buffer does.
+                guard unsafe getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &length) == 0, length == info.count
+                else {
                     return nil
                 }
-                return info.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+                return unsafe info.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
             #else
                 return nil
             #endif

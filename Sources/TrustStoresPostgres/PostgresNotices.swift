@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Postgres
-    import CLibpq
     import TrustStores
 
     /// Takes the notices of one connection, which libpq would print to standard error. Called on the connection's own thread.
@@ -13,22 +12,8 @@
 
         init(_ facts: PostgresFacts) { self.facts = facts }
 
-        /// Takes all notices of the connection from now on; lives as long as the connection.
-        func receive(from handle: OpaquePointer) {
-            PQsetNoticeReceiver(
-                handle,
-                { pointer, result in
-                    guard let pointer, let result else { return }
-                    Unmanaged<PostgresNotices>.fromOpaque(pointer).takeUnretainedValue().take(result)
-                },
-                Unmanaged.passUnretained(self).toOpaque()
-            )
-        }
-
-        private func take(_ result: OpaquePointer) {
-            // The severity that is not translated.
-            let severity = PQresultErrorField(result, Int32(UInt8(ascii: "V"))).map { String(cString: $0) } ?? "NOTICE"
-            let error = ServerError(result)
+        func take(_ severity: String?, _ error: ServerError) {
+            let severity = severity ?? "NOTICE"
             if severity == "WARNING" { warnings += 1 }
             facts.observe(.notice, facts.address.safe("\(severity): \(error.message) (\(error.state))"))
         }

@@ -9,7 +9,7 @@
 
     /// The arguments of one statement in the server's binary form.
     struct PostgresArguments {
-        private let values: [[UInt8]?]
+        let values: [[UInt8]?]
         let types: [Oid]
 
         init(_ arguments: [SQLValue]) {
@@ -32,27 +32,6 @@
                 }
             }
         }
-
-        var count: Int { values.count }
-
-        /// Buffers the execution of a prepared statement; 1 is success, as libpq says it.
-        func send(_ handle: OpaquePointer, _ name: String) -> Int32 {
-            // One buffer for all, so that the pointers stay good for the call.
-            let joined = values.flatMap { $0 ?? [] }
-            let lengths = values.map { Int32($0?.count ?? 0) }
-            let formats = [Int32](repeating: 1, count: values.count)
-            return joined.withUnsafeBytes { buffer in
-                var offset = 0
-                let empty = UnsafeRawPointer(bitPattern: 1)
-                let pointers = values.map { value -> UnsafePointer<CChar>? in
-                    guard let value else { return nil }
-                    defer { offset += value.count }
-                    let place = buffer.baseAddress.map { $0 + offset } ?? empty
-                    return place?.assumingMemoryBound(to: CChar.self)
-                }
-                return PQsendQueryPrepared(handle, name, Int32(values.count), pointers, lengths, formats, 1)
-            }
-        }
     }
 
     /// The types that the schema uses, by their fixed numbers in the server's catalogue.
@@ -62,43 +41,6 @@
         static let int2: Oid = 21
         static let int4: Oid = 23
         static let text: Oid = 25
-    }
-
-    /// Rows in the server's binary form.
-    enum PostgresRows {
-        static func answer(_ result: OpaquePointer) -> PostgresConnection.Answer {
-            let columns = PQnfields(result)
-            let rows = (0..<PQntuples(result)).map { row in
-                SQLRow((0..<columns).map { value(result, row, $0) })
-            }
-            let changes = PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0
-            let tag = PQcmdStatus(result).map { String(cString: $0) } ?? ""
-            return .init(result: SQLResult(rows: rows, changes: changes), tag: tag)
-        }
-
-        /// The first row as text, outside pipeline mode.
-        static func firstAsText(_ result: OpaquePointer) -> [String?] {
-            guard PQntuples(result) > 0 else { return [] }
-            return (0..<PQnfields(result)).map { column in
-                guard PQgetisnull(result, 0, column) == 0 else { return nil }
-                return PQgetvalue(result, 0, column).map { String(cString: $0) }
-            }
-        }
-
-        private static func value(_ result: OpaquePointer, _ row: Int32, _ column: Int32) -> SQLValue {
-            guard PQgetisnull(result, row, column) == 0, let start = PQgetvalue(result, row, column) else {
-                return .null
-            }
-            let length = Int(PQgetlength(result, row, column))
-            let bytes = UnsafeRawBufferPointer(start: start, count: length)
-            switch PQftype(result, column) {
-            case PostgresType.int8, PostgresType.int4, PostgresType.int2:
-                let isNegative = (bytes.first ?? 0) & 0x80 != 0
-                return .integer(bytes.reduce(isNegative ? -1 : 0) { $0 << 8 | Int64($1) })
-            case PostgresType.bytea: return .bytes(Array(bytes))
-            default: return .text(String(decoding: bytes, as: UTF8.self))
-            }
-        }
     }
 
     /// What the server refused, and what it means to a caller.
@@ -112,10 +54,9 @@
             self.message = message
         }
 
-        init(_ result: OpaquePointer) {
-            state = PQresultErrorField(result, Int32(UInt8(ascii: "C"))).map { String(cString: $0) } ?? ""
-            message =
-                PQresultErrorField(result, Int32(UInt8(ascii: "M"))).map { String(cString: $0) } ?? "no reason given"
+        init(_ result: LibpqResult) {
+            state = result.field("C") ?? ""
+            message = result.field("M") ?? "no reason given"
         }
 
         var meaning: any Error {

@@ -5,9 +5,12 @@ import CSQLite
 package import TrustStores
 
 /// One connection to the file, and its statements, each prepared once. Used by one thread at a time: whoever took it.
-package final class SQLiteConnection: @unchecked Sendable {
+///
+/// Safe: SQLite gives the pointer and those of the statements, which are used until ``close()`` finalizes them and no longer; every text that
+/// is handed over is terminated and lives for the call.
+@safe package final class SQLiteConnection: @unchecked Sendable {
     private(set) var pointer: OpaquePointer?
-    private var statements: [String: OpaquePointer] = [:]
+    private var statements: [String: OpaquePointer] = unsafe [:]
 
     /// How long it waits for a neighbour process (a backup, a shell) that holds the file, in milliseconds.
     private static let patience: Int32 = 5000
@@ -17,39 +20,39 @@ package final class SQLiteConnection: @unchecked Sendable {
     /// - Parameter writes: whether the file is made if there is none, and may be changed.
     package init(path: String, writes: Bool) throws {
         let way = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
-        let code = sqlite3_open_v2(path, &pointer, way | SQLITE_OPEN_NOMUTEX, nil)
+        let code = unsafe sqlite3_open_v2(path, &pointer, way | SQLITE_OPEN_NOMUTEX, nil)
         guard code == SQLITE_OK else {
-            let failure = SQLiteFailure(code, of: pointer)
+            let failure = unsafe SQLiteFailure(code, of: pointer)
             close()
             throw failure
         }
         // SQLite opens a file that may only be read without a word, even if it was asked to write.
-        guard !writes || sqlite3_db_readonly(pointer, "main") == 0 else {
+        guard unsafe !writes || sqlite3_db_readonly(pointer, "main") == 0 else {
             let failure = SQLiteFailure(SQLITE_READONLY, "the file may be read and not written")
             close()
             throw failure
         }
-        sqlite3_extended_result_codes(pointer, 1)
-        sqlite3_busy_timeout(pointer, SQLiteConnection.patience)
-        sqlite3_limit(pointer, SQLITE_LIMIT_LENGTH, SQLiteConnection.rowLimit)
+        unsafe sqlite3_extended_result_codes(pointer, 1)
+        unsafe sqlite3_busy_timeout(pointer, SQLiteConnection.patience)
+        unsafe sqlite3_limit(pointer, SQLITE_LIMIT_LENGTH, SQLiteConnection.rowLimit)
     }
 
     /// Whether a transaction is open; SQLite ends one by itself if the disk is full or fails.
-    var isInTransaction: Bool { sqlite3_get_autocommit(pointer) == 0 }
+    var isInTransaction: Bool { unsafe sqlite3_get_autocommit(pointer) == 0 }
 
     func prepared(_ text: String) throws -> OpaquePointer {
-        if let statement = statements[text] { return statement }
+        if let statement = unsafe statements[text] { return unsafe statement }
         var statement: OpaquePointer?
-        let code = sqlite3_prepare_v3(pointer, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
-        guard code == SQLITE_OK, let statement else { throw SQLiteFailure(code, of: pointer) }
-        statements[text] = statement
-        return statement
+        let code = unsafe sqlite3_prepare_v3(pointer, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard code == SQLITE_OK, let statement = unsafe statement else { throw unsafe SQLiteFailure(code, of: pointer) }
+        unsafe statements[text] = unsafe statement
+        return unsafe statement
     }
 
     /// Runs any number of statements without arguments, whose rows nobody wants.
     package func run(script: String) throws {
-        let code = sqlite3_exec(pointer, script, nil, nil, nil)
-        guard code == SQLITE_OK else { throw SQLiteFailure(code, of: pointer) }
+        let code = unsafe sqlite3_exec(pointer, script, nil, nil, nil)
+        guard code == SQLITE_OK else { throw unsafe SQLiteFailure(code, of: pointer) }
     }
 
     /// The first value of the first row; nil if there is no row.
@@ -70,10 +73,10 @@ package final class SQLiteConnection: @unchecked Sendable {
     }
 
     package func close() {
-        for statement in statements.values { sqlite3_finalize(statement) }
-        statements = [:]
-        sqlite3_close_v2(pointer)
-        pointer = nil
+        unsafe statements.values.forEach { unsafe sqlite3_finalize($0) }
+        unsafe statements = unsafe [:]
+        unsafe sqlite3_close_v2(pointer)
+        unsafe pointer = nil
     }
 }
 
@@ -90,7 +93,8 @@ package struct SQLiteFailure: Error {
 
     init(_ code: Int32, of connection: OpaquePointer?) {
         self.code = code
-        message = sqlite3_errmsg(connection).map { String(cString: $0) } ?? "nothing"
+        // Safe: the message is terminated, and copied before the next call on the connection.
+        message = unsafe sqlite3_errmsg(connection).map { unsafe String(cString: $0) } ?? "nothing"
     }
 
     /// Whether the file is broken, or no database at all.

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 import Foundation
 import Glibc
 package import TrustStores
@@ -23,19 +24,22 @@ package enum SQLiteFile {
 
     /// Where a symbolic link leads to; any other path as it is.
     private static func resolved(_ path: String) throws -> String {
-        guard let status = status(path, following: false), status.st_mode & S_IFMT == S_IFLNK else { return path }
-        guard let real = realpath(path, nil) else {
+        guard let status = SystemFile.status(of: path, followingLinks: false), status.st_mode & S_IFMT == S_IFLNK else {
+            return path
+        }
+        guard let real = SystemFile.resolved(path) else {
             throw StoreFault.configuration("\(path): is a link to nothing; name the file itself")
         }
-        defer { free(real) }
-        return String(cString: real)
+        return real
     }
 
     private static func checkFolder(of path: String, observe: (StoreObservation) -> Void) throws {
         let folder = path.contains("/") ? path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex) : "."
         let name = folder.isEmpty ? "/" : String(folder)
         // One that is not there is told when the file is made.
-        guard let status = status(name, following: true), status.st_mode & S_IWOTH != 0 else { return }
+        guard let status = SystemFile.status(of: name, followingLinks: true), status.st_mode & S_IWOTH != 0 else {
+            return
+        }
         if status.st_mode & S_ISVTX == 0 {
             throw StoreFault.configuration(
                 "\(path): everybody may replace files in \(name); keep the store in a folder that only the service writes to"
@@ -46,37 +50,33 @@ package enum SQLiteFile {
 
     /// Never opens a file that is there: to close it again would end the locks that this process has on it.
     private static func createIfAbsent(_ path: String) throws {
-        if status(path, following: false) != nil { return }
-        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        if SystemFile.status(of: path, followingLinks: false) != nil { return }
+        let descriptor = SystemFile.open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
         if descriptor >= 0 {
             fchmod(descriptor, 0o600)
             Glibc.close(descriptor)
         } else if errno != EEXIST {
-            throw StoreFault.unavailable("\(path): cannot be made: \(String(cString: strerror(errno)))")
+            throw StoreFault.unavailable("\(path): cannot be made: \(SystemFile.message(errno))")
         }
     }
 
     /// Closes one file to everybody but its owner and its group.
     private static func close(_ path: String, observe: (StoreObservation) -> Void) throws {
-        guard let status = status(path, following: false) else { return }
+        guard let status = SystemFile.status(of: path, followingLinks: false) else { return }
         switch status.st_mode & S_IFMT {
         case S_IFREG: break
         case S_IFDIR: throw StoreFault.configuration("\(path): is a folder; name a file")
         default: throw StoreFault.configuration("\(path): is no regular file; name one")
         }
         if status.st_mode & S_IRWXO != 0 {
-            let isClosed = chmod(path, 0o600) == 0
+            // Safe: the system reads a terminated copy of the path, which lives for the call.
+            let isClosed = unsafe chmod(path, 0o600) == 0
             let detail =
                 isClosed ? "everybody could read \(path); it has the mode 0600 now" : "everybody may read \(path)"
             observe(StoreObservation(.exposedFile, detail: detail))
         } else if status.st_mode & S_IRWXG != 0 {
             observe(StoreObservation(.exposedFile, detail: "its group may read \(path)"))
         }
-    }
-
-    fileprivate static func status(_ path: String, following: Bool) -> stat? {
-        var status = stat()
-        return (following ? stat(path, &status) : lstat(path, &status)) == 0 ? status : nil
     }
 }
 
@@ -90,7 +90,7 @@ final class SQLiteFileIdentity: @unchecked Sendable {
         let inode: UInt64
 
         init?(_ path: String) {
-            guard let status = SQLiteFile.status(path, following: true) else { return nil }
+            guard let status = SystemFile.status(of: path, followingLinks: true) else { return nil }
             (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
         }
     }
@@ -104,9 +104,7 @@ final class SQLiteFileIdentity: @unchecked Sendable {
     /// - Parameter path: the file, which is open by now.
     init(_ path: String) {
         // SQLite puts the log beside the file that a link leads to.
-        let real = realpath(path, nil)
-        defer { free(real) }
-        file = real.map { String(cString: $0) } ?? path
+        file = SystemFile.resolved(path) ?? path
         log = file + "-wal"
         place = Place(file)
         logPlace = Place(log)

@@ -21,7 +21,7 @@ struct InputFileTests {
     @Test(.timeLimit(.minutes(1)))
     func refusesByKind() throws {
         let folder = try TemporaryDirectory()
-        let root = try #require(InputFile.resolved(folder.url.path))
+        let root = try #require(SystemFile.resolved(folder.url.path))
         #expect(mkfifo(folder.path("pipe"), 0o600) == 0)
         #expect(refusal(folder.path("pipe")) == "is a named pipe, not a file")
         #expect(symlink(folder.path("pipe"), folder.path("to-pipe")) == 0)
@@ -53,7 +53,7 @@ struct InputFileTests {
         try Data("x".utf8).write(to: URL(fileURLWithPath: inside + "/file"))
         try Data("y".utf8).write(to: URL(fileURLWithPath: folder.path("inside-out")))
         #expect(symlink("file", inside + "/near") == 0 && symlink("../inside-out", inside + "/far") == 0)
-        let root = try #require(InputFile.resolved(inside))
+        let root = try #require(SystemFile.resolved(inside))
         #expect(refusal(inside + "/near", below: root) == nil)
         #expect(refusal(inside + "/far", below: root)?.contains("leads out of what is searched") == true)
         #expect(refusal(inside + "/far") == nil)

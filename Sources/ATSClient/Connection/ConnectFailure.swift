@@ -39,7 +39,7 @@ extension ConnectionFailure {
             case ECONNREFUSED: self = .refused
             case ECONNRESET, EPIPE, ECONNABORTED: self = .reset
             case ETIMEDOUT: self = .timeout
-            default: self = .unreachable(String(cString: strerror(error.errnoCode)))
+            default: self = .unreachable(SystemFile.message(error.errnoCode))
             }
         } else if let error = error as? ChannelError {
             if case .connectTimeout = error { self = .timeout } else { self = .closed }

@@ -19,6 +19,7 @@ final class JudgementThreads: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        pool.submit { _ in job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        // Safe: the shared executor, like every one that runs jobs, lives until they are done.
+        pool.submit { _ in unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

@@ -50,8 +50,7 @@ package final class CheckJournal {
         let descriptor = try CheckJournal.open(path)
         file = PieceFile(descriptor)
         try CheckJournal.lock(descriptor)
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw PieceFile.fault("cannot be read", errno) }
+        guard let status = SystemFile.status(of: descriptor) else { throw PieceFile.fault("cannot be read", errno) }
         file.take(Int(clamping: status.st_size))
         if let head = try CheckJournal.line(of: file, at: 0) {
             try CheckJournal.compare(head.bytes, with: conditions)
@@ -123,14 +122,15 @@ package final class CheckJournal {
 
     private static func open(_ path: String) throws(InputFault) -> Int32 {
         if let fault = InputFile.refusal(of: path), fault != .missing { throw fault }
-        let descriptor = Foundation.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0o600)
+        let descriptor = SystemFile.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else {
             throw errno == ELOOP
                 ? InputFault("is a link; name the file itself with --state")
                 : PieceFile.fault("cannot be opened", errno)
         }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
+        guard let status = SystemFile.status(of: descriptor), status.st_mode & S_IFMT == S_IFREG,
+            status.st_uid == geteuid()
+        else {
             close(descriptor)
             throw InputFault("is not a file of your own; name another one with --state")
         }

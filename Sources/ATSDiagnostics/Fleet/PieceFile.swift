@@ -18,11 +18,8 @@ package final class PieceFile {
 
     /// A file without a name, which is gone with the process.
     package static func temporary() throws(InputFault) -> PieceFile {
-        var template = Array((NSTemporaryDirectory() + "sealward-XXXXXX").utf8CString)
-        let descriptor = mkstemp(&template)
+        let descriptor = SystemFile.temporary()
         guard descriptor >= 0 else { throw PieceFile.fault("cannot be made", errno) }
-        _ = unlink(template)
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         return PieceFile(descriptor)
     }
 
@@ -33,26 +30,8 @@ package final class PieceFile {
     /// Appends bytes; where that fails nothing is there.
     @discardableResult package func append(_ bytes: [UInt8]) throws(InputFault) -> Place {
         let place = Place(offset: end, count: bytes.count)
-        var number: Int32 = 0
-        let isWritten = bytes.withUnsafeBytes { buffer in
-            var done = 0
-            while done < buffer.count {
-                let count = pwrite(
-                    descriptor,
-                    buffer.baseAddress?.advanced(by: done),
-                    buffer.count - done,
-                    off_t(place.offset + done)
-                )
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else {
-                    number = count < 0 ? errno : ENOSPC
-                    return false
-                }
-                done += count
-            }
-            return true
-        }
-        guard isWritten else {
+        let number = SystemFile.write(bytes, to: descriptor, at: place.offset)
+        guard number == 0 else {
             ftruncate(descriptor, off_t(place.offset))
             throw PieceFile.fault("cannot be written", number)
         }
@@ -65,22 +44,7 @@ package final class PieceFile {
         guard place.offset >= 0, place.count >= 0, place.count <= end, place.offset <= end - place.count else {
             throw InputFault("is shorter than it was")
         }
-        var number: Int32 = 0
-        let found = [UInt8](unsafeUninitializedCapacity: place.count) { buffer, done in
-            done = 0
-            while done < place.count {
-                let count = pread(
-                    descriptor,
-                    buffer.baseAddress?.advanced(by: done),
-                    place.count - done,
-                    off_t(place.offset + done)
-                )
-                if count < 0, errno == EINTR { continue }
-                if count < 0 { number = errno }
-                guard count > 0 else { return }
-                done += count
-            }
-        }
+        let (found, number) = SystemFile.read(descriptor, at: place.offset, count: place.count)
         if number != 0 { throw PieceFile.fault("cannot be read", number) }
         guard found.count == place.count else { throw InputFault("is shorter than it was") }
         return found
@@ -103,6 +67,6 @@ package final class PieceFile {
     func take(_ size: Int) { end = size }
 
     static func fault(_ what: String, _ number: Int32) -> InputFault {
-        InputFault("\(what) (\(String(cString: strerror(number))))")
+        InputFault("\(what) (\(SystemFile.message(number)))")
     }
 }

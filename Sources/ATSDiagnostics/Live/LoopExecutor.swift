@@ -14,8 +14,9 @@ final class LoopExecutor: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        let executor = asUnownedTaskExecutor()
-        loop.execute { job.runSynchronously(on: executor) }
+        // Safe: the executors are those of the process and never go away.
+        let executor = unsafe asUnownedTaskExecutor()
+        loop.execute { unsafe job.runSynchronously(on: executor) }
     }
 
     /// One for each event loop of the process.

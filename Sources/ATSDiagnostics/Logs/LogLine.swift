@@ -24,23 +24,21 @@ struct LogLine {
     var saysSomething: Bool { urlError != nil || streamError != nil || sentence != nil }
 
     init(_ line: ArraySlice<UInt8>) {
-        line.withUnsafeBytes { bytes in
-            let text = Scan(bytes)
-            urlError = LogLine.urlErrorWords.lazy.compactMap { text.negative(after: $0, in: -4000 ... -1) }.first
-            streamError =
-                (LogLine.streamMembers + LogLine.streamWords).lazy
-                .compactMap { text.negative(after: $0, in: -9899 ... -9800) }.first
-            for sentence in LogSentence.all where text.contains(sentence.words) {
-                self.sentence = sentence
-                break
-            }
-            let named = LogLine.urlWords.lazy.compactMap { text.value(after: $0) }
-            let hosts = LogLine.hostWords.lazy.compactMap { text.value(after: $0) }
-            place = named.compactMap(LogPlace.init(url:)).first ?? hosts.compactMap(LogPlace.init(host:)).first
-            if let found = text.value(after: "Task <", until: [0x20, 0x29, 0x2C]) { task = Array(found.prefix(80)) }
-            depth = text.depth
-            isOpen = depth > 0 && text.contains("UserInfo={") && place == nil && urlError != nil
+        let text = Scan(bytes: line)
+        urlError = LogLine.urlErrorWords.lazy.compactMap { text.negative(after: $0, in: -4000 ... -1) }.first
+        streamError =
+            (LogLine.streamMembers + LogLine.streamWords).lazy
+            .compactMap { text.negative(after: $0, in: -9899 ... -9800) }.first
+        for sentence in LogSentence.all where text.contains(sentence.words) {
+            self.sentence = sentence
+            break
         }
+        let named = LogLine.urlWords.lazy.compactMap { text.value(after: $0) }
+        let hosts = LogLine.hostWords.lazy.compactMap { text.value(after: $0) }
+        place = named.compactMap(LogPlace.init(url:)).first ?? hosts.compactMap(LogPlace.init(host:)).first
+        if let found = text.value(after: "Task <", until: [0x20, 0x29, 0x2C]) { task = Array(found.prefix(80)) }
+        depth = text.depth
+        isOpen = depth > 0 && text.contains("UserInfo={") && place == nil && urlError != nil
         if sentence?.isCleartext == true, urlError == nil { urlError = -1022 }
         if place?.isGuessedSecure == true, sentence?.isCleartext == true { place?.isSecure = false }
     }
@@ -51,9 +49,8 @@ struct LogLine {
         guard whole.sentence == nil, whole.urlError == nil || whole.urlError == error.urlError else { return nil }
         depth = whole.depth
         place = whole.place
-        streamError = line.withUnsafeBytes { bytes in
-            LogLine.streamMembers.lazy.compactMap { Scan(bytes).negative(after: $0, in: -9899 ... -9800) }.first
-        }
+        let text = Scan(bytes: line)
+        streamError = LogLine.streamMembers.lazy.compactMap { text.negative(after: $0, in: -9899 ... -9800) }.first
         // A number that stands elsewhere is news of its own.
         guard whole.streamError == streamError else { return nil }
     }
@@ -85,7 +82,7 @@ struct LogPlace: Hashable {
     let isGuessedSecure: Bool
 
     /// The host of a URL of the web; nil for anything else.
-    init?(url: UnsafeRawBufferPointer) {
+    init?(url: ArraySlice<UInt8>) {
         guard url.count <= 8192, let load = try? LoadURL(String(decoding: url, as: UTF8.self)),
             load.scheme == "https" || load.scheme == "http" || load.scheme == "wss" || load.scheme == "ws"
         else { return nil }
@@ -96,7 +93,7 @@ struct LogPlace: Hashable {
     }
 
     /// A host that stands alone.
-    init?(host: UnsafeRawBufferPointer) {
+    init?(host: ArraySlice<UInt8>) {
         guard host.count <= 255, let load = try? LoadURL("https://" + String(decoding: host, as: UTF8.self)),
             load.pathAndQuery == "/"
         else { return nil }
@@ -109,9 +106,7 @@ struct LogPlace: Hashable {
 
 /// Searches in the bytes of a line.
 private struct Scan {
-    let bytes: UnsafeRawBufferPointer
-
-    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    let bytes: ArraySlice<UInt8>
 
     var depth: Int {
         bytes.reduce(0) { $1 == UInt8(ascii: "{") ? $0 + 1 : $1 == UInt8(ascii: "}") ? $0 - 1 : $0 }
@@ -121,11 +116,11 @@ private struct Scan {
 
     /// The number after some words, if it is in a range.
     func negative(after words: StaticString, in range: ClosedRange<Int>) -> Int? {
-        var from = 0
+        var from = bytes.startIndex
         // The same words may stand before a number of another kind.
         for _ in 0..<16 {
             guard let start = end(of: words, from: from) else { return nil }
-            if start < bytes.count, bytes[start] == UInt8(ascii: "-") {
+            if start < bytes.endIndex, bytes[start] == UInt8(ascii: "-") {
                 let digits = bytes[(start + 1)...].prefix(6).prefix { 0x30...0x39 ~= $0 }
                 let number = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
                 if (3...5).contains(digits.count), range.contains(-number) { return -number }
@@ -139,26 +134,33 @@ private struct Scan {
     func value(
         after words: StaticString,
         until delimiters: [UInt8] = [0x20, 0x22, 0x2C, 0x3B, 0x7D, 0x27]
-    ) -> UnsafeRawBufferPointer? {
+    ) -> ArraySlice<UInt8>? {
         guard let start = end(of: words) else { return nil }
         let rest = bytes[start...]
         let end = rest.firstIndex { $0 < 0x20 || delimiters.contains($0) } ?? rest.endIndex
         guard end > start else { return nil }
-        return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+        return bytes[start..<end]
     }
 
-    /// Where some words end.
-    private func end(of words: StaticString, from: Int = 0) -> Int? {
+    /// The index behind some words, which are looked for from an index on.
+    private func end(of words: StaticString, from: Int? = nil) -> Int? {
         let count = words.utf8CodeUnitCount
-        guard let base = bytes.baseAddress, count > 0 else { return nil }
-        let first = CInt(words.utf8Start.pointee)
-        var index = from
-        while index <= bytes.count - count {
-            guard let hit = memchr(base.advanced(by: index), first, bytes.count - count - index + 1) else { return nil }
-            let start = UnsafeRawPointer(hit) - base
-            if memcmp(base.advanced(by: start), words.utf8Start, count) == 0 { return start + count }
-            index = start + 1
+        let skipped = from.map { $0 - bytes.startIndex } ?? 0
+        // Safe: every comparison begins at or behind `skipped` and ends at or before the end; the words live as long as the program.
+        return unsafe bytes.withUnsafeBytes { buffer in
+            guard let base = buffer.baseAddress, count > 0 else { return nil }
+            let first = unsafe CInt(words.utf8Start.pointee)
+            var index = skipped
+            while index <= buffer.count - count {
+                let rest = buffer.count - count - index + 1
+                guard let hit = unsafe memchr(base.advanced(by: index), first, rest) else { return nil }
+                let start = unsafe UnsafeRawPointer(hit) - base
+                if unsafe memcmp(base.advanced(by: start), words.utf8Start, count) == 0 {
+                    return bytes.startIndex + start + count
+                }
+                index = start + 1
+            }
+            return nil
         }
-        return nil
     }
 }

@@ -45,10 +45,8 @@ struct ProjectMarkup {
             throw .plist("", "is a project in UTF-16; save it as UTF-8")
         }
         let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
-        return try bytes.withUnsafeBufferPointer { buffer throws(MalformedInput) -> Element in
-            var reader = ProjectMarkup(tokens: XMLTokenizer(buffer, from: start))
-            return try reader.document()
-        }
+        var reader = ProjectMarkup(tokens: XMLTokenizer(bytes, from: start))
+        return try reader.document()
     }
 
     private init(tokens: XMLTokenizer) { self.tokens = tokens }

@@ -18,8 +18,8 @@ extension ProjectEvaluation.Surroundings {
     ///   - root: the folder that is searched, without links; nil for the project's own.
     static func tree(of project: String, root: String?) -> Self {
         let folder = project.parentFolder.isEmpty ? "." : project.parentFolder
-        var roots = [root ?? InputFile.resolved(folder)].compactMap { $0 }
-        var above = InputFile.resolved(folder) ?? folder
+        var roots = [root ?? SystemFile.resolved(folder)].compactMap { $0 }
+        var above = SystemFile.resolved(folder) ?? folder
         for _ in 0..<32 {
             if isThere((above == "/" ? "" : above) + "/Directory.Build.props") { roots.append(above) }
             if above == "/" || above.isEmpty { break }
@@ -28,7 +28,7 @@ extension ProjectEvaluation.Surroundings {
         let trees = roots
         return Self(
             file: { (path: String) throws(MalformedInput) -> [UInt8]? in
-                guard let resolved = InputFile.resolved(path),
+                guard let resolved = SystemFile.resolved(path),
                     trees.contains(where: { resolved.utf8.starts(with: ($0 == "/" ? $0 : $0 + "/").utf8) })
                 else { return nil }
                 do throws(InputFault) {
@@ -43,7 +43,6 @@ extension ProjectEvaluation.Surroundings {
     }
 
     @Sendable private static func isThere(_ path: String) -> Bool {
-        var information = stat()
-        return stat(path, &information) == 0
+        SystemFile.status(of: path, followingLinks: true) != nil
     }
 }

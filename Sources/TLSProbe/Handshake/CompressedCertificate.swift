@@ -25,10 +25,12 @@ enum CompressedCertificate {
         }
         let input = Array(content)
         // One byte more than stated shows a message that lies about its size.
-        let output = [UInt8](unsafeUninitializedCapacity: length + 1) { buffer, count in
+        // Safe: zlib reads the input and writes the buffer no further than the counts that it is given.
+        let output = unsafe [UInt8](unsafeUninitializedCapacity: length + 1) { buffer, count in
             var written = uLongf(length + 1)
             count =
-                uncompress(buffer.baseAddress, &written, input, uLong(input.count)) == Z_OK ? Int(clamping: written) : 0
+                unsafe uncompress(buffer.baseAddress, &written, input, uLong(input.count)) == Z_OK
+                ? Int(clamping: written) : 0
         }
         guard output.count == length else {
             throw MalformedMessage(

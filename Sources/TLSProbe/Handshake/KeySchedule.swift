@@ -41,7 +41,7 @@ enum ScheduleHash: Sendable {
             case .sha256: HKDF<SHA256>.expand(pseudoRandomKey: secret, info: info.bytes, outputByteCount: count)
             case .sha384: HKDF<SHA384>.expand(pseudoRandomKey: secret, info: info.bytes, outputByteCount: count)
             }
-        return key.withUnsafeBytes { Array($0) }
+        return key.copied
     }
 }
 

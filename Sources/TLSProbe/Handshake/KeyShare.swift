@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Crypto
+import FoundationEssentials
 public import TLSFacts
 
 /// A private key for the key agreement of TLS 1.3, and the agreement itself.
@@ -85,7 +86,7 @@ public struct HybridKey: Sendable {
         self.classical = classical
         publicKey = Array(key.publicKey.rawRepresentation) + Array(classical.publicKey.rawRepresentation)
         decapsulate = { ciphertext in
-            (try? key.decapsulate(ciphertext)).map { $0.withUnsafeBytes { Array($0) } }
+            (try? key.decapsulate(ciphertext))?.copied
         }
     }
 
@@ -105,10 +106,16 @@ public struct HybridKey: Sendable {
     private static let classicalLength = 32
 }
 
+extension ContiguousBytes {
+    /// The bytes of a secret, which its type only lends.
+    // Safe: the buffer is copied while it is lent.
+    var copied: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
+}
+
 extension SharedSecret {
     /// The bytes; nil for zeros, which a share of small order makes.
     fileprivate var unlessZero: [UInt8]? {
-        let bytes = withUnsafeBytes { Array($0) }
+        let bytes = copied
         return bytes.allSatisfy { $0 == 0 } ? nil : bytes
     }
 }

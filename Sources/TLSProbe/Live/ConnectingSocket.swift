@@ -42,8 +42,13 @@ extension ClientBootstrap {
             let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
             let descriptor = socket(family, kind, 0)
             guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket") }
-            let result = withUnsafeBytes(of: address) { bytes in
-                connect(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+            // Safe: the value is an address as the system lays it out, and is read while it is lent, no further than its count.
+            let result = unsafe withUnsafeBytes(of: address) { bytes in
+                unsafe connect(
+                    descriptor,
+                    bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
+                    socklen_t(bytes.count)
+                )
             }
             let code = errno
             if result == 0 || code == EINPROGRESS || code == EINTR { return descriptor }

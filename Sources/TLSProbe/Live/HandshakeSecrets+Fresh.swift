@@ -17,7 +17,8 @@ extension HandshakeSecrets {
     public static func fresh() -> HandshakeSecrets {
         var bytes = [UInt8](repeating: 0, count: 64)
         // One call for all of it: the generator of the standard library asks the system for each eight bytes.
-        if bytes.withUnsafeMutableBytes({ getentropy($0.baseAddress, $0.count) }) != 0 {
+        // Safe: the system fills as many bytes as there are.
+        if unsafe bytes.withUnsafeMutableBytes({ unsafe getentropy($0.baseAddress, $0.count) }) != 0 {
             var generator = SystemRandomNumberGenerator()
             for index in bytes.indices { bytes[index] = generator.next() }
         }

@@ -80,27 +80,13 @@ public struct NameResolver: Sendable {
     }
 
     private static func lookUp(_ name: String, _ port: Int) -> Resolution {
-        var hints = addrinfo()
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        hints.ai_protocol = Int32(IPPROTO_TCP)
-        var list: UnsafeMutablePointer<addrinfo>?
-        let status = getaddrinfo(name, nil, &hints, &list)
-        guard status == 0 else { return .failed(.nameNotFound(String(cString: gai_strerror(status)))) }
-        defer { freeaddrinfo(list) }
-        var addresses: [SocketAddress] = []
-        var next = list
-        while let entry = next?.pointee, addresses.count < maximumAddresses {
-            next = entry.ai_next
-            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-            guard
-                getnameinfo(entry.ai_addr, entry.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0
-            else { continue }
-            let literal = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            guard let address = try? SocketAddress(ipAddress: literal, port: port), !addresses.contains(address) else {
-                continue
-            }
-            addresses.append(address)
+        let found: [String]
+        do {
+            found = try SystemLookUp.addresses(of: name, limit: maximumAddresses)
+        } catch {
+            return .failed(.nameNotFound(error.reason))
         }
+        let addresses = found.compactMap { try? SocketAddress(ipAddress: $0, port: port) }
         return addresses.isEmpty ? .failed(.nameNotFound("the name has no address")) : .addresses(addresses)
     }
 

@@ -8,6 +8,7 @@ struct EncodedKey: Hashable, Sendable {
     init(_ der: [UInt8]) { self.der = der }
 
     func hash(into hasher: inout Hasher) {
-        der.withUnsafeBytes { hasher.combine(bytes: $0) }
+        // Safe: the buffer is read while it is lent.
+        unsafe der.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
     }
 }

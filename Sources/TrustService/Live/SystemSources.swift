@@ -31,7 +31,10 @@ package struct SystemSources: Sendable {
                 var generator = SystemRandomNumberGenerator()
                 var bytes: [UInt8] = []
                 while bytes.count < count {
-                    withUnsafeBytes(of: generator.next()) { bytes.append(contentsOf: $0.prefix(count - bytes.count)) }
+                    let word = generator.next()
+                    for shift in stride(from: 0, to: 64, by: 8) where bytes.count < count {
+                        bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+                    }
                 }
                 return bytes
             },

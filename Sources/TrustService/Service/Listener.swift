@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ConnectionAdmission
+import Findings
 import Foundation
 package import Hummingbird
 package import Logging
@@ -94,7 +95,7 @@ package struct Listener: Service {
         do {
             try await application.run()
         } catch let error as IOError {
-            throw fault(String(cString: strerror(error.errnoCode)))
+            throw fault(SystemFile.message(error.errnoCode))
         } catch is SocketAddressError.UnknownHost {
             throw fault("there is no such host")
         }

@@ -48,9 +48,7 @@ package struct TokenAuthority: Sendable {
                 outputByteCount: 32
             )
             // One candidate in 2^32 is not below the order of the curve.
-            if let key = bytes.withUnsafeBytes({ try? P256.Signing.PrivateKey(rawRepresentation: Data($0)) }) {
-                return key
-            }
+            if let key = try? P256.Signing.PrivateKey(rawRepresentation: bytes) { return key }
         }
         throw StoreFault.damaged("no token key can be derived")
     }

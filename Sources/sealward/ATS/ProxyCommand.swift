@@ -116,7 +116,7 @@ struct ProxyCommand: AsyncParsableCommand {
             do {
                 try await group.run()
             } catch {
-                let reason = (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
+                let reason = (error as? IOError).map { SystemFile.message($0.errnoCode) } ?? "\(error)"
                 throw CommandFault("\(listen): cannot listen there (\(reason)); choose another place with --listen.")
             }
             let summary = await proxy.summary(within: .seconds(20))

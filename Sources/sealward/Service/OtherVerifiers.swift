@@ -105,7 +105,8 @@ final class CommandVerifier {
         var rest = question[...]
         while !rest.isEmpty {
             guard CommandVerifier.wait(writing, Int16(POLLOUT), until: end) else { return .late }
-            let count = rest.withUnsafeBytes { write(writing, $0.baseAddress, $0.count) }
+            // Safe: the system reads no more than the buffer has, while it is lent.
+            let count = unsafe rest.withUnsafeBytes { unsafe write(writing, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR || errno == EAGAIN { continue }
             guard count > 0 else { return .ended }
             rest = rest.dropFirst(count)
@@ -114,7 +115,8 @@ final class CommandVerifier {
         var scratch = [UInt8](repeating: 0, count: 4096)
         while true {
             guard CommandVerifier.wait(reading, Int16(POLLIN), until: end) else { return .late }
-            let count = scratch.withUnsafeMutableBytes { read(reading, $0.baseAddress, $0.count) }
+            // Safe: the system writes no more than the buffer has, while it is lent.
+            let count = unsafe scratch.withUnsafeMutableBytes { unsafe read(reading, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR || errno == EAGAIN { continue }
             guard count > 0 else { return .ended }
             line += scratch.prefix(count)
@@ -129,7 +131,8 @@ final class CommandVerifier {
             let left = end - .now
             guard left > .zero else { return false }
             var one = pollfd(fd: descriptor, events: events, revents: 0)
-            let ready = poll(&one, 1, Int32(clamping: left.components.seconds * 1000 + 1000))
+            // Safe: one entry is lent, and one is announced.
+            let ready = unsafe poll(&one, 1, Int32(clamping: left.components.seconds * 1000 + 1000))
             if ready > 0 { return true }
             if ready < 0, errno != EINTR { return true }
         }

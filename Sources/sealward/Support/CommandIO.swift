@@ -83,7 +83,7 @@ enum CommandIO {
 
     /// What the system says about it, for example "No space left on device".
     private static func systemReason(_ error: any Error) -> String? {
-        systemNumber(error).map { String(cString: strerror($0)) }
+        systemNumber(error).map(SystemFile.message)
     }
 
     /// What an input is called in a sentence.

@@ -51,9 +51,10 @@ final class FreshFolder {
             throw CommandFault("\(path.terminalSafe): is no name for a folder; choose one without control characters.")
         }
         self.path = trimmed
-        wasMade = mkdir(trimmed, 0o700) == 0
+        // Safe: the system reads a terminated copy of the path, which lives for the call.
+        wasMade = unsafe mkdir(trimmed, 0o700) == 0
         if !wasMade, errno != EEXIST { throw FreshFolder.fault(trimmed, errno, "choose another folder") }
-        descriptor = open(trimmed, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        descriptor = SystemFile.open(trimmed, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw errno == ELOOP || errno == ENOTDIR
                 ? CommandFault("\(trimmed.terminalSafe): is not a folder; name one that is empty or not there yet.")
@@ -73,15 +74,16 @@ final class FreshFolder {
 
     private func requireEmpty() throws(CommandFault) {
         let copy = dup(descriptor)
-        guard copy >= 0, let stream = fdopendir(copy) else {
+        // Safe: the stream is used by this function alone, closed at its end, and an entry is copied before the next is read.
+        guard copy >= 0, let stream = unsafe fdopendir(copy) else {
             let number = errno
             if copy >= 0 { close(copy) }
             throw FreshFolder.fault(path, number, "choose another folder")
         }
-        defer { closedir(stream) }
-        while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+        defer { unsafe closedir(stream) }
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) {
+                unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
             }
             if name != ".", name != ".." {
                 throw CommandFault(
@@ -92,35 +94,31 @@ final class FreshFolder {
     }
 
     private func absolutePath() throws(CommandFault) -> String {
-        guard let real = realpath(path, nil) else { throw fault(path, errno) }
-        defer { free(real) }
-        return String(cString: real)
+        guard let real = SystemFile.resolved(path) else { throw fault(path, errno) }
+        return real
     }
 
     private func write(_ file: File) throws(CommandFault) {
         let place = path + "/" + file.name
-        let target = openat(descriptor, file.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        // Safe: the system reads a terminated copy of the name, which lives for the call.
+        let target = unsafe openat(descriptor, file.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard target >= 0 else {
             guard errno == EEXIST else { throw fault(place, errno) }
             throw CommandFault("\(place.terminalSafe): is there already; somebody else is writing into this folder.")
         }
         defer { close(target) }
         written.append(file.name)
-        var rest = file.contents[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Foundation.write(target, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw fault(place, errno) }
-            rest = rest.dropFirst(count)
-        }
+        let number = SystemFile.write(file.contents, to: target)
+        guard number == 0 else { throw fault(place, number) }
         // Whatever the umask is.
         guard fchmod(target, 0o600) == 0, fsync(target) == 0 else { throw fault(place, errno) }
     }
 
     /// Removes what was written, the claim last.
     private func undo() {
-        for name in written.reversed() { unlinkat(descriptor, name, 0) }
-        if wasMade { rmdir(path) }
+        // Safe: the system reads terminated copies of the names, which live for the call.
+        for name in written.reversed() { unsafe unlinkat(descriptor, name, 0) }
+        if wasMade { unsafe rmdir(path) }
     }
 
     private func fault(_ place: String, _ number: Int32) -> CommandFault {
@@ -128,6 +126,6 @@ final class FreshFolder {
     }
 
     private static func fault(_ place: String, _ number: Int32, _ fix: String) -> CommandFault {
-        CommandFault("\(place.terminalSafe): cannot be written (\(String(cString: strerror(number)))); \(fix).")
+        CommandFault("\(place.terminalSafe): cannot be written (\(SystemFile.message(number))); \(fix).")
     }
 }

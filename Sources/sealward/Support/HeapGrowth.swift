@@ -11,8 +11,9 @@ enum HeapGrowth {
     /// used is not touched, so the process holds no more memory. Other C libraries have no such call and are left alone.
     static func step(_ bytes: Int32) {
         // Not in the headers that Swift imports.
-        guard let symbol = dlsym(nil, "mallopt") else { return }
-        _ = unsafeBitCast(symbol, to: (@convention(c) (Int32, Int32) -> Int32).self)(topPad, bytes)
+        // Safe: malloc.h declares this symbol as a function of two ints that gives one.
+        guard let symbol = unsafe dlsym(nil, "mallopt") else { return }
+        _ = unsafe unsafeBitCast(symbol, to: (@convention(c) (Int32, Int32) -> Int32).self)(topPad, bytes)
     }
 
     /// M_TOP_PAD of malloc.h.

@@ -1,0 +1,97 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Foundation
+
+/// The system's calls about files: what they need of raw memory stays in here.
+package enum SystemFile {
+    /// Opens a path: the descriptor, which the caller owns; negative if that fails, and `errno` says why.
+    ///
+    /// - Parameter mode: the mode of a file that is made.
+    package static func open(_ path: String, _ flags: CInt, mode: mode_t = 0o600) -> CInt {
+        // Safe: the system reads a terminated copy of the path, which lives for the call.
+        unsafe Foundation.open(path, flags, mode)
+    }
+
+    /// What the system says about a path; nil if it says nothing, and `errno` says why.
+    package static func status(of path: String, followingLinks: Bool) -> stat? {
+        // Safe: the system fills a value of its own type, and reads a terminated copy of the path.
+        var status = stat()
+        let result = unsafe followingLinks ? stat(path, &status) : lstat(path, &status)
+        return result == 0 ? status : nil
+    }
+
+    /// What the system says about an open file; nil if it says nothing, and `errno` says why.
+    package static func status(of descriptor: CInt) -> stat? {
+        var status = stat()
+        // Safe: the system fills a value of its own type.
+        return unsafe fstat(descriptor, &status) == 0 ? status : nil
+    }
+
+    /// The absolute path without links; nil if there is no such file.
+    package static func resolved(_ path: String) -> String? {
+        // Safe: without a buffer of the caller's the system gives a terminated text, which is copied before it is freed.
+        guard let text = unsafe realpath(path, nil) else { return nil }
+        defer { unsafe free(text) }
+        return unsafe String(cString: text)
+    }
+
+    /// A new file without a name, which is gone with its last descriptor; negative if that fails, and `errno` says why.
+    package static func temporary() -> CInt {
+        var template = Array((NSTemporaryDirectory() + "sealward-XXXXXX").utf8CString)
+        // Safe: the template is terminated, and the system writes only over its six last characters.
+        let descriptor = unsafe mkstemp(&template)
+        guard descriptor >= 0 else { return descriptor }
+        _ = unsafe unlink(template)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        return descriptor
+    }
+
+    /// Writes all bytes, at an offset or where the descriptor is.
+    ///
+    /// - Returns: 0, or the number of the fault.
+    package static func write(_ bytes: [UInt8], to descriptor: CInt, at offset: Int? = nil) -> CInt {
+        // Safe: the system reads no more than is left behind `done`, which never passes the end.
+        unsafe bytes.withUnsafeBytes { buffer in
+            var done = 0
+            while done < buffer.count {
+                let start = unsafe buffer.baseAddress?.advanced(by: done)
+                let left = buffer.count - done
+                let count =
+                    if let offset {
+                        unsafe pwrite(descriptor, start, left, off_t(offset + done))
+                    } else {
+                        unsafe Foundation.write(descriptor, start, left)
+                    }
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return count < 0 ? errno : ENOSPC }
+                done += count
+            }
+            return 0
+        }
+    }
+
+    /// The bytes from an offset on: fewer than `count` at the end of the file, or if reading failed, with the number of the fault.
+    package static func read(_ descriptor: CInt, at offset: Int, count: Int) -> (bytes: [UInt8], fault: CInt) {
+        var fault: CInt = 0
+        // Safe: the system writes no more than is left behind `done`, and `done` counts what it wrote.
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, done in
+            done = 0
+            while done < count {
+                let start = unsafe buffer.baseAddress?.advanced(by: done)
+                let got = unsafe pread(descriptor, start, count - done, off_t(offset + done))
+                if got < 0, errno == EINTR { continue }
+                if got < 0 { fault = errno }
+                guard got > 0 else { return }
+                done += got
+            }
+        }
+        return (bytes, fault)
+    }
+
+    /// What the system calls a fault, for example "No space left on device".
+    package static func message(_ number: CInt) -> String {
+        // Safe: the text is terminated, and copied at once.
+        unsafe String(cString: strerror(number))
+    }
+}
