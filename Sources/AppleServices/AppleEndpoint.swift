@@ -18,7 +18,7 @@ public struct AppleEndpoint: Sendable, Equatable, CustomStringConvertible {
         let rest = text.dropFirst(secure ? 8 : 7)
         guard rest.utf8.count <= 1024, rest.utf8.allSatisfy(AppleEndpoint.isAllowed) else { return nil }
         let authority = rest.prefix { $0 != "/" }
-        guard let host = AppleEndpoint.host(of: authority), secure || AppleEndpoint.isLoopback(host) else { return nil }
+        guard let host = AppleEndpoint.host(of: authority), secure || AddressKind.isLoopback(host: host) else { return nil }
         baseURL = String(text.reversed().drop { $0 == "/" }.reversed())
     }
 
@@ -42,19 +42,12 @@ public struct AppleEndpoint: Sendable, Equatable, CustomStringConvertible {
         byte.isASCIIAlphanumeric || "-._~/:[]".utf8.contains(byte)
     }
 
-    /// The host in lower case, an IPv6 address in brackets; nil where the port is none.
+    /// The host in lower case, without brackets; nil where the port is none.
     private static func host(of authority: Substring) -> String? {
         guard let place = try? HostPort(authority: authority), !place.host.isEmpty,
             place.portText.map({ HostPort.port($0) != nil }) ?? true,
             !place.host.utf8.contains(where: { $0 == 0x5B || $0 == 0x5D })
         else { return nil }
-        let host = place.host.lowercased()
-        return place.isBracketed ? "[\(host)]" : host
-    }
-
-    private static func isLoopback(_ host: String) -> Bool {
-        if host == "localhost" || host == "[::1]" { return true }
-        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+        return place.host.lowercased()
     }
 }

@@ -24,6 +24,11 @@ package enum AddressKind: Sendable, Equatable {
     /// Whether the address is not one of a server on the public internet.
     package var isPrivate: Bool { self != .global }
 
+    /// Whether a host, without brackets, is this machine itself: `localhost`, or an address of the loopback networks. No other name is.
+    package static func isLoopback(host: String) -> Bool {
+        host.utf8.elementsEqual("localhost".utf8) || IPAddress(host).map(AddressKind.init) == .loopback
+    }
+
     private static func classify(_ address: IPAddress) -> AddressKind {
         if let found = (address.isIPv4 ? ipv4 : ipv6).first(where: { $0.range.contains(address) }) { return found.kind }
         if address.isIPv4 { return .global }

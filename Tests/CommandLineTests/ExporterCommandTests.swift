@@ -133,8 +133,10 @@ import Testing
         #expect(exporter.stop() == 0)
     }
 
-    @Test func beyondLoopbackTargetsAreNamed() throws {
-        let open = try ProgramRun(["ats", "exporter", "--listen", "0.0.0.0:9886"])
+    @Test(arguments: ["0.0.0.0:9886", "127.0.0.1.example:9886"]) func beyondLoopbackTargetsAreNamed(_ place: String)
+        throws
+    {
+        let open = try ProgramRun(["ats", "exporter", "--listen", place])
         #expect(open.status == 64 && open.errors.contains("--allow-any"))
         #expect(try ProgramRun(["ats", "exporter", "--allow", "a b"]).status == 64)
         #expect(try ProgramRun(["ats", "exporter", "--ca-file", "/nowhere.pem"]).status == 2)

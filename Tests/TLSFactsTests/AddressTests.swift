@@ -54,6 +54,15 @@ struct AddressTests {
     ])
     func notAddresses(_ text: String) { #expect(IPAddress(text) == nil) }
 
+    @Test(arguments: [
+        ("localhost", true), ("127.0.0.1", true), ("127.255.0.9", true), ("::1", true), ("::ffff:127.0.0.1", true),
+        ("127.0.0.1.example", false), ("127.example", false), ("127.1", false), ("localhost.example", false),
+        ("0.0.0.0", false), ("::", false), ("", false),
+    ])
+    func namesThatBeginLikeALoopbackAddressAreNone(_ host: String, _ isLoopback: Bool) {
+        #expect(AddressKind.isLoopback(host: host) == isLoopback)
+    }
+
     @Test func mappedAddressesAreUnmapped() throws {
         #expect(try #require(IPAddress("::ffff:1.2.3.4")).unmapped == IPAddress("1.2.3.4"))
         #expect(try #require(IPAddress("::1.2.3.4")).unmapped == IPAddress("::1.2.3.4"))

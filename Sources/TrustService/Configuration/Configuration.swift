@@ -84,9 +84,7 @@ public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     /// Whether nobody but this machine can connect.
-    public var isLoopback: Bool {
-        host == "localhost" || host == "::1" || host.hasPrefix("127.")
-    }
+    public var isLoopback: Bool { AddressKind.isLoopback(host: host) }
 }
 
 /// Where the state lives.
