@@ -18,7 +18,9 @@ public struct AppleEndpoint: Sendable, Equatable, CustomStringConvertible {
         let rest = text.dropFirst(secure ? 8 : 7)
         guard rest.utf8.count <= 1024, rest.utf8.allSatisfy(AppleEndpoint.isAllowed) else { return nil }
         let authority = rest.prefix { $0 != "/" }
-        guard let host = AppleEndpoint.host(of: authority), secure || AddressKind.isLoopback(host: host) else { return nil }
+        guard let host = AppleEndpoint.host(of: authority), secure || AddressKind.isLoopback(host: host) else {
+            return nil
+        }
         baseURL = String(text.reversed().drop { $0 == "/" }.reversed())
     }
 
