@@ -64,12 +64,12 @@ let package = Package(
         .executable(name: "sealward", targets: ["sealward"]),
         .library(
             name: "AppTransportSecurity",
-            targets: ["AppTransportSecurity", "PropertyLists", "StrictJSON", "TLSFacts", "Findings"]
+            targets: ["AppTransportSecurity", "PropertyLists", "TLSFacts", "Findings"]
         ),
         .library(
             name: "ATSClient",
             targets: [
-                "ATSClient", "AppTransportSecurity", "PropertyLists", "StrictJSON", "TLSProbe", "TLSFacts",
+                "ATSClient", "AppTransportSecurity", "PropertyLists", "TLSProbe", "TLSFacts",
                 "Findings",
             ]
         ),
@@ -77,7 +77,7 @@ let package = Package(
         .library(
             name: "ATSDiagnostics",
             targets: [
-                "ATSDiagnostics", "AppTransportSecurity", "PropertyLists", "StrictJSON", "TLSProbe",
+                "ATSDiagnostics", "AppTransportSecurity", "PropertyLists", "TLSProbe",
                 "TLSFacts",
                 "Findings",
             ]
@@ -85,7 +85,7 @@ let package = Package(
         .library(
             name: "ATSLint",
             targets: [
-                "ATSLint", "AppBundles", "AppTransportSecurity", "PropertyLists", "Reporting", "StrictJSON", "Findings",
+                "ATSLint", "AppBundles", "AppTransportSecurity", "PropertyLists", "Findings",
             ]
         ),
         .library(name: "AppAttest", targets: ["AppAttest", "Findings"]),

@@ -1,6 +1,15 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// A program that calls what the modules of the product share: compiled as a part of its package, which has the name of its folder.
+func program(_ name: String, library: Bool = false, _ dependencies: [Target.Dependency] = []) -> Target {
+    let package = Context.packageDirectory.split(separator: "/").dropLast().last ?? ""
+    let settings: [SwiftSetting] = [.unsafeFlags(["-package-name", package.lowercased()])]
+    return library
+        ? .target(name: name, dependencies: dependencies, packageAccess: false, swiftSettings: settings)
+        : .executableTarget(name: name, dependencies: dependencies, packageAccess: false, swiftSettings: settings)
+}
+
 /// Measurements, one executable for each topic, so that the product needs none of their dependencies.
 let package = Package(
     name: "sealward-benchmarks",
@@ -17,9 +26,9 @@ let package = Package(
     targets: [
         // How every bench prints its figures.
         .target(name: "BenchReport"),
-        .executableTarget(
-            name: "probe-bench",
-            dependencies: [
+        program(
+            "probe-bench",
+            [
                 "BenchReport",
                 .product(name: "TLSProbe", package: "sealward"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -28,9 +37,9 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]
         ),
-        .executableTarget(
-            name: "attest-bench",
-            dependencies: [
+        program(
+            "attest-bench",
+            [
                 "BenchReport",
                 .product(name: "AppAttest", package: "sealward"),
                 .product(name: "DeviceSimulator", package: "sealward"),
@@ -38,35 +47,36 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
             ]
         ),
-        .executableTarget(name: "lint-bench", dependencies: ["BenchReport"]),
-        .executableTarget(name: "body-bench", dependencies: ["BenchReport"]),
+        program("lint-bench", ["BenchReport"]),
+        program("body-bench", ["BenchReport"]),
         // Keys and challenges that a store takes, because simulated devices attested them.
-        .target(
-            name: "TrustMaterial",
-            dependencies: [
+        program(
+            "TrustMaterial",
+            library: true,
+            [
                 .product(name: "AppAttest", package: "sealward"),
                 .product(name: "DeviceSimulator", package: "sealward"),
                 .product(name: "TrustService", package: "sealward"),
                 .product(name: "Crypto", package: "swift-crypto"),
             ]
         ),
-        .executableTarget(
-            name: "store-bench",
-            dependencies: [
+        program(
+            "store-bench",
+            [
                 "BenchReport", "TrustMaterial", .product(name: "TrustStoresPostgres", package: "sealward"),
             ]
         ),
-        .executableTarget(
-            name: "service-bench",
-            dependencies: [
+        program(
+            "service-bench",
+            [
                 "BenchReport", "TrustMaterial", .product(name: "TrustStoresPostgres", package: "sealward"),
                 // The program itself, built beside the bench.
                 .product(name: "sealward", package: "sealward"),
             ]
         ),
-        .executableTarget(
-            name: "client-bench",
-            dependencies: [
+        program(
+            "client-bench",
+            [
                 "BenchReport",
                 .product(name: "ATSClient", package: "sealward"),
                 .product(name: "AppTransportSecurity", package: "sealward"),

@@ -1,6 +1,15 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// A program that calls what the modules of the product share: compiled as a part of its package, which has the name of its folder.
+func program(_ name: String, library: Bool = false, _ dependencies: [Target.Dependency] = []) -> Target {
+    let package = Context.packageDirectory.split(separator: "/").dropLast().last ?? ""
+    let settings: [SwiftSetting] = [.unsafeFlags(["-package-name", package.lowercased()])]
+    return library
+        ? .target(name: name, dependencies: dependencies, packageAccess: false, swiftSettings: settings)
+        : .executableTarget(name: name, dependencies: dependencies, packageAccess: false, swiftSettings: settings)
+}
+
 /// Fuzz targets, each an executable that takes a corpus folder.
 ///
 ///     swift build --package-path Fuzz -c release
@@ -16,72 +25,72 @@ let package = Package(
     ],
     targets: [
         .target(name: "FuzzDriver"),
-        .executableTarget(
-            name: "fuzz-attestation",
-            dependencies: ["FuzzDriver", .product(name: "AppAttest", package: "sealward")]
+        program(
+            "fuzz-attestation",
+            ["FuzzDriver", .product(name: "AppAttest", package: "sealward")]
         ),
-        .executableTarget(
-            name: "fuzz-receipt",
-            dependencies: ["FuzzDriver", .product(name: "AppAttest", package: "sealward")]
+        program(
+            "fuzz-receipt",
+            ["FuzzDriver", .product(name: "AppAttest", package: "sealward")]
         ),
-        .executableTarget(
-            name: "fuzz-handshake",
-            dependencies: ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
+        program(
+            "fuzz-handshake",
+            ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
         ),
-        .executableTarget(
-            name: "fuzz-certificate",
-            dependencies: ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
+        program(
+            "fuzz-certificate",
+            ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
         ),
-        .executableTarget(
-            name: "fuzz-ocsp",
-            dependencies: ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
+        program(
+            "fuzz-ocsp",
+            ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
         ),
-        .executableTarget(
-            name: "fuzz-ct-list",
-            dependencies: [
+        program(
+            "fuzz-ct-list",
+            [
                 "FuzzDriver", .product(name: "AppTransportSecurity", package: "sealward"),
                 .product(name: "TLSProbe", package: "sealward"),
             ]
         ),
-        .executableTarget(
-            name: "fuzz-archive",
-            dependencies: ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+        program(
+            "fuzz-archive",
+            ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
         ),
-        .executableTarget(
-            name: "fuzz-executable",
-            dependencies: ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+        program(
+            "fuzz-executable",
+            ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
         ),
-        .executableTarget(
-            name: "fuzz-project",
-            dependencies: ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+        program(
+            "fuzz-project",
+            ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
         ),
-        .executableTarget(
-            name: "fuzz-json",
-            dependencies: ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+        program(
+            "fuzz-json",
+            ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
         ),
-        .executableTarget(
-            name: "fuzz-report",
-            dependencies: ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+        program(
+            "fuzz-report",
+            ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
         ),
-        .executableTarget(
-            name: "fuzz-log",
-            dependencies: ["FuzzDriver", .product(name: "ATSDiagnostics", package: "sealward")]
+        program(
+            "fuzz-log",
+            ["FuzzDriver", .product(name: "ATSDiagnostics", package: "sealward")]
         ),
-        .executableTarget(name: "fuzz-plist", dependencies: [.product(name: "ATSLint", package: "sealward")]),
-        .executableTarget(
-            name: "fuzz-configuration",
-            dependencies: [
+        program("fuzz-plist", [.product(name: "ATSLint", package: "sealward")]),
+        program(
+            "fuzz-configuration",
+            [
                 "FuzzDriver", .product(name: "TrustService", package: "sealward"),
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
-        .executableTarget(
-            name: "fuzz-request",
-            dependencies: [
+        program(
+            "fuzz-request",
+            [
                 "FuzzDriver", .product(name: "TrustService", package: "sealward"),
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
-        .executableTarget(name: "every-bit", dependencies: [.product(name: "AppAttest", package: "sealward")]),
+        program("every-bit", [.product(name: "AppAttest", package: "sealward")]),
     ]
 )

@@ -108,7 +108,7 @@ public final class ATSClient: Sendable {
     public func shutDown(grace: Duration = .seconds(10)) async { await pool.shutDown(grace: grace) }
 
     /// Connections that are open now.
-    public var openConnections: Int { pool.openCount }
+    package var openConnections: Int { pool.openCount }
 
     // MARK: One hop
 

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-public import Findings
-public import Foundation
+package import Findings
+package import Foundation
 public import NIOCore
 import NIOPosix
-public import TLSFacts
+package import TLSFacts
 public import TLSProbe
 
 extension ATSClient {
@@ -19,17 +19,17 @@ extension ATSClient {
         /// Between two pieces of an answer.
         public var idleTimeout: Duration? = .seconds(30)
         /// How long an unused connection is kept.
-        public var keepAlive: Duration = .seconds(60)
+        package var keepAlive: Duration = .seconds(60)
         /// Connections to one host and port; one HTTP/2 connection carries many requests.
         public var connectionsPerHost = 8
         /// Requests that one HTTP/2 connection carries at a time.
-        public var streamsPerConnection = 100
+        package var streamsPerConnection = 100
         /// Nil: redirects are not followed and are answers like any other.
         public var redirectLimit: Int? = 20
         /// All header fields of an answer together.
-        public var headerLimit = 64 * 1024
+        package var headerLimit = 64 * 1024
         /// The most header fields of a response.
-        public var headerCountLimit = 128
+        package var headerCountLimit = 128
         /// The body of an answer; nil for no limit.
         public var bodyLimit: Int?
         /// Offers HTTP/2.
@@ -39,16 +39,16 @@ extension ATSClient {
         /// Loads what the policy refuses and reports it in ``ATSResponse/wouldRefuse``.
         public var isMonitoring = false
         /// A body that only the end of the connection ends is complete even if TLS was not closed properly, as URLSession has it.
-        public var toleratesUncleanClose = false
+        package var toleratesUncleanClose = false
         /// Whether a redirect from a public server may lead to loopback, metadata, and other addresses that are not public.
-        public var mayRedirectToPrivateAddresses = false
+        package var mayRedirectToPrivateAddresses = false
         /// The app's own code that may accept a certificate which trust evaluation refused. It is asked only where the dictionary permits
         /// insecure loads for the host.
-        public var acceptsUntrusted: (@Sendable (ServerChallenge) async -> Bool)?
+        package var acceptsUntrusted: (@Sendable (ServerChallenge) async -> Bool)?
         /// The app's own code that may refuse more than the policy does: a sentence refuses, nil goes on. It is asked for every connection.
-        public var refuses: (@Sendable (ServerChallenge) async -> String?)?
+        package var refuses: (@Sendable (ServerChallenge) async -> String?)?
         /// The clock that certificates are judged by.
-        public var now: @Sendable () -> Date = SystemClock.now
+        package var now: @Sendable () -> Date = SystemClock.now
         /// Where connections live.
         public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
         /// Before all other overrides: where one host and port is known to be.
@@ -72,13 +72,13 @@ extension ATSClient {
 }
 
 /// What the app's own code is asked about: a server that has shown its certificates, before any byte of a request is sent.
-public struct ServerChallenge: Sendable {
+package struct ServerChallenge: Sendable {
     /// The host that is being connected to.
-    public let host: String
+    package let host: String
     /// Its port.
-    public let port: Int
+    package let port: Int
     /// What the handshake showed.
-    public let facts: ConnectionFacts
+    package let facts: ConnectionFacts
     /// The failed requirements of the evaluation; empty where it passed.
-    public let causes: [Cause]
+    package let causes: [Cause]
 }

@@ -73,7 +73,7 @@ public struct Hop: Sendable, Equatable {
     public let location: String?
 
     /// Makes one from its parts, which the properties describe.
-    public init(url: String, status: Int?, location: String? = nil) {
+    package init(url: String, status: Int?, location: String? = nil) {
         self.url = url
         self.status = status
         self.location = location

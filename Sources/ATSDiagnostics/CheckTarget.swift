@@ -23,7 +23,7 @@ public struct CheckTarget: Sendable, Hashable {
     /// Reads a target as nscurl does, which loads `http` URLs as `https`.
     ///
     /// - Throws: `MalformedInput` with code `malformed.url`.
-    public init(nscurl text: String) throws(MalformedInput) {
+    package init(nscurl text: String) throws(MalformedInput) {
         let given = try CheckTarget.given(text)
         url = try LoadURL(CheckTarget.secureText(of: given))
         let behindScheme = given.text.utf8.firstIndex(of: UInt8(ascii: ":")) ?? given.text.startIndex

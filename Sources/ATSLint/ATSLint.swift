@@ -52,7 +52,7 @@ public struct LintSubject: Sendable {
         case unknown
 
         /// The role that an Info.plist tells by itself.
-        public init(infoPlist root: PlistNode) {
+        package init(infoPlist root: PlistNode) {
             self =
                 if root["NSExtension"] != nil || root["EXAppExtensionAttributes"] != nil
                     || root["CFBundlePackageType"]?.string == "XPC!"

@@ -1,11 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
-public import StrictJSON
+package import Findings
+package import StrictJSON
 
 /// Findings that are known and tolerated, so that only new ones fail a run. It is a ratchet: it can lose entries, never gain any.
-public struct Baseline: Sendable, Equatable {
+package struct Baseline: Sendable, Equatable {
     /// One kind of finding at one key path, with how often it is tolerated.
     struct Entry: Hashable, Comparable, Sendable {
         let path: UTF8Key
@@ -26,7 +26,7 @@ public struct Baseline: Sendable, Equatable {
     private(set) var entries: [Entry: Int]
 
     /// A baseline that tolerates everything that was found.
-    public init(_ results: [LintResult]) {
+    package init(_ results: [LintResult]) {
         entries = [:]
         for result in results {
             for finding in result.findings {
@@ -42,7 +42,7 @@ public struct Baseline: Sendable, Equatable {
     }
 
     /// The findings that the baseline does not tolerate, and what is left of the baseline when healed entries are dropped.
-    public func compare(_ results: [LintResult]) -> (new: [LintResult], healed: Int, tightened: Baseline) {
+    package func compare(_ results: [LintResult]) -> (new: [LintResult], healed: Int, tightened: Baseline) {
         var budget = entries
         var kept: [Entry: Int] = [:]
         let new = results.map { result in
@@ -64,7 +64,7 @@ public struct Baseline: Sendable, Equatable {
     }
 
     /// The file form, sorted, so that a change of it is easy to read.
-    public func json() -> JSONValue {
+    package func json() -> JSONValue {
         let sorted = entries.sorted { $0.key < $1.key }
         return [
             "schema": "sealward.ats-baseline/1",
@@ -82,7 +82,7 @@ public struct Baseline: Sendable, Equatable {
     /// Reads the file form.
     ///
     /// - Throws: `MalformedInput` with code `malformed.baseline`.
-    public init(json bytes: [UInt8]) throws(MalformedInput) {
+    package init(json bytes: [UInt8]) throws(MalformedInput) {
         let document = try SchemaDocument(
             bytes,
             schema: "sealward.ats-baseline/1",

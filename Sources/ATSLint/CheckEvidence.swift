@@ -1,11 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
+package import Findings
 import StrictJSON
 
 /// What `sealward ats check --format json` measured about servers, as facts for a justification.
-public struct CheckEvidence: Sendable {
+package struct CheckEvidence: Sendable {
     struct Target: Sendable {
         let target: String
         let host: String
@@ -32,7 +32,7 @@ public struct CheckEvidence: Sendable {
     /// Reads the report.
     ///
     /// - Throws: `MalformedInput` with code `malformed.check-report`.
-    public init(json bytes: [UInt8]) throws(MalformedInput) {
+    package init(json bytes: [UInt8]) throws(MalformedInput) {
         let reason = "is no report of 'sealward ats check --format json'"
         let document = try SchemaDocument(
             bytes,

@@ -7,21 +7,21 @@ import PropertyLists
 
 /// A draft of the justification that App Review asks for: facts from the list and from measurements, and a marked blank for the
 /// business reason, which no program can know.
-public struct JustificationDraft: Sendable {
+package struct JustificationDraft: Sendable {
     /// Marks where a person has to write.
-    public static let blank = "[WRITE HERE: why the app needs this]"
+    package static let blank = "[WRITE HERE: why the app needs this]"
 
     private let results: [LintResult]
     private let evidence: CheckEvidence?
 
     /// A draft for these results; `evidence` is what `ats check` reported about the hosts.
-    public init(_ results: [LintResult], evidence: CheckEvidence?) {
+    package init(_ results: [LintResult], evidence: CheckEvidence?) {
         self.results = results
         self.evidence = evidence
     }
 
     /// The draft in Markdown.
-    public func text() -> String {
+    package func text() -> String {
         let asking = results.filter { !$0.reviewTriggers.isEmpty }
         guard !asking.isEmpty else {
             return "No key of the dictionary asks for a justification in App Review.\n"

@@ -1,12 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import PropertyLists
+package import PropertyLists
 
 /// The oldest system that an app runs on.
 public struct MinimumSystem: Sendable, Equatable {
     /// The two lines of systems that ATS distinguishes; the others follow iOS.
-    public enum Line: String, Sendable {
+    package enum Line: String, Sendable {
         /// iOS, and its siblings by the iOS of their year.
         case ios
         /// macOS.
@@ -14,11 +14,11 @@ public struct MinimumSystem: Sendable, Equatable {
     }
 
     /// Which line of systems.
-    public let line: Line
+    package let line: Line
     /// The first number of the version.
-    public let major: Int
+    package let major: Int
     /// The second number of the version; 0 where absent.
-    public let minor: Int
+    package let minor: Int
     /// The version as it was stated, for example `15.0`.
     public let text: String
 
@@ -29,7 +29,7 @@ public struct MinimumSystem: Sendable, Equatable {
     }
 
     /// The minimum that an Info.plist states. Nil where it states none or leaves it to the build.
-    public init?(infoPlist root: PlistNode) {
+    package init?(infoPlist root: PlistNode) {
         if let text = root["LSMinimumSystemVersion"]?.string, root["MinimumOSVersion"] == nil {
             self.init(line: .macos, version: text)
             return

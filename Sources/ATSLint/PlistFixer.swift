@@ -2,25 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-public import Findings
-public import PropertyLists
+package import Findings
+package import PropertyLists
 
 /// Fixes what can be fixed safely: an edit makes its finding go away, adds none, and loosens nothing. All other bytes stay as they were.
-public struct PlistFixer {
+package struct PlistFixer {
     /// What was done about one finding.
-    public struct Step: Sendable {
+    package struct Step: Sendable {
         /// What the step edits.
-        public let finding: Finding
+        package let finding: Finding
         /// In words: `removed`, `renamed`, `rewritten`.
-        public let action: String
+        package let action: String
     }
 
     /// The fixed text; equal to the source where nothing was fixed.
-    public let text: [UInt8]
+    package let text: [UInt8]
     /// What was done, in order.
-    public let steps: [Step]
+    package let steps: [Step]
     /// Findings that have an edit which would loosen the policy or add another finding.
-    public let declined: [Finding]
+    package let declined: [Finding]
 
     /// The most edits of one file.
     private static let limit = 2_000
@@ -30,7 +30,7 @@ public struct PlistFixer {
     /// Fixes one list.
     ///
     /// - Parameter read: reads the changed text again; nil where it is no property list any more.
-    public init(_ subject: LintSubject, read: ([UInt8]) -> PlistDocument?) {
+    package init(_ subject: LintSubject, read: ([UInt8]) -> PlistDocument?) {
         var current = subject
         var steps: [Step] = []
         var declined: [Finding] = []

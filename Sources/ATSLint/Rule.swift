@@ -20,11 +20,11 @@ public struct Rule: Sendable {
     /// What `--fix` does, where it can do something.
     public let fixDescription: String?
     /// An example that the rule reports.
-    public let fires: Example
+    package let fires: Example
     /// A corrected form of the same.
-    public let passes: Example
+    package let passes: Example
     /// An example that looks similar and where the rule has nothing to say.
-    public let notApplicable: Example
+    package let notApplicable: Example
 
     let check: Check
 
@@ -65,19 +65,19 @@ public struct Rule: Sendable {
 }
 
 /// An Info.plist that shows a rule.
-public struct Example: Sendable {
+package struct Example: Sendable {
     /// The contents of the NSAppTransportSecurity dictionary in XML; nil where the list has none.
-    public let ats: String?
+    package let ats: String?
     /// Members of the root dictionary in XML, beside NSAppTransportSecurity.
-    public let root: String
+    package let root: String
     /// Text after the document.
-    public let trailing: String
+    package let trailing: String
     /// For rules about apps: the dictionary of an extension.
-    public let sibling: String?
+    package let sibling: String?
     /// For differences: the dictionary before the change.
-    public let before: String?
+    package let before: String?
     /// The HttpClient handler of a .NET project, where the rule is about it.
-    public let handler: String?
+    package let handler: String?
 
     init(
         _ ats: String?,
@@ -96,13 +96,13 @@ public struct Example: Sendable {
     }
 
     /// The example as a whole Info.plist.
-    public var infoPlist: String { Example.infoPlist(ats: ats, root: root) + trailing }
+    package var infoPlist: String { Example.infoPlist(ats: ats, root: root) + trailing }
 
     /// The Info.plist of the extension.
-    public var siblingPlist: String? { sibling.map { Example.infoPlist(ats: $0, root: "") } }
+    package var siblingPlist: String? { sibling.map { Example.infoPlist(ats: $0, root: "") } }
 
     /// The Info.plist before the change.
-    public var beforePlist: String? { before.map { Example.infoPlist(ats: $0, root: "") } }
+    package var beforePlist: String? { before.map { Example.infoPlist(ats: $0, root: "") } }
 
     private static func infoPlist(ats: String?, root: String) -> String {
         let dictionary = ats.map { "<key>NSAppTransportSecurity</key>\n<dict>\n\($0)\n</dict>\n" } ?? ""

@@ -10,16 +10,16 @@ public struct AttestationExtensions: Hashable, Sendable {
     /// `apple_validation_category_01`: how the app came to the device.
     public let validationCategory: ValidationCategory?
     /// Keys that this version does not know, with their values as CBOR, in the order of the object.
-    public let unknown: [UnknownEntry]
+    package let unknown: [UnknownEntry]
     /// The whole map as CBOR.
-    public let encoded: [UInt8]
+    package let encoded: [UInt8]
 
     /// A key that this version does not know.
-    public struct UnknownEntry: Hashable, Sendable {
+    package struct UnknownEntry: Hashable, Sendable {
         /// The key, as it stands.
-        public let key: String
+        package let key: String
         /// The value as CBOR.
-        public let encodedValue: [UInt8]
+        package let encodedValue: [UInt8]
     }
 
     /// A shape that this version does not understand, described without its content.

@@ -1,15 +1,15 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
+package import Findings
 import StrictCBOR
 
 /// An attestation as the device made it, read but not judged.
 ///
 ///     let object = try AttestationObject(decoding: bytes)   // throws MalformedInput, or is well formed
-public struct AttestationObject: Sendable {
+package struct AttestationObject: Sendable {
     /// The most bytes that are read. Real objects have 5 to 6 kB.
-    public static let largestSize = 64 << 10
+    package static let largestSize = 64 << 10
 
     /// The certificates as DER, the leaf first.
     package let certificates: [ArraySlice<UInt8>]
@@ -26,7 +26,7 @@ public struct AttestationObject: Sendable {
     ///
     /// - Throws: `malformed.too-large`, `malformed.cbor`, `malformed.attestation`, `malformed.authenticator-data`,
     ///   and `attest.format.unknown` where the object is another kind of attestation.
-    public init(decoding bytes: some Collection<UInt8>) throws(MalformedInput) {
+    package init(decoding bytes: some Collection<UInt8>) throws(MalformedInput) {
         let item = try CBORItem(object: bytes, limit: AttestationObject.largestSize, named: "an attestation")
         func malformed(_ reason: String) -> MalformedInput {
             MalformedInput(code: .malformedAttestation, reason: "\(reason); the object is \(item.shape)")
@@ -61,9 +61,9 @@ public struct AttestationObject: Sendable {
 }
 
 /// An assertion as the device made it, read but not judged.
-public struct AssertionObject: Sendable {
+package struct AssertionObject: Sendable {
     /// The most bytes that are read. Real objects have 120 to 200 bytes.
-    public static let largestSize = 64 << 10
+    package static let largestSize = 64 << 10
 
     /// ECDSA with P-256 and SHA-256, as DER.
     package let signature: ArraySlice<UInt8>
@@ -72,7 +72,7 @@ public struct AssertionObject: Sendable {
     /// Reads the CBOR of an assertion.
     ///
     /// - Throws: `malformed.too-large`, `malformed.cbor`, `malformed.assertion`, `malformed.authenticator-data`.
-    public init(decoding bytes: some Collection<UInt8>) throws(MalformedInput) {
+    package init(decoding bytes: some Collection<UInt8>) throws(MalformedInput) {
         let item = try CBORItem(object: bytes, limit: AssertionObject.largestSize, named: "an assertion")
         guard item.entries?.count == 2, let signature = item["signature"]?.byteString,
             let data = item["authenticatorData"]?.byteString
@@ -87,7 +87,7 @@ public struct AssertionObject: Sendable {
     }
 
     /// The counter that the assertion carries, not yet verified.
-    public var claimedCounter: UInt32 { authenticatorData.counter }
+    package var claimedCounter: UInt32 { authenticatorData.counter }
 }
 
 extension CBORItem {

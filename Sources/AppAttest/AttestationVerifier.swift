@@ -116,7 +116,7 @@ public struct AttestationVerifier: Sendable {
     }
 
     /// Judges an attestation that was read before.
-    public func verify(
+    package func verify(
         _ object: AttestationObject,
         keyId: KeyIdentifier,
         clientDataHash: ClientDataHash,

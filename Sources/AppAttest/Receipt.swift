@@ -10,23 +10,23 @@ import StrictASN1
 /// A receipt is a list of numbered fields, signed by Apple. Fields that this version does not know are kept.
 public struct Receipt: Sendable {
     /// The most bytes that are read. Real receipts have about 4 kB.
-    public static let largestSize = 64 << 10
+    package static let largestSize = 64 << 10
 
     /// One field. The same number may occur twice in a receipt that was tampered with; the verifier refuses that.
-    public struct Field: Hashable, Sendable {
+    package struct Field: Hashable, Sendable {
         /// The number of the field; Apple's meanings are in ``Receipt``.
-        public let number: Int
+        package let number: Int
         /// The version that stands with the field.
-        public let version: Int
+        package let version: Int
         /// The content as it stands.
-        public let value: [UInt8]
+        package let value: [UInt8]
 
         /// The value as text where it is UTF-8.
-        public var text: String? { String(validating: value, as: UTF8.self) }
+        package var text: String? { String(validating: value, as: UTF8.self) }
     }
 
     /// The fields in the order of the receipt.
-    public let fields: [Field]
+    package let fields: [Field]
     let message: SignedMessage
 
     /// Reads a receipt in BER or DER.
@@ -73,7 +73,7 @@ public struct Receipt: Sendable {
     package var certificates: [[UInt8]] { message.certificates.map(Array.init) }
 
     /// The first field with this number.
-    public func field(_ number: Int) -> Field? { fields.first { $0.number == number } }
+    package func field(_ number: Int) -> Field? { fields.first { $0.number == number } }
 
     /// Field 2: the application identifier.
     public var applicationId: String? { field(2)?.text }

@@ -35,7 +35,7 @@ public enum ReceiptVerdict: Sendable {
     case refused(Refusal)
 
     /// The code of a refusal; nil for an accepted receipt.
-    public var refusal: Refusal? {
+    package var refusal: Refusal? {
         if case .refused(let refusal) = self { refusal } else { nil }
     }
 }
@@ -81,7 +81,7 @@ public struct ReceiptExpectations: Sendable {
 /// The root that a receipt carries is never trusted.
 public struct ReceiptVerifier: Sendable {
     /// How far ahead a receipt's creation may be, because clocks differ: 60 seconds.
-    public static let clockTolerance: TimeInterval = 60
+    package static let clockTolerance: TimeInterval = 60
 
     private let chain: ChainVerifier
 

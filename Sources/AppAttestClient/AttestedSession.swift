@@ -55,8 +55,18 @@ public actor AttestedSession {
         _ configuration: Configuration,
         device: any AttestingDevice,
         store: any ItemStore,
-        transport: any HTTPTransport = URLSessionTransport(),
-        clock: SessionClock = .live
+        transport: any HTTPTransport = URLSessionTransport()
+    ) {
+        self.init(configuration, device: device, store: store, transport: transport, clock: .live)
+    }
+
+    /// The same with a clock of the caller's.
+    package init(
+        _ configuration: Configuration,
+        device: any AttestingDevice,
+        store: any ItemStore,
+        transport: any HTTPTransport,
+        clock: SessionClock
     ) {
         self.configuration = configuration
         self.device = device

@@ -29,7 +29,7 @@ public actor MemoryStore: ItemStore {
     public init() {}
 
     /// The names of everything that is kept.
-    public var names: [String] { items.keys.sorted() }
+    package var names: [String] { items.keys.sorted() }
 
     public func read(_ name: String) -> Data? { items[name] }
     public func write(_ item: Data?, _ name: String) { items[name] = item }

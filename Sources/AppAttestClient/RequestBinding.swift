@@ -9,22 +9,22 @@ public import Foundation
     import Crypto
 #endif
 #if canImport(FoundationNetworking)
-    public import FoundationNetworking
+    package import FoundationNetworking
 #endif
 
 /// What a signed request is bound to: the members of its client data beside the challenge. A backend compares them with what it received.
-public struct RequestBinding: Hashable, Sendable, Codable {
+package struct RequestBinding: Hashable, Sendable, Codable {
     /// For example `POST`.
-    public let method: String
+    package let method: String
     /// As on the wire, percent-encoded; `/` if the URL has none.
-    public let path: String
+    package let path: String
     /// As on the wire, percent-encoded, without `?`; empty if the URL has none.
-    public let query: String
+    package let query: String
     /// SHA-256 of the body's bytes in base64; of no bytes if there is no body.
-    public let bodySHA256: String
+    package let bodySHA256: String
 
     /// Makes one from what was received or will be sent.
-    public init(method: String, path: String, query: String, body: Data) {
+    package init(method: String, path: String, query: String, body: Data) {
         self.method = method
         self.path = path.isEmpty ? "/" : path
         self.query = query
@@ -35,7 +35,7 @@ public struct RequestBinding: Hashable, Sendable, Codable {
     ///
     /// - Parameter body: the body of an upload that the request does not contain.
     /// - Throws: `request.body-stream` for a body that cannot be read twice, `request.url`.
-    public init(_ request: URLRequest, body: Data? = nil) throws(SessionError) {
+    package init(_ request: URLRequest, body: Data? = nil) throws(SessionError) {
         guard request.httpBodyStream == nil else { throw SessionError(.refused, "request.body-stream") }
         guard let url = request.url, let parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
             throw SessionError(.refused, "request.url")
@@ -49,7 +49,7 @@ public struct RequestBinding: Hashable, Sendable, Codable {
     }
 
     /// Reads the binding of client data that arrived; nil if there is none.
-    public init?(clientData: Data) {
+    package init?(clientData: Data) {
         guard let binding = try? JSONDecoder().decode(RequestBinding.self, from: clientData) else { return nil }
         self = binding
     }
@@ -67,7 +67,7 @@ public struct RequestBinding: Hashable, Sendable, Codable {
 /// A proof for one request: send all of it with the request, once. A second try needs a proof of its own.
 public struct RequestProof: Hashable, Sendable {
     /// The header fields of a signed request, all base64: key, assertion, client data.
-    public static let fields = ["App-Attest-Key-Id", "App-Attest-Assertion", "App-Attest-Client-Data"]
+    package static let fields = ["App-Attest-Key-Id", "App-Attest-Assertion", "App-Attest-Client-Data"]
 
     /// The identifier of the key.
     public let keyId: String

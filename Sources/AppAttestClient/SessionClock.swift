@@ -4,18 +4,18 @@
 /// Time and chance, as arguments: ``live``, or a test's own.
 ///
 /// Nothing here depends on the right time of day: devices' clocks are wrong. The date only says how old a kept item is.
-public struct SessionClock: Sendable {
+package struct SessionClock: Sendable {
     /// Time since any fixed instant; it goes on while the device sleeps and nobody can set it.
-    public var uptime: @Sendable () -> Duration
+    package var uptime: @Sendable () -> Duration
     /// Seconds since 1970 by the device's clock, right or wrong.
-    public var secondsSince1970: @Sendable () -> Double
+    package var secondsSince1970: @Sendable () -> Double
     /// Waits.
-    public var sleep: @Sendable (Duration) async throws -> Void
+    package var sleep: @Sendable (Duration) async throws -> Void
     /// A number from 0 to 1: devices that fail together must not come back together.
-    public var random: @Sendable () -> Double
+    package var random: @Sendable () -> Double
 
     /// Makes one from its parts, which the properties describe.
-    public init(
+    package init(
         uptime: @escaping @Sendable () -> Duration,
         secondsSince1970: @escaping @Sendable () -> Double,
         sleep: @escaping @Sendable (Duration) async throws -> Void,

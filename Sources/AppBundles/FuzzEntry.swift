@@ -2,17 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The readers of archives and executables for the fuzz targets, which are a package of their own. No part of the product's interface.
-@_spi(Fuzzing)
-public enum FuzzEntry {
+package enum FuzzEntry {
     /// Reads bytes as an app archive, with its lists, profiles and executables: how many lists, nil where it is refused.
-    public static func archive(_ bytes: [UInt8]) -> Int? {
+    package static func archive(_ bytes: [UInt8]) -> Int? {
         guard let archive = try? ZipArchive(MemoryBytes(bytes)) else { return nil }
         for entry in archive.entries.prefix(64) { _ = try? archive.contents(entry, limit: 1 << 20) }
         return (try? InfoPlistSearch.read(bytes, name: "fuzz.ipa"))?.lists.count
     }
 
     /// Reads the entitlements of bytes as an executable, as DER alone and as a provisioning profile: whether any has some.
-    public static func entitlements(_ bytes: [UInt8]) -> Bool {
+    package static func entitlements(_ bytes: [UInt8]) -> Bool {
         let signed = (try? CodeSignature.entitlements(MemoryBytes(bytes))) ?? nil
         let encoded = EncodedEntitlements.read(bytes)
         let profile = ProvisioningProfile.entitlement(bytes, source: "fuzz")
@@ -20,7 +19,7 @@ public enum FuzzEntry {
     }
 
     /// Reads bytes as a .NET project file and as one of Xcode: whether either says something.
-    public static func project(_ bytes: [UInt8]) -> Bool {
+    package static func project(_ bytes: [UInt8]) -> Bool {
         let project = (try? DotNetProject.read(bytes, name: "fuzz.csproj")) ?? nil
         let generated = XcodeProject.generated(bytes)
         return project != nil || generated != nil

@@ -78,7 +78,7 @@ public struct ATSDictionary: Sendable, Equatable {
     }
 
     /// Whether nothing is set, so that the defaults apply.
-    public var isEmpty: Bool { self == ATSDictionary() }
+    package var isEmpty: Bool { self == ATSDictionary() }
 
     /// The boolean keys of the dictionary itself.
     static let flags: [(key: String, path: any WritableKeyPath<ATSDictionary, Bool?> & Sendable)] = [
@@ -152,5 +152,5 @@ public enum HardeningLevel: String, Sendable {
     case recommended
 
     /// Whether connections are hardened; `recommended` is FCP_v2.1 today.
-    public var hardens: Bool { self != .none }
+    package var hardens: Bool { self != .none }
 }

@@ -1,46 +1,46 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-public import TLSFacts
+package import Foundation
+package import TLSFacts
 
 /// What trust evaluation asks of certificates, as data: one value for ATS, one for plain trust, in each OS profile.
-public struct CertificateRules: Sendable {
+package struct CertificateRules: Sendable {
     /// A ceiling on the validity of the leaf.
-    public struct Ceiling: Sendable {
+    package struct Ceiling: Sendable {
         /// The anchors for which it holds.
-        public let anchors: Set<AnchorKind>
+        package let anchors: Set<AnchorKind>
         /// Leaves whose notBefore is at or after this instant.
-        public let issuedFrom: Date
+        package let issuedFrom: Date
         /// The most days from notBefore to notAfter.
-        public let days: Int
+        package let days: Int
         /// Seconds that a certificate may be longer.
-        public let slack: TimeInterval
+        package let slack: TimeInterval
     }
 
     /// When a leaf must have the serverAuth purpose.
-    public struct PurposeRule: Sendable {
+    package struct PurposeRule: Sendable {
         /// The anchors for which it holds.
-        public let anchors: Set<AnchorKind>
+        package let anchors: Set<AnchorKind>
         /// Leaves whose notBefore is at or after this instant.
-        public let issuedFrom: Date
+        package let issuedFrom: Date
     }
 
     /// Nil where the size is not judged.
-    public let minimumRSABits: Int?
+    package let minimumRSABits: Int?
     /// The least size of an elliptic curve key, in bits; nil where it is not judged.
-    public let minimumCurveBits: Int?
+    package let minimumCurveBits: Int?
     /// Hashes that no signature below the anchor may use.
-    public let forbiddenHashes: Set<SignatureFacts.Hash>
+    package let forbiddenHashes: Set<SignatureFacts.Hash>
     /// Whether the name must stand in subjectAltName; otherwise a common name will do where there is none.
-    public let requiresAlternativeName: Bool
+    package let requiresAlternativeName: Bool
     /// When the leaf must be for serverAuth.
-    public let purposeRules: [PurposeRule]
+    package let purposeRules: [PurposeRule]
     /// The anchors below which the extended key usage of an intermediate must name servers, if it has one. Apple's trust evaluation on macOS
     /// 11 took an intermediate for emailProtection below a root that a user had installed.
-    public let limitsAuthorities: Set<AnchorKind>
+    package let limitsAuthorities: Set<AnchorKind>
     /// The most that a leaf may be valid, for each kind of anchor and date of issue.
-    public let ceilings: [Ceiling]
+    package let ceilings: [Ceiling]
 }
 
 extension CertificateRules {

@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
+package import Findings
 import Foundation
 import PropertyLists
-public import TLSFacts
+package import TLSFacts
 
 /// The known logs, as the JSON that browsers publish (`log_list.json`, version 3) lists them.
 public struct CTLogList: Sendable {
@@ -50,7 +50,7 @@ public struct CTLogList: Sendable {
     ///
     /// - Parameter verifier: checks signatures with the keys of the list: `TimestampVerifier` of TLSProbe.
     /// - Throws: `MalformedInput` with code `malformed.ct-log-list` where there are no operators with logs in it.
-    public init(json bytes: [UInt8], verifier: any TimestampVerifying) throws(MalformedInput) {
+    package init(json bytes: [UInt8], verifier: any TimestampVerifying) throws(MalformedInput) {
         let document = try PropertyListValue(json: bytes)
         guard case .array(let operators)? = document.members?["operators"] else {
             throw MalformedInput(code: .malformedCTLogList, reason: "the log list has no member 'operators'")

@@ -11,7 +11,7 @@ public struct ConsoleLine: Sendable, Equatable {
     /// Who saw the line, and on which release.
     public let citation: Citation
     /// How it is known for the system that was asked about.
-    public let basis: Basis
+    package let basis: Basis
 }
 
 extension ConsoleLine {

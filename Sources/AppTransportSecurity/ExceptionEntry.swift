@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-public import PropertyLists
+package import PropertyLists
 package import TLSFacts
 
 /// One entry of NSExceptionDomains. An empty entry puts its host back under the defaults, whatever the global keys say.
@@ -50,7 +50,7 @@ public struct ExceptionEntry: Sendable, Hashable {
     }
 
     /// The entry for an Info.plist: what is at its default is left out.
-    public var propertyListValue: PropertyListValue {
+    package var propertyListValue: PropertyListValue {
         var members: [String: PropertyListValue] = [:]
         let defaults = ExceptionEntry()
         for (key, path) in ExceptionEntry.flags where self[keyPath: path] != defaults[keyPath: path] {

@@ -1,17 +1,17 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
-public import TLSFacts
+package import Findings
+package import TLSFacts
 
 /// What a hello that brought no handshake back means for a load.
-public struct FailedHandshakeVerdict: Sendable {
+package struct FailedHandshakeVerdict: Sendable {
     /// False where nothing of TLS was learned: the result is then undetermined, not a failure.
-    public let isDetermined: Bool
+    package let isDetermined: Bool
     /// Why, first cause first.
-    public let causes: [Cause]
+    package let causes: [Cause]
     /// What the app would see.
-    public let error: URLLoadError
+    package let error: URLLoadError
 
     package init(isDetermined: Bool, causes: [Cause], error: URLLoadError) {
         self.isDetermined = isDetermined
@@ -29,7 +29,7 @@ public struct FailedHandshakeVerdict: Sendable {
 ///   - widest: what the same server negotiates when everything is offered: it tells which requirement stood in the way.
 ///   - leaf: the first certificate that the server presents then.
 ///   - smaller: how the same hello without post-quantum groups ended, where it was sent.
-public func evaluate(
+package func evaluate(
     _ requirements: TransportRequirements,
     failed outcome: HandshakeOutcome,
     host: String,

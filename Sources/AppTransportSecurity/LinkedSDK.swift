@@ -11,7 +11,7 @@ public struct LinkedSDK: Sendable, Hashable, Comparable, CustomStringConvertible
     public let number: Int
 
     /// The numbers that there may be.
-    public static let known = 9...(ProfileTable.iOS.last?.number.major ?? 9)
+    package static let known = 9...(ProfileTable.iOS.last?.number.major ?? 9)
 
     /// Nil for numbers outside of ``known``.
     public init?(number: Int) {

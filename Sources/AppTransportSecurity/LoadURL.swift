@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Findings
-public import TLSFacts
+package import TLSFacts
 
 /// A URL that an app loads, taken apart once: scheme, host and port are what the policy looks at.
 public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
@@ -13,11 +13,11 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     /// Nil where the URL names none.
     public let port: Int?
     /// Path and query as they go into a request, at least `/`.
-    public let pathAndQuery: String
+    package let pathAndQuery: String
     /// The whole URL as given, with `https://` put before a bare host.
     public let text: String
     /// Set where the host is an address and not a name.
-    public let literalAddress: IPAddress?
+    package let literalAddress: IPAddress?
 
     /// Takes a URL apart. A text without a scheme is read as `https`.
     ///
@@ -117,7 +117,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     public var isSecure: Bool { scheme == "https" || scheme == "wss" }
 
     /// The host as it stands in a URL: an IPv6 address in brackets.
-    public var bracketedHost: String { host.utf8.contains(0x3A) ? "[\(host)]" : host }
+    package var bracketedHost: String { host.utf8.contains(0x3A) ? "[\(host)]" : host }
 
     public var description: String { text }
 

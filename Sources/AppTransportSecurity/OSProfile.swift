@@ -1,11 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
+package import Findings
 public import TLSFacts
 
 /// How something about a system is known, the surest first.
-public enum Basis: String, Sendable, CaseIterable {
+package enum Basis: String, Sendable, CaseIterable {
     /// Apple's documentation, release notes or published source of that release say so.
     case appleText = "Apple's text"
     /// A ClientHello of that release was captured.
@@ -19,16 +19,16 @@ public enum Basis: String, Sendable, CaseIterable {
 }
 
 /// A value with the source that it was read from.
-public struct Cited<Value: Sendable>: Sendable {
+package struct Cited<Value: Sendable>: Sendable {
     /// What holds.
-    public let value: Value
+    package let value: Value
     /// Where that is written.
-    public let citation: Citation
+    package let citation: Citation
     /// How the source knows it.
-    public let basis: Basis
+    package let basis: Basis
 
     /// A value with its source.
-    public init(_ value: Value, _ citation: Citation, _ basis: Basis = .appleText) {
+    package init(_ value: Value, _ citation: Citation, _ basis: Basis = .appleText) {
         self.value = value
         self.citation = citation
         self.basis = basis
@@ -39,7 +39,7 @@ public struct Cited<Value: Sendable>: Sendable {
 /// is a value in a table.
 public struct OSProfile: Sendable, Identifiable {
     /// Which hosts need no TLS because they are local.
-    public enum LocalRule: String, Sendable {
+    package enum LocalRule: String, Sendable {
         /// Nothing is local: iOS 9 and OS X 10.11.
         case nothing
         /// Unqualified names, `.local`, and every address: iOS 10 to 16.
@@ -53,7 +53,7 @@ public struct OSProfile: Sendable, Identifiable {
     /// For people: `macOS 26`.
     public var name: String
     /// Whether NSAllowsArbitraryLoads is the only global key that is obeyed.
-    public var obeysOnlyArbitraryLoads: Cited<Bool>
+    package var obeysOnlyArbitraryLoads: Cited<Bool>
     /// The SDK that the app is linked on, the release's own unless ``linked(on:)`` says another; nil for `published`, which has none.
     public internal(set) var sdk: LinkedSDK?
     /// The default minimum version of the system's network stack, for apps linked on the SDK of the release or a later one.
@@ -63,50 +63,50 @@ public struct OSProfile: Sendable, Identifiable {
     /// Whether exception keys may be addresses and CIDR ranges, for the same apps.
     var releaseReadsAddressKeys: Cited<Bool>
     /// Whether loads succeed at all with a minimum of TLS 1.3, and whether sources agree on it.
-    public var supportsTLS13Minimum: Cited<Bool>
+    package var supportsTLS13Minimum: Cited<Bool>
     /// Whether the system's client offers TLS 1.3.
-    public var supportsTLS13: Cited<Bool>
+    package var supportsTLS13: Cited<Bool>
     /// TLS 1.2 suites of ATS, most wanted first.
-    public var forwardSecretSuites: Cited<[CipherSuite]>
+    package var forwardSecretSuites: Cited<[CipherSuite]>
     /// What NSExceptionRequiresForwardSecrecy = NO adds.
-    public var rsaSuites: Cited<[CipherSuite]>
+    package var rsaSuites: Cited<[CipherSuite]>
     /// What the system offers where ATS restricts nothing, TLS 1.3 apart, in the order of the hello. The suites of ATS are among them.
-    public var unrestrictedSuites: Cited<[CipherSuite]>
+    package var unrestrictedSuites: Cited<[CipherSuite]>
     /// Everything else of the hello.
-    public var hello: Cited<SystemHello>
+    package var hello: Cited<SystemHello>
     /// What ATS asks of certificates.
-    public var transportSecurityRules: Cited<CertificateRules>
+    package var transportSecurityRules: Cited<CertificateRules>
     /// What plain trust evaluation asks of certificates.
-    public var plainRules: Cited<CertificateRules>
+    package var plainRules: Cited<CertificateRules>
     /// Whether switching forward secrecy off also drops the key-size check.
-    public var forwardSecrecyOffDropsKeySize: Cited<Bool>
+    package var forwardSecrecyOffDropsKeySize: Cited<Bool>
     /// Whether `NSPinnedDomains` has an effect.
-    public var readsPins: Cited<Bool>
+    package var readsPins: Cited<Bool>
     /// Whether the hardening key has an effect.
-    public var readsHardening: Cited<Bool>
+    package var readsHardening: Cited<Bool>
     /// Whether NSRequiresCertificateTransparency of an entry is obeyed.
-    public var readsTransparencyKey: Cited<Bool>
+    package var readsTransparencyKey: Cited<Bool>
     /// Whether Certificate Transparency is required of every chain to a system root.
-    public var requiresTransparency: Cited<Bool>
+    package var requiresTransparency: Cited<Bool>
     /// Entries that the system registers itself; an app's own entry for the same key replaces one.
-    public var builtInExceptions: Cited<[String: ExceptionEntry]>
+    package var builtInExceptions: Cited<[String: ExceptionEntry]>
     /// Whether the system has App Transport Security at all; where it has not, the dictionary is ignored and nothing else here counts.
     public internal(set) var hasTransportSecurity = true
 
     /// Everything that TLS may negotiate where ATS restricts nothing, TLS 1.3 first.
-    public var systemSuites: [CipherSuite] { tls13Suites + unrestrictedSuites.value }
+    package var systemSuites: [CipherSuite] { tls13Suites + unrestrictedSuites.value }
 
     /// The TLS 1.3 suites; empty on systems without TLS 1.3.
-    public var tls13Suites: [CipherSuite] { hello.value.tls13Suites }
+    package var tls13Suites: [CipherSuite] { hello.value.tls13Suites }
 
     /// Which hosts count as local.
-    public var localRule: Cited<LocalRule> {
+    package var localRule: Cited<LocalRule> {
         isLinked(before: .addressRule) && releaseLocalRule.value == .namesAndDirectAddresses
             ? Cited(.namesAndAddresses, releaseLocalRule.citation, .inferred) : releaseLocalRule
     }
 
     /// Whether exception keys may be addresses and CIDR ranges.
-    public var readsAddressKeys: Cited<Bool> {
+    package var readsAddressKeys: Cited<Bool> {
         isLinked(before: .addressRule) && releaseReadsAddressKeys.value
             ? Cited(false, releaseReadsAddressKeys.citation, .inferred) : releaseReadsAddressKeys
     }
@@ -115,7 +115,7 @@ public struct OSProfile: Sendable, Identifiable {
     ///
     /// TLS 1.2 if both the system and the SDK are 26 or later. Code of the app can lower it again
     /// (`URLSessionConfiguration.tlsMinimumSupportedProtocolVersion`), a dictionary cannot.
-    public var stackMinimum: Cited<TLSVersion> {
+    package var stackMinimum: Cited<TLSVersion> {
         isLinked(before: .stackMinimum) && releaseMinimum.value > .tls10
             ? Cited(.tls10, releaseMinimum.citation, .inferred) : releaseMinimum
     }
@@ -145,10 +145,10 @@ public struct OSProfile: Sendable, Identifiable {
     public var maximumVersion: TLSVersion { supportsTLS13.value ? .tls13 : .tls12 }
 
     /// Groups for the key exchange, in the order of the client's preference.
-    public var groups: [NamedGroup] { hello.value.groups }
+    package var groups: [NamedGroup] { hello.value.groups }
 
     /// What the system's client puts into signature_algorithms, in its order.
-    public var signatureSchemes: [SignatureScheme] { hello.value.signatureSchemes }
+    package var signatureSchemes: [SignatureScheme] { hello.value.signatureSchemes }
 }
 
 extension OSProfile {

@@ -3,7 +3,7 @@
 
 import Findings
 import Foundation
-public import PropertyLists
+package import PropertyLists
 
 /// One entry of NSPinnedDomains. Source: Security 61901, SecPolicy.c (`parseNSPinnedDomains`).
 public struct PinnedDomain: Sendable, Equatable {
@@ -34,7 +34,7 @@ public struct PinnedDomain: Sendable, Equatable {
     }
 
     /// The entry for an Info.plist.
-    public var propertyListValue: PropertyListValue {
+    package var propertyListValue: PropertyListValue {
         func identities(_ pins: [[UInt8]]) -> PropertyListValue {
             .array(pins.map { .dictionary([ATSKey.pin: .string(Data($0).base64EncodedString())]) })
         }
@@ -46,7 +46,7 @@ public struct PinnedDomain: Sendable, Equatable {
     }
 
     /// Whether this entry speaks for a host: the same name, or exactly one label below it where subdomains are included.
-    public func covers(_ host: String) -> Bool {
+    package func covers(_ host: String) -> Bool {
         let host = PinnedDomain.normalized(host)
         if host == domain { return true }
         guard includesSubdomains, host.hasSuffix("." + domain) else { return false }
@@ -132,14 +132,14 @@ public struct PinnedDomain: Sendable, Equatable {
 }
 
 /// The pins that hold for one host: the union of all entries that cover it.
-public struct PinSet: Sendable, Equatable {
+package struct PinSet: Sendable, Equatable {
     /// SHA-256 of SubjectPublicKeyInfo, 32 bytes each; nil where nothing is pinned there.
-    public let authorities: Set<[UInt8]>?
+    package let authorities: Set<[UInt8]>?
     /// SHA-256 of the SubjectPublicKeyInfo of accepted leaves; nil where none are named.
-    public let leaves: Set<[UInt8]>?
+    package let leaves: Set<[UInt8]>?
 
     /// Nil where no entry with identities covers the host.
-    public init?(_ domains: [PinnedDomain], host: String) {
+    package init?(_ domains: [PinnedDomain], host: String) {
         let covering = domains.filter { $0.covers(host) }
         let authorities = covering.compactMap(\.authorities)
         let leaves = covering.compactMap(\.leaves)

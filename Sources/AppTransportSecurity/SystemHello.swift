@@ -1,21 +1,21 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import TLSFacts
+package import TLSFacts
 
 /// What the client of a system puts into its hello if nothing restricts it, the suites up to TLS 1.2 apart
 /// (``OSProfile/unrestrictedSuites``).
-public struct SystemHello: Sendable, Hashable {
+package struct SystemHello: Sendable, Hashable {
     /// The extensions and what is sent for the sake of others.
-    public let layout: HelloLayout
+    package let layout: HelloLayout
     /// The suites of TLS 1.3 in their order; empty on systems without TLS 1.3.
-    public let tls13Suites: [CipherSuite]
+    package let tls13Suites: [CipherSuite]
     /// supported_groups.
-    public let groups: [NamedGroup]
+    package let groups: [NamedGroup]
     /// The groups that the hello has a key share of; empty on systems without TLS 1.3.
-    public let keyShareGroups: [NamedGroup]
+    package let keyShareGroups: [NamedGroup]
     /// signature_algorithms, with a value that Apple sends twice.
-    public let signatureSchemes: [SignatureScheme]
+    package let signatureSchemes: [SignatureScheme]
 
     /// For people: what tells one system's hello from another's.
     var words: String {

@@ -30,20 +30,20 @@ public struct TransportRequirements: Sendable {
     /// Which rules certificates are judged by.
     public let serverTrust: ServerTrust
     /// Whether app code may accept a certificate that trust evaluation refused.
-    public let delegateMayAccept: Bool
+    package let delegateMayAccept: Bool
     /// Whether key sizes are judged even if the rules name sizes: off where forward secrecy is off on old systems.
-    public let judgesKeySize: Bool
+    package let judgesKeySize: Bool
     /// What `NSPinnedDomains` asks of this host; nil where no entry covers it.
-    public let pins: PinSet?
+    package let pins: PinSet?
     /// NIAP hardening: fewer suites, no SHA-1 signatures, extended master secret required.
     public let isHardened: Bool
     /// Whether signed certificate timestamps are required of this host by an entry of the dictionary.
-    public let entryRequiresTransparency: Bool
+    package let entryRequiresTransparency: Bool
     /// The system whose client loads.
     public let profile: OSProfile
 
     /// Makes one from its parts, which the properties describe.
-    public init(
+    package init(
         minimumTLS: TLSVersion?,
         suitePolicy: SuitePolicy,
         serverTrust: ServerTrust,
@@ -108,22 +108,22 @@ public struct TransportRequirements: Sendable {
     }
 
     /// What the system's client offers as supported_groups.
-    public var groups: [NamedGroup] { profile.groups }
+    package var groups: [NamedGroup] { profile.groups }
 
     /// The groups of which the hello has a key share.
-    public var keyShareGroups: [NamedGroup] { profile.hello.value.keyShareGroups }
+    package var keyShareGroups: [NamedGroup] { profile.hello.value.keyShareGroups }
 
     /// How the system's client writes its hello.
-    public var helloLayout: HelloLayout { profile.hello.value.layout }
+    package var helloLayout: HelloLayout { profile.hello.value.layout }
 
     /// What the system's client offers as signature_algorithms.
-    public var signatureSchemes: [SignatureScheme] {
+    package var signatureSchemes: [SignatureScheme] {
         isHardened
             ? profile.signatureSchemes.filter { $0 != .rsaPKCS1SHA1 && $0 != .ecdsaSHA1 } : profile.signatureSchemes
     }
 
     /// The rules that certificates are judged by.
-    public var certificateRules: Cited<CertificateRules> {
+    package var certificateRules: Cited<CertificateRules> {
         serverTrust == .ats ? profile.transportSecurityRules : profile.plainRules
     }
 }

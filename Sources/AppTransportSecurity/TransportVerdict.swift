@@ -14,7 +14,7 @@ public struct TransportVerdict: Sendable {
     /// What an app would get; nil where all is met.
     public let error: URLLoadError?
     /// Whether only trust evaluation failed, so that app code may accept the certificate where the dictionary permits it.
-    public let onlyTrustFailed: Bool
+    package let onlyTrustFailed: Bool
 
     package init(passed: Bool, causes: [Cause], notes: [Cause], error: URLLoadError?, onlyTrustFailed: Bool) {
         self.passed = passed

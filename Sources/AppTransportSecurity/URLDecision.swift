@@ -21,7 +21,7 @@ public enum Loader: String, Sendable, CaseIterable {
     case dotnetNSURLSession = "dotnet-nsurlsession"
 
     /// Whether ATS applies to loads by this API.
-    public var isCovered: Bool { self != .lowLevel && self != .dotnetManaged }
+    package var isCovered: Bool { self != .lowLevel && self != .dotnetManaged }
 }
 
 /// The rule of the dictionary that decided about a host.

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import TLSFacts
+package import TLSFacts
 
 /// The error that an app would get from URLSession for a load.
 public struct URLLoadError: Error, Sendable, Equatable {
@@ -15,7 +15,7 @@ public struct URLLoadError: Error, Sendable, Equatable {
     public let message: String
 
     /// Makes one from its parts, which the properties describe.
-    public init(code: Int, streamCode: Int? = nil, message: String) {
+    package init(code: Int, streamCode: Int? = nil, message: String) {
         domain = "NSURLErrorDomain"
         self.code = code
         self.streamCode = streamCode
@@ -25,24 +25,24 @@ public struct URLLoadError: Error, Sendable, Equatable {
 
 extension URLLoadError {
     /// An error that stands below another one in `NSUnderlyingError`.
-    public struct Underlying: Sendable, Equatable {
+    package struct Underlying: Sendable, Equatable {
         /// `kCFErrorDomainCFNetwork`.
-        public let domain: String
+        package let domain: String
         /// Its code; the same number as that of the error above it.
-        public let code: Int
+        package let code: Int
     }
 
     /// What `NSUnderlyingError` holds: the error of CFNetwork, from which URLSession makes its own; nil where the load did not come so far.
     ///
     /// Outputs of nscurl show it for -1022 and -1200 (Cocoa Keys, listing 2; gist krunk4ever/936e03b48c030e26a3a6); that the others have the same
     /// form is inferred.
-    public var underlying: Underlying? {
+    package var underlying: Underlying? {
         guard URLLoadError.codesOfCFNetwork.contains(code) else { return nil }
         return Underlying(domain: "kCFErrorDomainCFNetwork", code: code)
     }
 
     /// `_kCFStreamErrorDomainKey`: 3, kCFStreamErrorDomainSSL, where there is a stream code.
-    public var streamDomain: Int? { streamCode == nil ? nil : 3 }
+    package var streamDomain: Int? { streamCode == nil ? nil : 3 }
 
     private static let codesOfCFNetwork: Set<Int> = [
         -1001, -1003, -1004, -1005, -1017, -1022, -1200, -1201, -1202, -1203, -1204, -1205, -1206,
@@ -58,14 +58,14 @@ extension URLLoadError {
 
 extension URLLoadError {
     /// NSURLErrorAppTransportSecurityRequiresSecureConnection: cleartext where the policy asks for TLS.
-    public static let requiresSecureConnection = URLLoadError(
+    package static let requiresSecureConnection = URLLoadError(
         code: -1022,
         message:
             "The resource could not be loaded because the App Transport Security policy requires the use of a secure connection."
     )
 
     /// NSURLErrorSecureConnectionFailed with a stream code, which says more.
-    public static func secureConnectionFailed(_ streamCode: Int) -> URLLoadError {
+    package static func secureConnectionFailed(_ streamCode: Int) -> URLLoadError {
         URLLoadError(
             code: -1200,
             streamCode: streamCode,
@@ -74,7 +74,7 @@ extension URLLoadError {
     }
 
     /// A certificate that plain trust evaluation refuses.
-    public static func certificate(_ code: Int, _ streamCode: Int, host: String) -> URLLoadError {
+    package static func certificate(_ code: Int, _ streamCode: Int, host: String) -> URLLoadError {
         URLLoadError(
             code: code,
             streamCode: streamCode,
@@ -85,15 +85,15 @@ extension URLLoadError {
     }
 
     /// NSURLErrorClientCertificateRequired.
-    public static func clientCertificateRequired(host: String) -> URLLoadError {
+    package static func clientCertificateRequired(host: String) -> URLLoadError {
         URLLoadError(code: -1206, streamCode: nil, message: "The server “\(host)” requires a client certificate.")
     }
 
     /// NSURLErrorHTTPTooManyRedirects.
-    public static let tooManyRedirects = URLLoadError(code: -1007, message: "too many HTTP redirects")
+    package static let tooManyRedirects = URLLoadError(code: -1007, message: "too many HTTP redirects")
 
     /// The error of a connection that ended before TLS.
-    public static func connection(_ failure: ConnectionFailure) -> URLLoadError {
+    package static func connection(_ failure: ConnectionFailure) -> URLLoadError {
         switch failure {
         case .refused, .unreachable: URLLoadError(code: -1004, message: "Could not connect to the server.")
         case .timeout: URLLoadError(code: -1001, message: "The request timed out.")

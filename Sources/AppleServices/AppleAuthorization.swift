@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
+package import FoundationEssentials
 import JWTKit
 
 /// A key that cannot authorize anything at Apple.
@@ -10,7 +10,7 @@ public struct AppleAuthorizationFault: Error, Sendable, Equatable, CustomStringC
     public let reason: String
 
     /// A fault with its sentence.
-    public init(reason: String) { self.reason = reason }
+    package init(reason: String) { self.reason = reason }
 
     public var description: String { reason }
 }
@@ -30,9 +30,9 @@ public actor AppleAuthorization {
     }
 
     /// The team, ten characters: `iss`.
-    public nonisolated let teamId: String
+    package nonisolated let teamId: String
     /// The key's id, ten characters: `kid`.
-    public nonisolated let keyId: String
+    package nonisolated let keyId: String
     private let keys: JWTKeyCollection
     private let configuration: Configuration
     private var current: (token: String, madeAt: Date)?
@@ -64,7 +64,7 @@ public actor AppleAuthorization {
     }
 
     /// The token to use at `instant`: the current one while it is young enough, else a new one.
-    public func token(at instant: Date) async throws(AppleAuthorizationFault) -> String {
+    package func token(at instant: Date) async throws(AppleAuthorizationFault) -> String {
         if let current {
             let age = instant.timeIntervalSince(current.madeAt)
             // A clock that was set back must not keep a token from the future in use.
@@ -76,7 +76,7 @@ public actor AppleAuthorization {
     /// A token other than the one that Apple has just refused.
     ///
     /// Of many requests that were refused with the same token only the first makes a new one.
-    public func token(insteadOf refused: String, at instant: Date) async throws(AppleAuthorizationFault) -> String {
+    package func token(insteadOf refused: String, at instant: Date) async throws(AppleAuthorizationFault) -> String {
         if let current, current.token != refused { return current.token }
         return try await make(at: instant, insteadOf: refused)
     }

@@ -27,7 +27,7 @@ public struct AppleEndpoint: Sendable, Equatable, CustomStringConvertible {
     private init(trusted: String) { baseURL = trusted }
 
     /// The address of a call, for example of `/v1/query_two_bits`.
-    public func url(_ path: String) -> String { baseURL + path }
+    package func url(_ path: String) -> String { baseURL + path }
 
     public var description: String { baseURL }
 

@@ -88,5 +88,5 @@ public struct AppleTransportFault: Error, Sendable, Equatable, CustomStringConve
     public var description: String { reason }
 
     /// The most bytes that the body of an answer may have.
-    public static let bodyLimit = 65_536
+    package static let bodyLimit = 65_536
 }

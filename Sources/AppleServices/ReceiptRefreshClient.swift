@@ -90,7 +90,7 @@ public struct ReceiptRefreshClient: Sendable {
     }
 
     /// What an answer means. The body is read as a receipt with status 200 only.
-    public static func outcome(of answer: AppleAnswer) -> ReceiptRefreshOutcome {
+    package static func outcome(of answer: AppleAnswer) -> ReceiptRefreshOutcome {
         let retryAfter = answer.headers["retry-after"].flatMap { text -> Int? in
             guard let seconds = Int(text), seconds >= 0 else { return nil }
             return min(seconds, 86_400)

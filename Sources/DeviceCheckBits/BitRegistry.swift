@@ -32,7 +32,7 @@ public struct BitRegistryFault: Error, Sendable, Equatable, CustomStringConverti
     public let reason: String
 
     /// Makes one from its parts, which the properties describe.
-    public init(index: Int, member: String, reason: String) {
+    package init(index: Int, member: String, reason: String) {
         self.index = index
         self.member = member
         self.reason = reason

@@ -5,17 +5,17 @@ import Findings
 import StrictJSON
 
 /// Reads Apple's answers to DeviceCheck requests.
-public enum DeviceCheckAnswer {
+package enum DeviceCheckAnswer {
     /// The two wordings of "nothing was ever set": the live one first, then the documented one. The status is 200 with both.
-    public static let neverSetTexts = ["failed to find bit state", "bit state not found"]
+    package static let neverSetTexts = ["failed to find bit state", "bit state not found"]
 
     /// The largest answer that is read, in bytes.
-    public static let bodyLimit = 65_536
+    package static let bodyLimit = 65_536
 
     /// What a query's answer says.
     ///
     /// A bit must be a JSON boolean and the month must be there: a value that Apple does not document is not guessed at.
-    public static func query(
+    package static func query(
         status: Int,
         body: some Collection<UInt8>,
         retryAfter: String? = nil
@@ -41,7 +41,7 @@ public enum DeviceCheckAnswer {
     }
 
     /// Accepts the answer to an update or a validation: status 200, whatever its body.
-    public static func acknowledgement(
+    package static func acknowledgement(
         status: Int,
         body: some Collection<UInt8>,
         retryAfter: String? = nil

@@ -31,7 +31,7 @@ public struct DeviceCheckFault: Error, Sendable, Equatable, CustomStringConverti
     public let advice: Advice
 
     /// Makes one from its parts, which the properties describe.
-    public init(code: Code, reason: String, status: Int? = nil, advice: Advice = .never) {
+    package init(code: Code, reason: String, status: Int? = nil, advice: Advice = .never) {
         self.code = code
         self.reason = reason
         self.status = status
@@ -43,13 +43,13 @@ public struct DeviceCheckFault: Error, Sendable, Equatable, CustomStringConverti
     public var description: String { reason }
 
     /// The token cannot be one, or Apple says that it is none.
-    public static let tokenInvalid = DeviceCheckFault(
+    package static let tokenInvalid = DeviceCheckFault(
         code: .deviceTokenInvalid,
         reason: "the device token is empty, too long or not base64"
     )
 
     /// The transaction id is empty or longer than 128 bytes.
-    public static let transactionInvalid = DeviceCheckFault(
+    package static let transactionInvalid = DeviceCheckFault(
         code: .devicecheckTransactionInvalid,
         reason: "the transaction id must have 1 to 128 bytes"
     )
@@ -61,7 +61,7 @@ extension DeviceCheckFault {
     /// Apple tells the kinds of 400 apart by text only. The texts here are those of its table and those seen live; they are
     /// compared without regard to case, spaces around, or what follows. The table's numbers are confirmed by no public source
     /// for every row, so an unknown status is never taken for success and never for a bad token.
-    public init(status: Int, body: some Collection<UInt8>, retryAfter: String? = nil) {
+    package init(status: Int, body: some Collection<UInt8>, retryAfter: String? = nil) {
         let text = DeviceCheckAnswer.plainText(body)
         let seconds = retryAfter.flatMap(DeviceCheckFault.seconds)
         switch status {

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-public import FoundationEssentials
+package import FoundationEssentials
 
 /// One request to DeviceCheck: where it goes and what it says.
 ///
 /// Source: "Accessing and modifying per-device data", developer.apple.com/documentation/devicecheck.
-public struct DeviceCheckRequest: Sendable, Equatable {
+package struct DeviceCheckRequest: Sendable, Equatable {
     /// What is asked.
-    public enum Operation: Sendable, Equatable {
+    package enum Operation: Sendable, Equatable {
         /// Reads both bits.
         case query
         /// Both bits are always sent: what Apple does with an absent one is not documented.
@@ -19,17 +19,17 @@ public struct DeviceCheckRequest: Sendable, Equatable {
     }
 
     /// What is asked.
-    public let operation: Operation
+    package let operation: Operation
     /// The token as the device gave it: base64 text.
-    public let deviceToken: String
+    package let deviceToken: String
     /// A name of this transaction, chosen by the server.
-    public let transactionId: String
+    package let transactionId: String
     /// The server's time; sent in whole milliseconds since 1970.
-    public let timestamp: Date
+    package let timestamp: Date
 
     /// - Throws: ``DeviceCheckFault`` with code `deviceToken.invalid` where the token is empty, longer than ``tokenLimit``, or not
     ///   base64; `devicecheck.transaction.invalid` where the transaction id is empty or longer than 128 bytes.
-    public init(
+    package init(
         _ operation: Operation,
         deviceToken: String,
         transactionId: String,
@@ -44,7 +44,7 @@ public struct DeviceCheckRequest: Sendable, Equatable {
     }
 
     /// The path below the host, for example `/v1/query_two_bits`.
-    public var path: String {
+    package var path: String {
         switch operation {
         case .query: "/v1/query_two_bits"
         case .update: "/v1/update_two_bits"
@@ -53,7 +53,7 @@ public struct DeviceCheckRequest: Sendable, Equatable {
     }
 
     /// The JSON body.
-    public var body: [UInt8] {
+    package var body: [UInt8] {
         var wire = Wire(
             device_token: deviceToken,
             transaction_id: transactionId,
@@ -81,10 +81,10 @@ public struct DeviceCheckRequest: Sendable, Equatable {
     }
 
     /// The longest device token that is sent on, in bytes: seen ones have about 2,800; the service reads bodies of 64 KiB at most.
-    public static let tokenLimit = 16_384
+    package static let tokenLimit = 16_384
 
     /// Whether a text can be a device token: standard base64, with padding or without, not empty and not beyond the limit.
-    public static func isToken(_ text: String) -> Bool {
+    package static func isToken(_ text: String) -> Bool {
         let bytes = text.utf8
         guard !bytes.isEmpty, bytes.count <= tokenLimit else { return false }
         let content = bytes.prefix { $0 != UInt8(ascii: "=") }

@@ -123,7 +123,7 @@ public enum AttestationFault: String, Sendable, CaseIterable {
     }
 
     /// The code of the receipt's own verdict; nil where that is accepted, or where nothing gets so far.
-    public var expectedReceiptCode: String? {
+    package var expectedReceiptCode: String? {
         switch self {
         case .otherReceiptType: "receipt.type.mismatch"
         case .otherReceiptEnvironment: "receipt.environment.mismatch"

@@ -53,7 +53,7 @@ public enum ReceiptFault: String, Sendable, CaseIterable {
     case unknownField = "unknown-field"
 
     /// The code with which a right verifier refuses; nil where the receipt is accepted.
-    public var expectedCode: String? {
+    package var expectedCode: String? {
         switch self {
         case .corruptedSignature, .changedField, .sha1Signer, .otherDigestInAttributes: "receipt.signature.invalid"
         case .unmarkedSigner: "receipt.chain.marker-missing"

@@ -1,11 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Crypto
+package import Crypto
 import FoundationEssentials
 
 /// Every part of an assertion on its way to becoming one.
-public struct SimulatedAssertion: Sendable {
+package struct SimulatedAssertion: Sendable {
     package var relyingPartyIdHash: [UInt8]
     package var flags: UInt8
     package var counter: UInt32
@@ -30,7 +30,7 @@ public struct SimulatedAssertion: Sendable {
     /// - Parameters:
     ///   - counter: 1 for the first assertion of a key.
     ///   - clientDataHash: what the app hands over, 16 bytes or more.
-    public static func make(
+    package static func make(
         key: P256.Signing.PrivateKey,
         app: SimulatedApp,
         system: SimulatedSystem,

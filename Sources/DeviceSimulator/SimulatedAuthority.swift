@@ -23,7 +23,7 @@ public struct SimulatedAuthority: Sendable {
     /// A signer without the marker, for receipts that must be refused.
     package let unmarkedSigner: Certified
     /// When all of it is valid.
-    public let validity: ClosedRange<Date>
+    package let validity: ClosedRange<Date>
     private let tokenKey: SymmetricKey
 
     /// 2020-01-01 to 2045-01-01.

@@ -4,9 +4,9 @@
 public import FoundationEssentials
 
 /// What a receipt says. The authority signs it with ``SimulatedAuthority/receipt(_:fault:)``.
-public struct SimulatedReceipt: Sendable {
+package struct SimulatedReceipt: Sendable {
     /// Field 6.
-    public enum ReceiptType: String, Sendable {
+    package enum ReceiptType: String, Sendable {
         /// The receipt inside an attestation.
         case attest = "ATTEST"
         /// One that was given in exchange, with a risk metric.
@@ -14,7 +14,7 @@ public struct SimulatedReceipt: Sendable {
     }
 
     /// How the message is encoded.
-    public enum Encoding: Sendable, CaseIterable {
+    package enum Encoding: Sendable, CaseIterable {
         /// As Apple sends it: indefinite lengths, content in chunks of 1000 bytes.
         case ber
         /// Definite lengths throughout.
@@ -22,36 +22,36 @@ public struct SimulatedReceipt: Sendable {
     }
 
     /// Field 6.
-    public var type: ReceiptType
+    package var type: ReceiptType
     /// Field 2.
-    public var applicationId: String
+    package var applicationId: String
     /// Field 3: the leaf certificate of the attestation, as DER.
-    public var certificate: [UInt8]
+    package var certificate: [UInt8]
     /// Field 4.
-    public var clientHash: [UInt8]
+    package var clientHash: [UInt8]
     /// Field 5: a text that Apple does not explain.
-    public var token: String
+    package var token: String
     /// Field 7: `production` or `sandbox`.
-    public var isProduction: Bool
+    package var isProduction: Bool
     /// Field 12.
-    public var creation: Date
+    package var creation: Date
     /// Field 17, in receipts that were given in exchange.
-    public var riskMetric: Int?
+    package var riskMetric: Int?
     /// Field 19, in receipts that were given in exchange: when the next one may be asked for.
-    public var refreshNotBefore: Date?
+    package var refreshNotBefore: Date?
     /// Field 21.
-    public var expiration: Date
+    package var expiration: Date
     /// More fields, and other values for those above.
-    public var otherFields: [Int: [UInt8]] = [:]
+    package var otherFields: [Int: [UInt8]] = [:]
     /// Fields that are left out.
-    public var omittedFields: Set<Int> = []
+    package var omittedFields: Set<Int> = []
     /// How the CMS is written.
-    public var encoding = Encoding.ber
+    package var encoding = Encoding.ber
     /// Signs attributes that hold the content's digest, as some receipts of 2020 have, instead of the content itself.
-    public var signsAttributes = false
+    package var signsAttributes = false
 
     /// Makes one from its parts, which the properties describe.
-    public init(
+    package init(
         type: ReceiptType,
         applicationId: String,
         certificate: [UInt8],
@@ -135,7 +135,7 @@ extension SimulatedAuthority {
     }
 
     /// Signs a receipt, with a fault where one is named.
-    public func receipt(_ content: SimulatedReceipt, fault: ReceiptFault? = nil) throws -> [UInt8] {
+    package func receipt(_ content: SimulatedReceipt, fault: ReceiptFault? = nil) throws -> [UInt8] {
         var recipe = ReceiptRecipe(content: content, signer: receiptSigner, authority: receiptCA, root: receiptRoot)
         try fault?.apply(to: &recipe, self)
         return try recipe.message()

@@ -8,7 +8,7 @@ public struct SimulatedServiceError: Error, Hashable, Sendable, CustomStringConv
     /// The number of DCError.
     public let code: Int
     /// The case of DCError.
-    public let name: String
+    package let name: String
 
     private init(_ code: Int, _ name: String) {
         self.code = code

@@ -27,7 +27,7 @@ public struct Cause: Sendable, CustomStringConvertible {
     package let situation: String?
 
     /// A cause with its sentence.
-    public init(_ code: Code, _ message: String, citation: Citation? = nil, kind: Kind = .failure) {
+    package init(_ code: Code, _ message: String, citation: Citation? = nil, kind: Kind = .failure) {
         self.init(code, message, citation: citation, kind: kind, situation: nil)
     }
 

@@ -11,7 +11,7 @@ public struct Citation: Hashable, Sendable, CustomStringConvertible {
     public let read: String
 
     /// Makes one from its parts, which the properties describe.
-    public init(source: String, url: String? = nil, read: String) {
+    package init(source: String, url: String? = nil, read: String) {
         self.source = source
         self.url = url
         self.read = read

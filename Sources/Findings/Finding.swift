@@ -74,5 +74,5 @@ public struct Finding: Sendable, Equatable {
 
 extension [String] {
     /// A key path as text: the components joined by dots, array elements as `[0]`.
-    public var keyPathText: String { joined(separator: ".") }
+    package var keyPathText: String { joined(separator: ".") }
 }

@@ -14,9 +14,9 @@ public struct PlistDocument: Sendable {
     }
 
     /// Something that the parser of the system accepts without a word.
-    public struct Oddity: Sendable, Equatable {
+    package struct Oddity: Sendable, Equatable {
         /// What is odd.
-        public enum Kind: Sendable, Equatable {
+        package enum Kind: Sendable, Equatable {
             /// A key that the same dictionary already has; the last one counts.
             case duplicateKey
             /// Text after the end of the document; it is never read.
@@ -24,14 +24,14 @@ public struct PlistDocument: Sendable {
         }
 
         /// What is odd.
-        public let kind: Kind
+        package let kind: Kind
         /// The keys that lead to the place.
-        public let keyPath: [String]
+        package let keyPath: [String]
         /// The offset in ``PlistDocument/source``, in bytes.
-        public let offset: Int
+        package let offset: Int
 
         /// Makes one from its parts, which the properties describe.
-        public init(_ kind: Kind, keyPath: [String], offset: Int) {
+        package init(_ kind: Kind, keyPath: [String], offset: Int) {
             self.kind = kind
             self.keyPath = keyPath
             self.offset = offset
@@ -39,18 +39,18 @@ public struct PlistDocument: Sendable {
     }
 
     /// The outermost value.
-    public let root: PlistNode
+    package let root: PlistNode
     /// How the document was written.
     public let format: Format
     /// The text as UTF-8, without a byte order mark; empty for the binary form.
     public let source: [UInt8]
     /// Whether ``source`` is the file byte for byte, so that it can be fixed in place.
-    public let isVerbatim: Bool
+    package let isVerbatim: Bool
     /// What the reader took although it is not as it should be.
-    public let oddities: [Oddity]
+    package let oddities: [Oddity]
 
     /// Makes one from its parts, which the properties describe.
-    public init(
+    package init(
         root: PlistNode,
         format: Format,
         source: [UInt8] = [],

@@ -2,23 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-public import Foundation
+package import Foundation
 
 /// A value of a property list together with the bytes that spell it, so that a finding can point at them.
-public struct PlistNode: Sendable {
+package struct PlistNode: Sendable {
     /// What the element holds.
-    public let value: Value
+    package let value: Value
     /// The bytes of the whole element in ``PlistDocument/source``; empty where the document is binary.
-    public let range: Range<Int>
+    package let range: Range<Int>
 
     /// A value with the place that it was read from.
-    public init(_ value: Value, range: Range<Int> = 0..<0) {
+    package init(_ value: Value, range: Range<Int> = 0..<0) {
         self.value = value
         self.range = range
     }
 
     /// The types that a property list has.
-    public indirect enum Value: Sendable {
+    package indirect enum Value: Sendable {
         /// `<string>`.
         case string(String)
         /// `<integer>`, 64 bits.
@@ -39,51 +39,51 @@ public struct PlistNode: Sendable {
 }
 
 /// A key with its value. A dictionary keeps its members in the order of the file, duplicates included.
-public struct PlistMember: Sendable {
+package struct PlistMember: Sendable {
     /// The text of the key.
-    public let key: String
+    package let key: String
     /// The bytes of the whole `<key>` element; empty where the document is binary.
-    public let keyRange: Range<Int>
+    package let keyRange: Range<Int>
     /// The key's value.
-    public let node: PlistNode
+    package let node: PlistNode
 
     /// A key with its value.
-    public init(_ key: String, keyRange: Range<Int> = 0..<0, _ node: PlistNode) {
+    package init(_ key: String, keyRange: Range<Int> = 0..<0, _ node: PlistNode) {
         self.key = key
         self.keyRange = keyRange
         self.node = node
     }
 
     /// The bytes from the start of the key to the end of the value.
-    public var range: Range<Int> { keyRange.lowerBound..<max(keyRange.lowerBound, node.range.upperBound) }
+    package var range: Range<Int> { keyRange.lowerBound..<max(keyRange.lowerBound, node.range.upperBound) }
 }
 
 extension PlistNode {
     /// The members, where this is a dictionary.
-    public var members: [PlistMember]? {
+    package var members: [PlistMember]? {
         if case .dictionary(let members) = value { members } else { nil }
     }
 
     /// The elements, where this is an array.
-    public var elements: [PlistNode]? {
+    package var elements: [PlistNode]? {
         if case .array(let elements) = value { elements } else { nil }
     }
 
     /// The text, where this is a string.
-    public var string: String? {
+    package var string: String? {
         if case .string(let text) = value { text } else { nil }
     }
 
     /// The member that counts for a key: of duplicates the last one, as in Apple's parser.
-    public func member(_ key: String) -> PlistMember? {
+    package func member(_ key: String) -> PlistMember? {
         members?.last { $0.key.hasSameBytes(as: key) }
     }
 
     /// The value of a key, of duplicates the last one.
-    public subscript(key: String) -> PlistNode? { member(key)?.node }
+    package subscript(key: String) -> PlistNode? { member(key)?.node }
 
     /// The name of the type as the XML form spells it.
-    public var typeName: String {
+    package var typeName: String {
         switch value {
         case .string: "string"
         case .integer: "integer"
@@ -97,7 +97,7 @@ extension PlistNode {
     }
 
     /// The same value without places. Of duplicate keys the last one stays.
-    public var propertyListValue: PropertyListValue {
+    package var propertyListValue: PropertyListValue {
         switch value {
         case .string(let text): .string(text)
         case .integer(let number): .integer(number)

@@ -5,7 +5,7 @@ import Findings
 
 extension FindingsReport {
     /// One self-contained page.
-    public func html() -> String {
+    package func html() -> String {
         var page = HTMLPage(title: "App Transport Security lint", lead: summary + ".")
         for file in files where !file.findings.isEmpty {
             page.section(file.path, file.findings.map(markup).joined())

@@ -5,7 +5,7 @@ import Findings
 
 extension FindingsReport {
     /// JUnit XML: a suite for each file, a case for each finding. Findings below the threshold pass, with their text as output.
-    public func junit() -> String {
+    package func junit() -> String {
         let total = files.reduce(0) { $0 + max(1, $1.findings.count) } + unreadable.count
         let failures = files.reduce(0) { sum, file in sum + file.findings.count { $0.severity >= failOn } }
         var result = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"

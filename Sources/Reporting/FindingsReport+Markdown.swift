@@ -5,7 +5,7 @@ import Findings
 
 extension FindingsReport {
     /// Markdown for a comment on a pull request or a wiki page.
-    public func markdown() -> String {
+    package func markdown() -> String {
         var result = "# App Transport Security lint\n\n\(summary).\n"
         for file in files where !file.findings.isEmpty {
             result += "\n## \(Markdown.code(file.path))\n\n| | rule | location | message | fix |\n|-|-|-|-|-|\n"

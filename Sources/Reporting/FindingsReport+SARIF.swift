@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-public import StrictJSON
+package import StrictJSON
 
 extension FindingsReport {
     /// SARIF 2.1.0 for code scanning.
     ///
     /// Paths are relative to the root of the sources. Fingerprints are made of the rule, the file and the key path, so they survive
     /// changes of lines; the same finding at the same key path is numbered.
-    public func sarif() -> JSONValue {
+    package func sarif() -> JSONValue {
         let indices = Dictionary(rules.enumerated().map { ($1.id, $0) }, uniquingKeysWith: { first, _ in first })
         var results: [JSONValue] = []
         var seen: [String: Int] = [:]

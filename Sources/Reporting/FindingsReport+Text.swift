@@ -5,7 +5,7 @@ import Findings
 
 extension FindingsReport {
     /// The form for people in a terminal.
-    public func text(colored: Bool) -> String {
+    package func text(colored: Bool) -> String {
         func paint(_ text: String, _ code: String) -> String { colored ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text }
         var result = ""
         for file in files where !file.findings.isEmpty {
@@ -32,7 +32,7 @@ extension FindingsReport {
     }
 
     /// The form that Xcode and most editors understand in a build log: one line for each finding.
-    public func xcode() -> String {
+    package func xcode() -> String {
         var result = ""
         for file in files {
             for finding in file.findings {
@@ -45,7 +45,7 @@ extension FindingsReport {
     }
 
     /// Workflow commands of GitHub Actions, which become annotations of a pull request.
-    public func github() -> String {
+    package func github() -> String {
         var result = ""
         for file in files {
             for finding in file.findings {

@@ -1,25 +1,25 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
+package import Findings
 
 /// The findings of one run over some files, ready for any of the formats.
-public struct FindingsReport: Sendable {
+package struct FindingsReport: Sendable {
     /// What a format says about a rule beside its findings.
-    public struct RuleDescription: Sendable {
+    package struct RuleDescription: Sendable {
         /// For example `ATS011`.
-        public let id: String
+        package let id: String
         /// The severity of its findings where nothing raises it.
-        public let severity: Severity
+        package let severity: Severity
         /// One line.
-        public let summary: String
+        package let summary: String
         /// Why the rule exists.
-        public let reason: String
+        package let reason: String
         /// Where it is written.
-        public let citation: Citation
+        package let citation: Citation
 
         /// Makes one from its parts, which the properties describe.
-        public init(id: String, severity: Severity, summary: String, reason: String, citation: Citation) {
+        package init(id: String, severity: Severity, summary: String, reason: String, citation: Citation) {
             self.id = id
             self.severity = severity
             self.summary = summary
@@ -29,34 +29,34 @@ public struct FindingsReport: Sendable {
     }
 
     /// The findings of one file.
-    public struct File: Sendable {
+    package struct File: Sendable {
         /// Relative to where the program was started.
-        public let path: String
+        package let path: String
         /// In the order of the file.
-        public let findings: [Finding]
+        package let findings: [Finding]
 
         /// Makes one from its parts, which the properties describe.
-        public init(path: String, findings: [Finding]) {
+        package init(path: String, findings: [Finding]) {
             self.path = path
             self.findings = findings
         }
     }
 
     /// The version of the program, for formats that name it.
-    public let version: String
+    package let version: String
     /// Every rule that was run, not only those that found something.
-    public let rules: [RuleDescription]
+    package let rules: [RuleDescription]
     /// Every file that was read, with and without findings.
-    public let files: [File]
+    package let files: [File]
     /// From this severity on a finding fails the run.
-    public let failOn: Severity
+    package let failOn: Severity
     /// Files that could not be read, with the reason.
-    public let unreadable: [(path: String, reason: String)]
+    package let unreadable: [(path: String, reason: String)]
     /// Sentences about the run that are no findings, for readers of the text.
-    public let notes: [String]
+    package let notes: [String]
 
     /// Makes one from its parts, which the properties describe.
-    public init(
+    package init(
         version: String,
         rules: [RuleDescription],
         files: [File],
@@ -73,15 +73,15 @@ public struct FindingsReport: Sendable {
     }
 
     /// How many findings have a severity.
-    public func count(_ severity: Severity) -> Int {
+    package func count(_ severity: Severity) -> Int {
         files.reduce(0) { sum, file in sum + file.findings.count { $0.severity == severity } }
     }
 
     /// Whether a finding fails the run.
-    public var fails: Bool { files.contains { $0.findings.contains { $0.severity >= failOn } } }
+    package var fails: Bool { files.contains { $0.findings.contains { $0.severity >= failOn } } }
 
     /// One sentence with the counts, for example `2 errors, 1 warning and 0 notes in 3 files`.
-    public var summary: String {
+    package var summary: String {
         func words(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
         return
             "\(words(count(.error), "error")), \(words(count(.warning), "warning")) and \(words(count(.note), "note")) in "

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A JSON document that keeps the order of its members, so that every report is byte-for-byte repeatable.
-public enum JSONValue: Sendable, Equatable {
+package enum JSONValue: Sendable, Equatable {
     /// `null`.
     case null
     /// `true` or `false`.
@@ -19,42 +19,42 @@ public enum JSONValue: Sendable, Equatable {
     case object([Member])
 
     /// One member of an object.
-    public struct Member: Sendable, Equatable {
+    package struct Member: Sendable, Equatable {
         /// The member's name.
-        public let name: String
+        package let name: String
         /// The member's value.
-        public let value: JSONValue
+        package let value: JSONValue
 
         /// A member of an object.
-        public init(_ name: String, _ value: JSONValue) {
+        package init(_ name: String, _ value: JSONValue) {
             self.name = name
             self.value = value
         }
     }
 
     /// The string, or `null` for nil.
-    public static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
+    package static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
 
     /// The integer, or `null` for nil.
-    public static func optional(_ number: Int?) -> JSONValue { number.map(JSONValue.integer) ?? .null }
+    package static func optional(_ number: Int?) -> JSONValue { number.map(JSONValue.integer) ?? .null }
 }
 
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, ExpressibleByNilLiteral
 {
-    public init(stringLiteral value: String) { self = .string(value) }
-    public init(booleanLiteral value: Bool) { self = .bool(value) }
-    public init(integerLiteral value: Int) { self = .integer(value) }
-    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+    package init(stringLiteral value: String) { self = .string(value) }
+    package init(booleanLiteral value: Bool) { self = .bool(value) }
+    package init(integerLiteral value: Int) { self = .integer(value) }
+    package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    package init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(elements.map { Member($0.0, $0.1) })
     }
-    public init(nilLiteral: ()) { self = .null }
+    package init(nilLiteral: ()) { self = .null }
 }
 
 extension JSONValue {
     /// The document as text: indented by two spaces for people, or on one line for `jsonl`.
-    public func rendered(pretty: Bool = true) -> String { String(decoding: encoded(pretty: pretty), as: UTF8.self) }
+    package func rendered(pretty: Bool = true) -> String { String(decoding: encoded(pretty: pretty), as: UTF8.self) }
 
     /// The same as UTF-8.
     package func encoded(pretty: Bool = true) -> [UInt8] {

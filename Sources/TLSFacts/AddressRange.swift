@@ -4,11 +4,11 @@
 /// A range of addresses in CIDR notation, as exception keys may be since iOS 17 and macOS 14.
 public struct AddressRange: Hashable, Sendable {
     /// The first address with the bits behind the prefix cleared.
-    public let base: IPAddress
+    package let base: IPAddress
     /// How many leading bits count: 0 to 32 for IPv4, 0 to 128 for IPv6.
-    public let prefixLength: Int
+    package let prefixLength: Int
     /// Whether the text had bits set behind the prefix.
-    public let hadHostBits: Bool
+    package let hadHostBits: Bool
 
     /// Reads `10.0.0.0/8`, the short form `10/8`, or `2001:db8::/32`; nil for anything else, scopes included.
     public init?(_ text: some StringProtocol) {

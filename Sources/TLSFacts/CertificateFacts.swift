@@ -14,9 +14,9 @@ public struct CertificateFacts: Sendable, Equatable {
     /// The issuer's name as text.
     public let issuer: String
     /// The DER of both names, for comparing.
-    public let subjectDER: [UInt8]
+    package let subjectDER: [UInt8]
     /// The issuer's name as it stands, DER.
-    public let issuerDER: [UInt8]
+    package let issuerDER: [UInt8]
     /// The serial number, upper-case hexadecimal.
     public let serialNumber: String
     /// The first instant of validity.
@@ -34,34 +34,34 @@ public struct CertificateFacts: Sendable, Equatable {
     /// Object identifiers in dotted form; nil where the extension is absent.
     public let extendedKeyUsages: [String]?
     /// Bits of keyUsage as in RFC 5280 4.2.1.3: bit 0 is digitalSignature, bit 5 is keyCertSign. Nil where absent.
-    public let keyUsage: Set<Int>?
+    package let keyUsage: Set<Int>?
     /// basicConstraints cA; nil where the extension is absent.
     public let isAuthority: Bool?
     /// pathLenConstraint of basicConstraints; nil where absent.
-    public let pathLengthConstraint: Int?
+    package let pathLengthConstraint: Int?
     /// `http` addresses of the issuer's certificate (authority information access).
-    public let issuerAddresses: [String]
+    package let issuerAddresses: [String]
     /// OCSP addresses of authorityInfoAccess.
-    public let responderAddresses: [String]
+    package let responderAddresses: [String]
     /// The subjectKeyIdentifier extension; nil where absent.
-    public let subjectKeyIdentifier: [UInt8]?
+    package let subjectKeyIdentifier: [UInt8]?
     /// keyIdentifier of the authorityKeyIdentifier extension; nil where absent.
-    public let authorityKeyIdentifier: [UInt8]?
+    package let authorityKeyIdentifier: [UInt8]?
     /// The serialized SignedCertificateTimestampList of the certificate, TLS encoding; nil where absent.
-    public let embeddedTimestamps: [UInt8]?
+    package let embeddedTimestamps: [UInt8]?
     /// Critical extensions that RFC 5280 path validation as done here does not process, dotted.
-    public let unknownCriticalExtensions: [String]
+    package let unknownCriticalExtensions: [String]
     /// Known extensions whose content could not be read, or that occur twice, dotted. Their facts above count as absent.
-    public let malformedExtensions: [String]
+    package let malformedExtensions: [String]
     /// Whether the certificate limits the names below it.
-    public let hasNameConstraints: Bool
+    package let hasNameConstraints: Bool
     /// Whether it has extensions at all, which only version 3 allows.
-    public let hasExtensions: Bool
+    package let hasExtensions: Bool
     /// What else breaks the profile of RFC 5280 in the certificate by itself, as sentences without their subject and end.
-    public let faults: [String]
+    package let faults: [String]
 
     /// Makes one from its parts, which the properties describe.
-    public init(
+    package init(
         der: [UInt8],
         version: Int = 3,
         subject: String,
@@ -120,15 +120,15 @@ public struct CertificateFacts: Sendable, Equatable {
     }
 
     /// Whether subject and issuer are the same name. It says nothing of the signature.
-    public var isSelfIssued: Bool { subjectDER == issuerDER }
+    package var isSelfIssued: Bool { subjectDER == issuerDER }
 
     /// Whether the instant is before the validity; certificates know whole seconds, and a part of one does not count.
-    public func isNotYetValid(at instant: Date) -> Bool {
+    package func isNotYetValid(at instant: Date) -> Bool {
         instant.timeIntervalSince1970.rounded(.down) < notBefore.timeIntervalSince1970
     }
 
     /// Whether the instant is after the last second of the validity.
-    public func hasExpired(at instant: Date) -> Bool {
+    package func hasExpired(at instant: Date) -> Bool {
         instant.timeIntervalSince1970.rounded(.down) > notAfter.timeIntervalSince1970
     }
 
@@ -139,7 +139,7 @@ public struct CertificateFacts: Sendable, Equatable {
 extension CertificateFacts {
     /// Whether the extended key usage names servers: serverAuth, anyExtendedKeyUsage, or one of the two purposes of server-gated
     /// cryptography. False also where the extension is absent.
-    public var isForServers: Bool {
+    package var isForServers: Bool {
         extendedKeyUsages?.contains { CertificateFacts.serverPurposes.contains($0) } ?? false
     }
 
@@ -156,7 +156,7 @@ public struct AlternativeNames: Sendable, Equatable {
     public let addresses: [[UInt8]]
 
     /// Makes one from its parts, which the properties describe.
-    public init(dnsNames: [String], addresses: [[UInt8]]) {
+    package init(dnsNames: [String], addresses: [[UInt8]]) {
         self.dnsNames = dnsNames
         self.addresses = addresses
     }
@@ -175,17 +175,17 @@ public struct PublicKeyFacts: Sendable, Equatable {
     }
 
     /// The curves that TLS and Apple's systems know for certificates (RFC 8422 section 5.1.1).
-    public static let curvesOfTLS: Set<String> = ["P-256", "P-384", "P-521"]
+    package static let curvesOfTLS: Set<String> = ["P-256", "P-384", "P-521"]
 
     /// Algorithm and size.
     public let kind: Kind
     /// SHA-256 of the DER SubjectPublicKeyInfo, 32 bytes: what pins compare.
     public let sha256: [UInt8]
     /// The DER SubjectPublicKeyInfo.
-    public let der: [UInt8]
+    package let der: [UInt8]
 
     /// Makes one from its parts, which the properties describe.
-    public init(kind: Kind, sha256: [UInt8], der: [UInt8]) {
+    package init(kind: Kind, sha256: [UInt8], der: [UInt8]) {
         self.kind = kind
         self.sha256 = sha256
         self.der = der
@@ -222,7 +222,7 @@ public struct SignatureFacts: Sendable, Equatable {
     public let hash: Hash
 
     /// Makes one from its parts, which the properties describe.
-    public init(algorithm: String, hash: Hash) {
+    package init(algorithm: String, hash: Hash) {
         self.algorithm = algorithm
         self.hash = hash
     }

@@ -8,7 +8,7 @@ public struct CipherSuite: RawRepresentable, Hashable, Sendable, CustomStringCon
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// How the suite agrees on a key.
-    public enum KeyExchange: Sendable {
+    package enum KeyExchange: Sendable {
         /// By the key_share extension of TLS 1.3; the suite does not say.
         case tls13
         /// ECDHE, signed with ECDSA.
@@ -24,7 +24,7 @@ public struct CipherSuite: RawRepresentable, Hashable, Sendable, CustomStringCon
     }
 
     /// How the suite agrees on a key.
-    public var keyExchange: KeyExchange { CipherSuite.registry[self]?.keyExchange ?? .other }
+    package var keyExchange: KeyExchange { CipherSuite.registry[self]?.keyExchange ?? .other }
 
     /// Whether the key exchange is ephemeral, so that a stolen server key opens no recorded traffic.
     public var hasForwardSecrecy: Bool {
@@ -63,13 +63,13 @@ extension CipherSuite {
     /// 0xCCA9 of the IANA registry.
     public static let ecdheECDSAWithChaCha20Poly1305 = CipherSuite(rawValue: 0xCCA9)
     /// 0xC024 of the IANA registry.
-    public static let ecdheECDSAWithAES256CBCSHA384 = CipherSuite(rawValue: 0xC024)
+    package static let ecdheECDSAWithAES256CBCSHA384 = CipherSuite(rawValue: 0xC024)
     /// 0xC023 of the IANA registry.
-    public static let ecdheECDSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0xC023)
+    package static let ecdheECDSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0xC023)
     /// 0xC00A of the IANA registry.
-    public static let ecdheECDSAWithAES256CBCSHA = CipherSuite(rawValue: 0xC00A)
+    package static let ecdheECDSAWithAES256CBCSHA = CipherSuite(rawValue: 0xC00A)
     /// 0xC009 of the IANA registry.
-    public static let ecdheECDSAWithAES128CBCSHA = CipherSuite(rawValue: 0xC009)
+    package static let ecdheECDSAWithAES128CBCSHA = CipherSuite(rawValue: 0xC009)
     /// 0xC030 of the IANA registry.
     public static let ecdheRSAWithAES256GCMSHA384 = CipherSuite(rawValue: 0xC030)
     /// 0xC02F of the IANA registry.
@@ -77,51 +77,51 @@ extension CipherSuite {
     /// 0xCCA8 of the IANA registry.
     public static let ecdheRSAWithChaCha20Poly1305 = CipherSuite(rawValue: 0xCCA8)
     /// 0xC028 of the IANA registry.
-    public static let ecdheRSAWithAES256CBCSHA384 = CipherSuite(rawValue: 0xC028)
+    package static let ecdheRSAWithAES256CBCSHA384 = CipherSuite(rawValue: 0xC028)
     /// 0xC027 of the IANA registry.
-    public static let ecdheRSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0xC027)
+    package static let ecdheRSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0xC027)
     /// 0xC014 of the IANA registry.
-    public static let ecdheRSAWithAES256CBCSHA = CipherSuite(rawValue: 0xC014)
+    package static let ecdheRSAWithAES256CBCSHA = CipherSuite(rawValue: 0xC014)
     /// 0xC013 of the IANA registry.
-    public static let ecdheRSAWithAES128CBCSHA = CipherSuite(rawValue: 0xC013)
+    package static let ecdheRSAWithAES128CBCSHA = CipherSuite(rawValue: 0xC013)
     /// 0x009D of the IANA registry.
-    public static let rsaWithAES256GCMSHA384 = CipherSuite(rawValue: 0x009D)
+    package static let rsaWithAES256GCMSHA384 = CipherSuite(rawValue: 0x009D)
     /// 0x009C of the IANA registry.
-    public static let rsaWithAES128GCMSHA256 = CipherSuite(rawValue: 0x009C)
+    package static let rsaWithAES128GCMSHA256 = CipherSuite(rawValue: 0x009C)
     /// 0x003D of the IANA registry.
-    public static let rsaWithAES256CBCSHA256 = CipherSuite(rawValue: 0x003D)
+    package static let rsaWithAES256CBCSHA256 = CipherSuite(rawValue: 0x003D)
     /// 0x003C of the IANA registry.
-    public static let rsaWithAES128CBCSHA256 = CipherSuite(rawValue: 0x003C)
+    package static let rsaWithAES128CBCSHA256 = CipherSuite(rawValue: 0x003C)
     /// 0x0035 of the IANA registry.
-    public static let rsaWithAES256CBCSHA = CipherSuite(rawValue: 0x0035)
+    package static let rsaWithAES256CBCSHA = CipherSuite(rawValue: 0x0035)
     /// 0x002F of the IANA registry.
-    public static let rsaWithAES128CBCSHA = CipherSuite(rawValue: 0x002F)
+    package static let rsaWithAES128CBCSHA = CipherSuite(rawValue: 0x002F)
     /// 0xC008 of the IANA registry.
-    public static let ecdheECDSAWith3DESCBCSHA = CipherSuite(rawValue: 0xC008)
+    package static let ecdheECDSAWith3DESCBCSHA = CipherSuite(rawValue: 0xC008)
     /// 0xC012 of the IANA registry.
-    public static let ecdheRSAWith3DESCBCSHA = CipherSuite(rawValue: 0xC012)
+    package static let ecdheRSAWith3DESCBCSHA = CipherSuite(rawValue: 0xC012)
     /// 0x000A of the IANA registry.
-    public static let rsaWith3DESCBCSHA = CipherSuite(rawValue: 0x000A)
+    package static let rsaWith3DESCBCSHA = CipherSuite(rawValue: 0x000A)
     /// 0xC007 of the IANA registry.
-    public static let ecdheECDSAWithRC4128SHA = CipherSuite(rawValue: 0xC007)
+    package static let ecdheECDSAWithRC4128SHA = CipherSuite(rawValue: 0xC007)
     /// 0xC011 of the IANA registry.
-    public static let ecdheRSAWithRC4128SHA = CipherSuite(rawValue: 0xC011)
+    package static let ecdheRSAWithRC4128SHA = CipherSuite(rawValue: 0xC011)
     /// 0x0005 of the IANA registry.
-    public static let rsaWithRC4128SHA = CipherSuite(rawValue: 0x0005)
+    package static let rsaWithRC4128SHA = CipherSuite(rawValue: 0x0005)
     /// 0x0004 of the IANA registry.
-    public static let rsaWithRC4128MD5 = CipherSuite(rawValue: 0x0004)
+    package static let rsaWithRC4128MD5 = CipherSuite(rawValue: 0x0004)
     /// 0x009F of the IANA registry.
-    public static let dheRSAWithAES256GCMSHA384 = CipherSuite(rawValue: 0x009F)
+    package static let dheRSAWithAES256GCMSHA384 = CipherSuite(rawValue: 0x009F)
     /// 0x009E of the IANA registry.
-    public static let dheRSAWithAES128GCMSHA256 = CipherSuite(rawValue: 0x009E)
+    package static let dheRSAWithAES128GCMSHA256 = CipherSuite(rawValue: 0x009E)
     /// 0x006B of the IANA registry.
-    public static let dheRSAWithAES256CBCSHA256 = CipherSuite(rawValue: 0x006B)
+    package static let dheRSAWithAES256CBCSHA256 = CipherSuite(rawValue: 0x006B)
     /// 0x0067 of the IANA registry.
-    public static let dheRSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0x0067)
+    package static let dheRSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0x0067)
     /// 0x0039 of the IANA registry.
-    public static let dheRSAWithAES256CBCSHA = CipherSuite(rawValue: 0x0039)
+    package static let dheRSAWithAES256CBCSHA = CipherSuite(rawValue: 0x0039)
     /// 0x0033 of the IANA registry.
-    public static let dheRSAWithAES128CBCSHA = CipherSuite(rawValue: 0x0033)
+    package static let dheRSAWithAES128CBCSHA = CipherSuite(rawValue: 0x0033)
 
     /// Every suite that this package can name. Source: the IANA registry "TLS Cipher Suites", and `openssl ciphers -stdname`.
     static let registry: [CipherSuite: Entry] = [

@@ -58,11 +58,11 @@ public struct HandshakeObservation: Sendable, Equatable {
     /// What ALPN chose; nil where the server chose nothing.
     public var applicationProtocol: String?
     /// DER OCSP response, if one was stapled.
-    public var stapledResponse: [UInt8]?
+    package var stapledResponse: [UInt8]?
     /// SignedCertificateTimestampList of the TLS extension.
-    public var timestamps: [UInt8]?
+    package var timestamps: [UInt8]?
     /// SignedCertificateTimestampList out of the stapled OCSP response.
-    public var stapledTimestamps: [UInt8]?
+    package var stapledTimestamps: [UInt8]?
     /// The server agreed to extended_master_secret (RFC 7627).
     public var usesExtendedMasterSecret: Bool
     /// The server sent a CertificateRequest.

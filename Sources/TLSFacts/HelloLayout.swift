@@ -4,10 +4,10 @@
 /// How a client writes its hello, apart from what it offers: the order of the extensions, and what it sends for the sake of others.
 ///
 /// Two hellos with the same layout, offer and server name have the same length.
-public struct HelloLayout: Sendable, Hashable {
+package struct HelloLayout: Sendable, Hashable {
     /// What stands at one place among the extensions. An item that has nothing to say, for example because TLS 1.3 is not offered, is left
     /// out.
-    public enum Item: Sendable, Hashable, CaseIterable {
+    package enum Item: Sendable, Hashable, CaseIterable {
         /// server_name, 0.
         case serverName
         /// status_request, 5: a stapled OCSP response is welcome.
@@ -45,21 +45,21 @@ public struct HelloLayout: Sendable, Hashable {
     }
 
     /// The extensions in their order.
-    public let items: [Item]
+    package let items: [Item]
     /// Whether a value that means nothing stands first among the suites, the groups, the key shares and the versions (RFC 8701).
-    public let usesGREASE: Bool
+    package let usesGREASE: Bool
     /// Whether TLS_EMPTY_RENEGOTIATION_INFO_SCSV, 0x00FF, leads the suites (RFC 5746 section 3.3).
-    public let leadsWithRenegotiation: Bool
+    package let leadsWithRenegotiation: Bool
 
     /// Makes one from its parts, which the properties describe.
-    public init(items: [Item], usesGREASE: Bool = false, leadsWithRenegotiation: Bool = false) {
+    package init(items: [Item], usesGREASE: Bool = false, leadsWithRenegotiation: Bool = false) {
         self.items = items
         self.usesGREASE = usesGREASE
         self.leadsWithRenegotiation = leadsWithRenegotiation
     }
 
     /// The layout of no system: what a server needs to answer, and nothing else.
-    public static let plain = HelloLayout(items: [
+    package static let plain = HelloLayout(items: [
         .serverName, .extendedMasterSecret, .renegotiation, .supportedGroups, .pointFormats, .applicationProtocols,
         .statusRequest,
         .signatureAlgorithms, .timestamps, .keyShare, .pskModes, .supportedVersions,

@@ -24,7 +24,7 @@ public struct IPAddress: Hashable, Sendable {
     }
 
     /// Whether the address has four bytes.
-    public var isIPv4: Bool { bytes.count == 4 }
+    package var isIPv4: Bool { bytes.count == 4 }
 
     /// Reads one to four decimal fields; missing ones are zero, as in `10/8`.
     static func v4(_ text: some StringProtocol, fields allowed: ClosedRange<Int>) -> [UInt8]? {

@@ -10,18 +10,18 @@ public struct NamedGroup: RawRepresentable, Hashable, Sendable, CustomStringConv
     /// P-256, 0x0017.
     public static let secp256r1 = NamedGroup(rawValue: 23)
     /// P-384, 0x0018.
-    public static let secp384r1 = NamedGroup(rawValue: 24)
+    package static let secp384r1 = NamedGroup(rawValue: 24)
     /// P-521, 0x0019.
-    public static let secp521r1 = NamedGroup(rawValue: 25)
+    package static let secp521r1 = NamedGroup(rawValue: 25)
     /// Curve25519, 0x001D.
     public static let x25519 = NamedGroup(rawValue: 29)
     /// Curve448, 0x001E.
-    public static let x448 = NamedGroup(rawValue: 30)
+    package static let x448 = NamedGroup(rawValue: 30)
     /// ML-KEM-768 beside Curve25519, 0x11EC (draft-ietf-tls-ecdhe-mlkem).
-    public static let x25519MLKEM768 = NamedGroup(rawValue: 0x11EC)
+    package static let x25519MLKEM768 = NamedGroup(rawValue: 0x11EC)
 
     /// Whether the group has a post-quantum part beside the classical one; its key share does not fit into one TCP segment.
-    public var isHybrid: Bool { self == .x25519MLKEM768 }
+    package var isHybrid: Bool { self == .x25519MLKEM768 }
 
     /// Those of a list that are classical, in order.
     package static func classical(_ groups: [NamedGroup]) -> [NamedGroup] { groups.filter { !$0.isHybrid } }
@@ -46,29 +46,29 @@ public struct SignatureScheme: RawRepresentable, Hashable, Sendable, CustomStrin
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// 0x0403 of the IANA registry.
-    public static let ecdsaSECP256R1SHA256 = SignatureScheme(rawValue: 0x0403)
+    package static let ecdsaSECP256R1SHA256 = SignatureScheme(rawValue: 0x0403)
     /// 0x0503 of the IANA registry.
-    public static let ecdsaSECP384R1SHA384 = SignatureScheme(rawValue: 0x0503)
+    package static let ecdsaSECP384R1SHA384 = SignatureScheme(rawValue: 0x0503)
     /// 0x0603 of the IANA registry.
-    public static let ecdsaSECP521R1SHA512 = SignatureScheme(rawValue: 0x0603)
+    package static let ecdsaSECP521R1SHA512 = SignatureScheme(rawValue: 0x0603)
     /// 0x0804 of the IANA registry.
-    public static let rsaPSSSHA256 = SignatureScheme(rawValue: 0x0804)
+    package static let rsaPSSSHA256 = SignatureScheme(rawValue: 0x0804)
     /// 0x0805 of the IANA registry.
-    public static let rsaPSSSHA384 = SignatureScheme(rawValue: 0x0805)
+    package static let rsaPSSSHA384 = SignatureScheme(rawValue: 0x0805)
     /// 0x0806 of the IANA registry.
-    public static let rsaPSSSHA512 = SignatureScheme(rawValue: 0x0806)
+    package static let rsaPSSSHA512 = SignatureScheme(rawValue: 0x0806)
     /// 0x0401 of the IANA registry.
-    public static let rsaPKCS1SHA256 = SignatureScheme(rawValue: 0x0401)
+    package static let rsaPKCS1SHA256 = SignatureScheme(rawValue: 0x0401)
     /// 0x0501 of the IANA registry.
-    public static let rsaPKCS1SHA384 = SignatureScheme(rawValue: 0x0501)
+    package static let rsaPKCS1SHA384 = SignatureScheme(rawValue: 0x0501)
     /// 0x0601 of the IANA registry.
-    public static let rsaPKCS1SHA512 = SignatureScheme(rawValue: 0x0601)
+    package static let rsaPKCS1SHA512 = SignatureScheme(rawValue: 0x0601)
     /// 0x0201 of the IANA registry.
-    public static let rsaPKCS1SHA1 = SignatureScheme(rawValue: 0x0201)
+    package static let rsaPKCS1SHA1 = SignatureScheme(rawValue: 0x0201)
     /// 0x0203 of the IANA registry.
-    public static let ecdsaSHA1 = SignatureScheme(rawValue: 0x0203)
+    package static let ecdsaSHA1 = SignatureScheme(rawValue: 0x0203)
     /// 0x0807 of the IANA registry.
-    public static let ed25519 = SignatureScheme(rawValue: 0x0807)
+    package static let ed25519 = SignatureScheme(rawValue: 0x0807)
 
     public var description: String {
         switch self {

@@ -1,14 +1,14 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import struct Foundation.Date
+package import struct Foundation.Date
 
 /// A signed certificate timestamp (RFC 6962 section 3.2): a log's promise to publish a certificate.
 ///
 /// Only the parts are read; whether the log is known is judged elsewhere, and whether the signature holds by a ``TimestampVerifying``.
-public struct SignedTimestamp: Sendable, Hashable {
+package struct SignedTimestamp: Sendable, Hashable {
     /// Where a timestamp was delivered (RFC 6962 section 3.3).
-    public enum Source: String, Sendable {
+    package enum Source: String, Sendable {
         /// In the certificate.
         case certificate
         /// In the signed_certificate_timestamp extension of the handshake.
@@ -18,23 +18,23 @@ public struct SignedTimestamp: Sendable, Hashable {
     }
 
     /// 0 is version 1.
-    public let version: UInt8
+    package let version: UInt8
     /// SHA-256 of the log's public key, 32 bytes.
-    public let logIdentifier: [UInt8]
+    package let logIdentifier: [UInt8]
     /// When the log saw the certificate, in milliseconds since 1970.
-    public let milliseconds: UInt64
+    package let milliseconds: UInt64
     /// CtExtensions; empty today.
-    public let extensions: [UInt8]
+    package let extensions: [UInt8]
     /// HashAlgorithm and SignatureAlgorithm (RFC 5246 section 7.4.1.4.1): 4 and 3 are SHA-256 and ECDSA, 4 and 1 SHA-256 and RSA.
-    public let algorithm: [UInt8]
+    package let algorithm: [UInt8]
     /// The signature itself.
-    public let signature: [UInt8]
+    package let signature: [UInt8]
 
     /// When the log saw the certificate.
-    public var issued: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
+    package var issued: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 
     /// Makes one from its parts, which the properties describe.
-    public init(
+    package init(
         version: UInt8,
         logIdentifier: [UInt8],
         milliseconds: UInt64,
@@ -52,7 +52,7 @@ public struct SignedTimestamp: Sendable, Hashable {
 
     /// Reads a SignedCertificateTimestampList in its TLS encoding; nil where its lengths do not add up.
     /// Entries of an unknown version are left out, as RFC 6962 section 3.3 wants.
-    public static func list(decoding bytes: [UInt8]) -> [SignedTimestamp]? {
+    package static func list(decoding bytes: [UInt8]) -> [SignedTimestamp]? {
         guard bytes.count >= 2, Int(bytes[0]) << 8 | Int(bytes[1]) == bytes.count - 2 else { return nil }
         var rest = bytes.dropFirst(2)
         var list: [SignedTimestamp] = []
@@ -90,7 +90,7 @@ public struct SignedTimestamp: Sendable, Hashable {
 
 extension SignedTimestamp {
     /// What checking the signature of a log came to.
-    public enum SignatureVerdict: Sendable, Equatable {
+    package enum SignatureVerdict: Sendable, Equatable {
         /// The log signed this certificate.
         case valid
         /// The log signed something else, or somebody else signed.
@@ -101,7 +101,7 @@ extension SignedTimestamp {
 }
 
 /// Checks the signatures of certificate timestamps (RFC 6962 section 3.2). `TimestampVerifier` of TLSProbe is the one that there is.
-public protocol TimestampVerifying: Sendable {
+package protocol TimestampVerifying: Sendable {
     /// Whether the log made this timestamp for this certificate.
     ///
     /// - Parameters:

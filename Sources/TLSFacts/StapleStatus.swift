@@ -18,7 +18,7 @@ public enum StapleStatus: Sendable, Equatable {
     case unusable(String)
 
     /// One word, for reports.
-    public var word: String {
+    package var word: String {
         switch self {
         case .good: "good"
         case .revoked: "revoked"

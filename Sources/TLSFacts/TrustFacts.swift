@@ -19,7 +19,7 @@ public struct AnchorFacts: Sendable, Equatable {
     public let store: String
 
     /// Makes one from its parts, which the properties describe.
-    public init(certificate: CertificateFacts, kind: AnchorKind, store: String) {
+    package init(certificate: CertificateFacts, kind: AnchorKind, store: String) {
         self.certificate = certificate
         self.kind = kind
         self.store = store
@@ -47,7 +47,7 @@ public struct ChainFacts: Sendable, Equatable {
     /// The path that was built.
     public let path: Path
     /// Intermediates that were fetched from caIssuers addresses, with their address.
-    public let fetched: [FetchedCertificate]
+    package let fetched: [FetchedCertificate]
     /// What breaks RFC 5280 on the path, apart from signatures, dates and the name of the server.
     public let violations: [PathViolation]
 
@@ -89,7 +89,7 @@ public struct ChainFacts: Sendable, Equatable {
 /// unknown critical extension.
 public struct PathViolation: Sendable, Equatable {
     /// What the rule is about.
-    public enum Rule: String, Sendable {
+    package enum Rule: String, Sendable {
         /// A certificate by itself: its version, its extensions.
         case certificate
         /// An issuer that may not issue: basicConstraints, keyCertSign, no subject.
@@ -103,10 +103,10 @@ public struct PathViolation: Sendable, Equatable {
     /// For people.
     public let sentence: String
     /// The kind of the rule.
-    public let rule: Rule
+    package let rule: Rule
 
     /// Makes one from its parts, which the properties describe.
-    public init(_ sentence: String, _ rule: Rule = .certificate) {
+    package init(_ sentence: String, _ rule: Rule = .certificate) {
         self.sentence = sentence
         self.rule = rule
     }
@@ -115,12 +115,12 @@ public struct PathViolation: Sendable, Equatable {
 /// An intermediate certificate that the server left out and that was fetched.
 public struct FetchedCertificate: Sendable, Equatable {
     /// The caIssuers address that it came from.
-    public let address: String
+    package let address: String
     /// What came from there.
-    public let certificate: CertificateFacts
+    package let certificate: CertificateFacts
 
     /// Makes one from its parts, which the properties describe.
-    public init(address: String, certificate: CertificateFacts) {
+    package init(address: String, certificate: CertificateFacts) {
         self.address = address
         self.certificate = certificate
     }
@@ -133,12 +133,12 @@ public struct PresentedTrust: Sendable, Equatable {
     /// What an OCSP response says of the leaf; nil where there is none.
     public let staple: StapleStatus?
     /// SignedCertificateTimestampList of the TLS extension.
-    public let timestamps: [UInt8]?
+    package let timestamps: [UInt8]?
     /// SignedCertificateTimestampList out of the OCSP response.
-    public let stapledTimestamps: [UInt8]?
+    package let stapledTimestamps: [UInt8]?
 
     /// Makes one from its parts, which the properties describe.
-    public init(
+    package init(
         chain: ChainFacts,
         staple: StapleStatus? = nil,
         timestamps: [UInt8]? = nil,
@@ -161,7 +161,7 @@ public struct ConnectionFacts: Sendable, Equatable {
     public let staple: StapleStatus?
 
     /// What trust evaluation looks at.
-    public var trust: PresentedTrust {
+    package var trust: PresentedTrust {
         PresentedTrust(
             chain: chain,
             staple: staple,

@@ -10,11 +10,11 @@ import TLSFacts
 /// Of two for one place the later one counts; one for a host counts before one for every host.
 public struct AddressOverride: Sendable, Hashable {
     /// Lower case, without brackets; `*` stands for every host.
-    public let host: String
+    package let host: String
     /// The port for which it holds.
-    public let port: Int
+    package let port: Int
     /// IPv4 or IPv6 literals without brackets, in the order in which they are tried.
-    public let addresses: [String]
+    package let addresses: [String]
 
     /// Reads `HOST:PORT:ADDRESS[,ADDRESS]`, with a `+` in front or without; brackets around IPv6 addresses are allowed everywhere.
     ///

@@ -3,7 +3,7 @@
 
 import AppAttest
 import Crypto
-public import Foundation
+package import Foundation
 
 /// Issues and reads challenges without storing anything: a challenge carries its own expiry and binding under a MAC.
 ///
@@ -13,7 +13,7 @@ public import Foundation
 ///
 /// A codec is a picture of the keys at one instant. A node takes a new one every few seconds, more often than the time between a
 /// rotation and the first challenge of its key (``ChallengeKeyRotation/signsFrom``).
-public struct ChallengeCodec: Sendable {
+package struct ChallengeCodec: Sendable {
     /// One key with what is made from it once: both codes with the key and their label taken in already, from which copies go on.
     fileprivate struct Codes {
         let challenge: HMAC<SHA256>
@@ -28,16 +28,16 @@ public struct ChallengeCodec: Sendable {
     private let accepted: [Codes]
 
     /// The length of every challenge, in bytes. The contract allows 64.
-    public static let length = 56
+    package static let length = 56
     /// How many random bytes ``issue(for:expiresAt:random:)`` wants.
-    public static let randomLength = 16
+    package static let randomLength = 16
     /// The name of the secret in stores of the first version.
-    public static let secretName = "challenge-mac"
+    package static let secretName = "challenge-mac"
     /// The length of the secret, in bytes.
-    public static let secretLength = 32
+    package static let secretLength = 32
 
     /// Uses one secret, at least 16 bytes, for good; nil for a shorter one.
-    public init?(secret: some Collection<UInt8>) {
+    package init?(secret: some Collection<UInt8>) {
         let key = ChallengeKey(
             generation: 1,
             secret: Array(secret),
@@ -50,7 +50,7 @@ public struct ChallengeCodec: Sendable {
     /// Uses the keys of a store as they are at an instant: the newest whose time has come signs, and all are read.
     ///
     /// Nil without a key, and where a secret is shorter than 16 bytes.
-    public init?(keys: [ChallengeKey], at instant: Date) {
+    package init?(keys: [ChallengeKey], at instant: Date) {
         let keys = keys.sorted { $0.generation > $1.generation }.prefix(ChallengeKey.limit)
         // A node whose clock is far behind signs with the oldest.
         guard let first = keys.first(where: { $0.signsFrom <= instant }) ?? keys.last,
@@ -61,7 +61,7 @@ public struct ChallengeCodec: Sendable {
     }
 
     /// Fetches the store's keys, or lets the store adopt `candidate` (32 random bytes) if it has none yet.
-    public init(store: some TrustStore, candidate: some Collection<UInt8>, at instant: Date) async throws {
+    package init(store: some TrustStore, candidate: some Collection<UInt8>, at instant: Date) async throws {
         let keys = try await store.challengeKeys(orElse: Array(candidate), at: instant)
         guard let codec = ChallengeCodec(keys: keys, at: instant) else {
             throw StoreFault.damaged("a challenge secret is shorter than 16 bytes, or there is none")
@@ -74,7 +74,7 @@ public struct ChallengeCodec: Sendable {
     /// - Parameters:
     ///   - expiresAt: kept to the millisecond, rounded down.
     ///   - random: 16 bytes that were never used before; shorter input is a programming error and gives an unreadable challenge.
-    public func issue(for binding: ChallengeBinding, expiresAt: Date, random: some Collection<UInt8>) -> [UInt8] {
+    package func issue(for binding: ChallengeBinding, expiresAt: Date, random: some Collection<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = [1, binding.purpose.rawValue]
         if binding.keyId != nil { bytes[1] |= Flag.key }
         if binding.user != nil { bytes[1] |= Flag.user }
@@ -91,7 +91,7 @@ public struct ChallengeCodec: Sendable {
     /// Genuineness comes first, then expiry (refused from the very millisecond on), then purpose, app, key and user. A
     /// challenge that was issued for a key or user serves that one alone. For an attestation a stated user needs a challenge
     /// that was issued for that user; for an assertion a challenge without a user serves any.
-    public func read(
+    package func read(
         _ bytes: some Collection<UInt8>,
         for presented: ChallengeBinding,
         at instant: Date

@@ -6,7 +6,7 @@ import Synchronization
 /// Checks a store at most once in an interval, however many ask: all who ask in between get the same answer.
 ///
 /// A check commits a write, so anybody who may ask for readiness could keep the writer busy otherwise.
-public final class StoreProbe: Sendable {
+package final class StoreProbe: Sendable {
     private let store: any TrustStore
     private let interval: Duration
     private let uptime: @Sendable () -> Duration
@@ -18,7 +18,7 @@ public final class StoreProbe: Sendable {
     }
 
     /// Checks `store` at most once in `interval`, measured by the monotonic `clock`.
-    public init(_ store: any TrustStore, interval: Duration = .seconds(1), clock: StoreClock = .system) {
+    package init(_ store: any TrustStore, interval: Duration = .seconds(1), clock: StoreClock = .system) {
         self.store = store
         self.interval = interval
         uptime = clock.uptime
@@ -27,7 +27,7 @@ public final class StoreProbe: Sendable {
     /// What the store said in the last interval, or says now.
     ///
     /// - Throws: the ``StoreFault`` of that check, to everybody who shares it.
-    public func check() async throws -> StoreReading {
+    package func check() async throws -> StoreReading {
         let now = uptime()
         let (known, task) = state.withLock {
             state -> (Result<StoreReading, any Error>?, Task<StoreReading, any Error>?) in

@@ -4,7 +4,7 @@
 #if Postgres
     public import TrustStores
 
-    extension SQLTrustStore {
+    extension Store {
         /// Opens the store in a PostgreSQL database, for any number of nodes; the migrations that it needs run first.
         ///
         /// The server commits synchronously (`synchronous_commit=on` is asked for on every connection), so what was answered survives
@@ -16,6 +16,16 @@
         /// - Throws: ``StoreFault``: `store.unavailable` if no primary answers, `store.configuration` if the string cannot be read,
         ///   `store.newer` if a later program wrote the schema.
         public static func postgres(
+            _ url: String,
+            configuration: PostgresConfiguration = PostgresConfiguration()
+        ) async throws -> any TrustStore {
+            try await SQLTrustStore.postgres(url, configuration: configuration)
+        }
+    }
+
+    extension SQLTrustStore {
+        /// The same as a store whose verbs are written in SQL.
+        package static func postgres(
             _ url: String,
             configuration: PostgresConfiguration = PostgresConfiguration()
         ) async throws -> SQLTrustStore {

@@ -3,7 +3,7 @@
 
 public import TrustStores
 
-extension SQLTrustStore {
+extension Store {
     /// Opens or creates a store in one SQLite file; the migrations that it needs run first.
     ///
     /// The file is in WAL mode with `synchronous=FULL`, which is read back before the store is used: what was answered survives
@@ -17,14 +17,16 @@ extension SQLTrustStore {
     public static func sqlite(
         at path: String,
         observe: @escaping @Sendable (StoreObservation) -> Void = { _ in }
-    ) throws -> SQLTrustStore {
-        try sqlite(at: path, clock: .system, observe: observe)
+    ) throws -> any TrustStore {
+        try SQLTrustStore.sqlite(at: path, observe: observe)
     }
+}
 
-    /// The same with a clock of the caller's, for tests.
+extension SQLTrustStore {
+    /// The same; the clock is the caller's in tests.
     package static func sqlite(
         at path: String,
-        clock: StoreClock,
+        clock: StoreClock = .system,
         observe: @escaping @Sendable (StoreObservation) -> Void = { _ in }
     ) throws -> SQLTrustStore {
         do {

@@ -149,9 +149,9 @@ struct PathSearchTests {
         }
         let last = try certification.issue("last", subject: "/CN=Crowd", extensions: TestCertification.authority)
         let leaf = try certification.issue("leaf", subject: "/CN=leaf", issuer: last)
-        var limits = ChainBuilder.Limits()
-        limits.signatureChecks = 8
-        let facts = await ChainBuilder(anchors: TrustAnchors(), limits: limits).build(presented: [leaf.der] + crowd)
+        var builder = ChainBuilder(anchors: TrustAnchors())
+        builder.limits.signatureChecks = 8
+        let facts = await builder.build(presented: [leaf.der] + crowd)
         #expect(facts.anchor == nil)
         guard case .badSignature = facts.path else {
             Issue.record("\(facts.path)")

@@ -27,7 +27,7 @@ import Testing
     let facts = ConnectionFacts(
         handshake: HandshakeObservation(
             version: .tls10,
-            suite: .ecdheRSAWithAES128CBCSHA,
+            suite: CipherSuite(rawValue: 0xC013),
             keyPossession: .proven
         ),
         chain: ChainFacts(presented: [], path: .unanchored([]))

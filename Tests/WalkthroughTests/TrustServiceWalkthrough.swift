@@ -34,7 +34,7 @@ import UnixSignals
     let log = Logger(label: "trust")
     let server = try await TrustServer(
         configuration: configuration,
-        store: try SQLTrustStore.sqlite(at: path),
+        store: try Store.sqlite(at: path),
         log: log,
         announce: { line in lines.continuation.yield(line) }  // "listening on http://127.0.0.1:PORT"
     )
@@ -76,7 +76,7 @@ import UnixSignals
     configuration.bits = [.init(bit: 2, name: "welcome")]
     let wrong = configuration
     let error = await #expect(throws: TrustServer.InvalidConfiguration.self) {
-        _ = try await TrustServer(configuration: wrong, store: InMemoryTrustStore(), log: Logger(label: "trust"))
+        _ = try await TrustServer(configuration: wrong, store: Store.inMemory(), log: Logger(label: "trust"))
     }
     for place in [
         "challenges.ttlSeconds", "limits.bodyBytes", "adminTokenFile", "apps[0].id", "apps[0].bundleIds", "apps[1].id",

@@ -11,7 +11,7 @@ func `TrustStoreContract: a store keeps its promises`(_ promise: StoreContract.C
     try await promise.run {
         let clock = FixtureClock()
         // Your own store, and behind it a second node on the same data.
-        let store = InMemoryTrustStore(clock: clock.storeClock())
+        let store = Store.inMemory(clock: clock.storeClock())
         return StoreFixture(store: store, clock: clock) { store }
     }
 }

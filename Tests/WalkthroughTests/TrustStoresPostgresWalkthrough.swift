@@ -10,7 +10,7 @@ import TrustStoresPostgres
     var configuration = PostgresConfiguration()
     configuration.connectTimeout = .seconds(2)
     do {
-        let store = try await SQLTrustStore.postgres(
+        let store = try await Store.postgres(
             "postgres://sealward@127.0.0.1:1/trust",
             configuration: configuration
         )
@@ -21,6 +21,6 @@ import TrustStoresPostgres
     }
     // end
     await #expect(throws: StoreFault.self) {
-        _ = try await SQLTrustStore.postgres("postgres://sealward@127.0.0.1:1/trust", configuration: configuration)
+        _ = try await Store.postgres("postgres://sealward@127.0.0.1:1/trust", configuration: configuration)
     }
 }

@@ -8,23 +8,23 @@ import Foundation
 import TrustStores
 
 /// One simulated Apple, one app, and devices whose keys are in a store: genuine material for benches.
-public struct Material: Sendable {
-    public static let appId = "shop"
-    public static let teamId = "TEAM123456"
-    public static let bundleId = "com.example.shop"
+package struct Material: Sendable {
+    package static let appId = "shop"
+    package static let teamId = "TEAM123456"
+    package static let bundleId = "com.example.shop"
 
     /// One attested key and the device that holds it.
-    public struct Holder: Sendable {
-        public let keyId: KeyIdentifier
+    package struct Holder: Sendable {
+        package let keyId: KeyIdentifier
         let device: SimulatedDevice
     }
 
-    public let authority: SimulatedAuthority
-    public let codec: ChallengeCodec
-    public let now: Date
+    package let authority: SimulatedAuthority
+    package let codec: ChallengeCodec
+    package let now: Date
     private let app = SimulatedApp("\(teamId).\(bundleId)")
 
-    public init(store: SQLTrustStore, at now: Date) async throws {
+    package init(store: SQLTrustStore, at now: Date) async throws {
         var seed = SimulatorRandom(seed: UInt64.random(in: 0...UInt64.max))
         authority = try SimulatedAuthority(random: &seed)
         codec = try await ChallengeCodec(store: store, candidate: Material.random(32), at: now)
@@ -34,7 +34,7 @@ public struct Material: Sendable {
     static func random(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255) } }
 
     /// Attests so many keys of simulated devices, verifies them, and stores them: a store takes nothing else.
-    public func holders(_ count: Int, in store: SQLTrustStore) async throws -> [Holder] {
+    package func holders(_ count: Int, in store: SQLTrustStore) async throws -> [Holder] {
         let verifier = AttestationVerifier(
             apps: [try AppIdentity(app.applicationId)],
             environments: [.production],
@@ -69,7 +69,7 @@ public struct Material: Sendable {
     }
 
     /// A fresh challenge for one key, as the codec would read it from a request.
-    public func challenge(for keyId: KeyIdentifier) throws -> SpendableChallenge {
+    package func challenge(for keyId: KeyIdentifier) throws -> SpendableChallenge {
         let binding = ChallengeBinding(purpose: .assert, app: Material.appId, keyId: keyId)
         let bytes = codec.issue(for: binding, expiresAt: now + 300, random: Material.random(16))
         guard case .valid(let challenge) = codec.read(bytes, for: binding, at: now) else {
@@ -82,7 +82,7 @@ public struct Material: Sendable {
     ///
     /// - Parameter number: The challenge expires so many milliseconds later: as if it had been issued shortly before its use,
     ///   and not all of them at one instant.
-    public func assertionBody(_ holder: Holder, number: Int) async throws -> String {
+    package func assertionBody(_ holder: Holder, number: Int) async throws -> String {
         let binding = ChallengeBinding(purpose: .assert, app: Material.appId)
         let challenge = codec.issue(
             for: binding,
@@ -101,8 +101,8 @@ public struct Material: Sendable {
 }
 
 /// What ends a bench before it measured anything.
-public struct BenchFault: Error, CustomStringConvertible {
-    public let description: String
+package struct BenchFault: Error, CustomStringConvertible {
+    package let description: String
 
-    public init(_ description: String) { self.description = description }
+    package init(_ description: String) { self.description = description }
 }

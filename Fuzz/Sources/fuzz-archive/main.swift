@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Fuzzing) import AppBundles
+import AppBundles
 import FuzzDriver
 
 /// App archives: the zip's end, its directory, each entry, and the lists, profiles and executables in it. Nothing may crash, and

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Fuzzing) import AppBundles
+import AppBundles
 import FuzzDriver
 
 /// Project files of .NET and of Xcode. Nothing may crash.

@@ -13,16 +13,17 @@ struct PolicyHello: Sendable {
     private let addresses: [SocketAddress]
 
     init(_ requirements: TransportRequirements, host: String, _ prober: Prober, _ addresses: [SocketAddress]) {
-        offer = HelloOffer(
+        var offer = HelloOffer(
             minimumVersion: requirements.effectiveMinimum,
             maximumVersion: requirements.maximum,
             suites: requirements.suites,
             groups: requirements.groups,
             signatureSchemes: requirements.signatureSchemes,
             serverName: IPAddress(host) == nil ? host : nil,
-            keyShareGroups: requirements.keyShareGroups,
-            layout: requirements.helloLayout
+            keyShareGroups: requirements.keyShareGroups
         )
+        offer.layout = requirements.helloLayout
+        self.offer = offer
         self.prober = prober
         self.addresses = addresses
     }

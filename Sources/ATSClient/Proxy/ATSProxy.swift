@@ -189,22 +189,22 @@ public final class ATSProxy: Service {
     }
 
     /// Tunnels that were cut since the start because their hello asked for another host than the tunnel was opened to.
-    public var mismatchedNames: Int { mismatches.withLock { $0 } }
+    package var mismatchedNames: Int { mismatches.withLock { $0 } }
 
     func countMismatch() { mismatches.withLock { $0 = $0 &+ 1 } }
 
     private let mismatches = Mutex(0)
 
     /// The connections that were closed at once since the start.
-    public var turnedAway: TurnedAway { TurnedAway(admission.refused) }
+    package var turnedAway: TurnedAway { TurnedAway(admission.refused) }
 
     /// Connections that are counted now; see ``Configuration/connectionLimit``.
-    public var openConnections: Int { admission.open }
+    package var openConnections: Int { admission.open }
 
     /// What was seen so far, with the smallest dictionary that would have let all of it through.
     ///
     /// The dictionary is found by asking each host once more, so this takes time; at most `limit` for all.
-    public func summary(within limit: Duration = .seconds(30)) async -> ProxySummary {
+    package func summary(within limit: Duration = .seconds(30)) async -> ProxySummary {
         await ProxySummary.make(of: record.hosts, judge: judge, within: limit)
     }
 }

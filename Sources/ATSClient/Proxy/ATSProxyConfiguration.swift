@@ -3,7 +3,7 @@
 
 public import AppTransportSecurity
 import ConnectionAdmission
-public import NIOCore
+package import NIOCore
 import NIOPosix
 public import TLSProbe
 
@@ -25,35 +25,35 @@ extension ATSProxy {
         /// The same for one client: an IPv4 address, or an IPv6 network of 64 bits. By default half of ``connectionLimit``.
         public var connectionsPerAddress: Int
         /// Bytes of all header fields of one request together.
-        public var headerLimit = 32 * 1024
+        package var headerLimit = 32 * 1024
         /// The most header fields of a request.
-        public var headerCountLimit = 128
+        package var headerCountLimit = 128
         /// How long the verdict about one host, port and address is remembered.
-        public var probeLifetime: Duration = .seconds(60)
+        package var probeLifetime: Duration = .seconds(60)
         /// Verdicts that are remembered at a time.
-        public var probeCapacity = 4096
+        package var probeCapacity = 4096
         /// For one connection to a server, the probe's hello included.
-        public var connectTimeout: Duration = .seconds(10)
+        package var connectTimeout: Duration = .seconds(10)
         /// A tunnel without a byte in either direction for this long is closed, and a server that sends nothing of its answer is given up.
-        public var idleTimeout: Duration = .seconds(300)
+        package var idleTimeout: Duration = .seconds(300)
         /// For the header fields of a request, from its first byte, and between two pieces of its body.
-        public var requestTimeout: Duration = .seconds(30)
+        package var requestTimeout: Duration = .seconds(30)
         /// Between two requests of one connection.
-        public var keepAlive: Duration = .seconds(75)
+        package var keepAlive: Duration = .seconds(75)
         /// For the decision about a CONNECT: name, probe, judgement and connection together. A client that waited longer gets 504.
-        public var decisionTimeout: Duration = .seconds(30)
+        package var decisionTimeout: Duration = .seconds(30)
         /// A client that takes nothing of an answer for this long is cut off.
-        public var answerTimeout: Duration = .seconds(60)
+        package var answerTimeout: Duration = .seconds(60)
         /// For one plain HTTP request, from its head to the end of its answer.
-        public var exchangeTimeout: Duration = .seconds(3600)
+        package var exchangeTimeout: Duration = .seconds(3600)
         /// For one connection of a client, tunnels included.
-        public var connectionLifetime: Duration = .seconds(86_400)
+        package var connectionLifetime: Duration = .seconds(86_400)
         /// Places that are not looked up, as curl's `--resolve`.
         public var addressOverrides: [AddressOverride] = []
         /// For Certificate Transparency; nil leaves that rule a note.
         public var transparencyLogs: CTLogList?
         /// Where connections live.
-        public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+        package var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
 
         /// The defaults, as each property states them.
         public init() {

@@ -1,42 +1,42 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppTransportSecurity
+package import AppTransportSecurity
 import Bounds
-public import Findings
+package import Findings
 import NIOCore
 import TLSFacts
 
 /// What passed through a proxy, and the smallest dictionary that would have let all of it through.
-public struct ProxySummary: Sendable {
+package struct ProxySummary: Sendable {
     /// One host and port.
-    public struct Host: Sendable {
+    package struct Host: Sendable {
         /// Name or address, without brackets.
-        public let host: String
+        package let host: String
         /// Its port.
-        public let port: Int
+        package let port: Int
         /// Whether it was asked by CONNECT and not in cleartext.
-        public let isSecure: Bool
+        package let isSecure: Bool
         /// All requests to it.
-        public let requests: Int
+        package let requests: Int
         /// Requests that the policy refused.
-        public let refused: Int
+        package let refused: Int
         /// Requests that failed for other reasons than the policy.
-        public let failed: Int
+        package let failed: Int
         /// Why, first cause first.
-        public let causes: [Cause]
+        package let causes: [Cause]
         /// What an app would get; nil where everything was passed on.
-        public let error: URLLoadError?
+        package let error: URLLoadError?
         /// What the console of the system would show for it, as far as a source has it.
-        public let console: [ConsoleLine]
+        package let console: [ConsoleLine]
     }
 
     /// Every host that was asked for.
-    public let hosts: [Host]
+    package let hosts: [Host]
     /// The smallest dictionary; empty if the defaults let everything through.
-    public let dictionary: ATSDictionary
+    package let dictionary: ATSDictionary
     /// Each `host:port` that no exception lets through without code of the app, or that did not answer when it was asked again.
-    public let impossible: [String]
+    package let impossible: [String]
 
     /// Finds the smallest exception for each host by asking it with narrower hellos first.
     static func make(

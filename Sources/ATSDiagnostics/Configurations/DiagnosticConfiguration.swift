@@ -6,13 +6,13 @@ public import AppTransportSecurity
 /// One of the configurations that `nscurl --ats-diagnostics` tries: a title, a name and an NSAppTransportSecurity dictionary.
 public struct DiagnosticConfiguration: Sendable, Equatable {
     /// The title of the section, in nscurl's words.
-    public let section: String
+    package let section: String
     /// The name of the test, in nscurl's words.
     public let name: String
     /// The dictionary that is tried.
     public let dictionary: ATSDictionary
     /// Whether this is the app's own dictionary, which nscurl does not have.
-    public let isAppDictionary: Bool
+    package let isAppDictionary: Bool
 
     package init(section: String, name: String, dictionary: ATSDictionary, isAppDictionary: Bool = false) {
         self.section = section
@@ -22,16 +22,16 @@ public struct DiagnosticConfiguration: Sendable, Equatable {
     }
 
     /// The name of the first configuration, which the exit status follows.
-    public static let defaultName = "ATS Default Connection"
+    package static let defaultName = "ATS Default Connection"
     /// The name of the configuration that opens everything.
-    public static let allowAllName = "Allow All Loads"
+    package static let allowAllName = "Allow All Loads"
 }
 
 extension DiagnosticConfiguration {
     /// The configurations for a host in nscurl's order: 16, or 13 for systems without TLS 1.3.
     ///
     /// - Parameter host: without a port, as nscurl writes it into titles and dictionaries.
-    public static func all(host: String, supportsTLS13: Bool) -> [DiagnosticConfiguration] {
+    package static func all(host: String, supportsTLS13: Bool) -> [DiagnosticConfiguration] {
         let versions: [TLSVersionName] = (supportsTLS13 ? [.tls13] : []) + [.tls12, .tls11, .tls10]
         let noSecrecy = ExceptionEntry(requiresForwardSecrecy: false)
         let insecure = ExceptionEntry(allowsInsecureHTTPLoads: true, requiresForwardSecrecy: false)
@@ -89,7 +89,7 @@ extension DiagnosticConfiguration {
     }
 
     /// What the system's own processes of OS 27 ask of servers, judged after nscurl's. No key of an app changes it.
-    public static let managed: DiagnosticConfiguration = {
+    package static let managed: DiagnosticConfiguration = {
         var dictionary = ATSDictionary()
         dictionary.hardening = .fcpV21
         return DiagnosticConfiguration(
@@ -101,7 +101,7 @@ extension DiagnosticConfiguration {
     }()
 
     /// The app's own dictionary, judged after nscurl's.
-    public static func app(_ dictionary: ATSDictionary) -> DiagnosticConfiguration {
+    package static func app(_ dictionary: ATSDictionary) -> DiagnosticConfiguration {
         DiagnosticConfiguration(
             section: "Using the dictionary of the app",
             name: "App Dictionary",

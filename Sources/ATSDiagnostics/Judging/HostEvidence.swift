@@ -55,16 +55,17 @@ package struct Offer: Hashable, Sendable {
 
     /// The hello itself.
     func hello(serverName: String) -> HelloOffer {
-        HelloOffer(
+        var offer = HelloOffer(
             minimumVersion: minimum,
             maximumVersion: maximum,
             suites: suites,
             groups: groups,
             signatureSchemes: signatureSchemes,
             serverName: serverName,
-            keyShareGroups: keyShareGroups,
-            layout: layout
+            keyShareGroups: keyShareGroups
         )
+        offer.layout = layout
+        return offer
     }
 
     package static func == (left: Offer, right: Offer) -> Bool {

@@ -13,7 +13,7 @@ public enum SmallestException: Sendable, Equatable {
     case noneHelps
 
     /// The empty dictionary, the dictionary, or nil.
-    public var dictionary: ATSDictionary? {
+    package var dictionary: ATSDictionary? {
         switch self {
         case .none: ATSDictionary()
         case .dictionary(let dictionary): dictionary

@@ -156,16 +156,6 @@ public struct CheckSession: Sendable {
         await network.addresses(of: Endpoint(target.url))
     }
 
-    /// Each target once for every address that its name has; a name without any stays as it is.
-    public func expandingAddresses(_ targets: [CheckTarget]) async -> [CheckTarget] {
-        var expanded: [CheckTarget] = []
-        for target in targets {
-            let addresses = await addresses(of: target)
-            expanded += addresses.isEmpty ? [target] : addresses.map { target.pinned(to: $0) }
-        }
-        return expanded
-    }
-
     /// The smallest dictionary that lets every target load; with the app's own dictionary in the configuration, also its dead keys.
     ///
     /// - Parameter progress: called with the number of targets that are done.

@@ -9,7 +9,7 @@
 ///     var log = DeviceLog()
 ///     log.read(Array("… HTTP load failed (kCFStreamErrorDomainSSL, -9824)".utf8))
 ///     print(log.report().text)
-public struct DeviceLog: Sendable {
+package struct DeviceLog: Sendable {
     /// Longer lines count with their first part.
     static let lineLimit = 64 << 10
     /// Hosts that are told apart; what is said about more of them is counted.
@@ -25,10 +25,10 @@ public struct DeviceLog: Sendable {
     private var style = JSONStyle()
 
     /// Nothing was read yet.
-    public init() {}
+    package init() {}
 
     /// Takes the next bytes of a file.
-    public mutating func read(_ bytes: [UInt8]) {
+    package mutating func read(_ bytes: [UInt8]) {
         var rest = bytes[...]
         while let end = rest.firstIndex(of: 0x0A) {
             append(rest[..<end])
@@ -43,14 +43,14 @@ public struct DeviceLog: Sendable {
     }
 
     /// Ends a file: what comes next begins a line of its own.
-    public mutating func endFile() {
+    package mutating func endFile() {
         if !line.isEmpty { endLine() }
         closeError()
         style = JSONStyle()
     }
 
     /// What was found so far.
-    public func report() -> DeviceLogReport {
+    package func report() -> DeviceLogReport {
         var copy = self
         copy.endFile()
         return copy.table.report()

@@ -2,43 +2,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-public import Findings
-public import StrictJSON
+package import Findings
+package import StrictJSON
 
 /// What a log says about loads, for each host.
-public struct DeviceLogReport: Sendable {
+package struct DeviceLogReport: Sendable {
     /// Something that was said about a host, as often as it was.
-    public struct Finding: Sendable {
+    package struct Finding: Sendable {
         /// The number of the NSURLError, if the log has one.
-        public let urlError: Int?
+        package let urlError: Int?
         /// The number of the CFStream error of TLS, if the log has one.
-        public let streamError: Int?
+        package let streamError: Int?
         /// The words of a sentence of App Transport Security or of the TLS library.
-        public let words: String?
+        package let words: String?
         /// Our causes; more than one where the log leaves it open, none where the line only tells of a setting.
-        public let codes: [Code]
+        package let codes: [Code]
         /// How often.
-        public let count: Int
+        package let count: Int
         /// The number of the first line.
-        public let line: Int
+        package let line: Int
     }
 
     /// A host, or all lines that name none.
-    public struct Host: Sendable {
+    package struct Host: Sendable {
         /// Nil for lines without a host.
-        public let name: String?
+        package let name: String?
         /// The port of the URL, if it has one.
-        public let port: Int?
+        package let port: Int?
         /// Whether the URL was one of https.
-        public let isSecure: Bool
+        package let isSecure: Bool
         /// The most frequent first.
-        public let findings: [Finding]
+        package let findings: [Finding]
 
         /// The lines about it.
-        public var count: Int { findings.reduce(0) { $0 + $1.count } }
+        package var count: Int { findings.reduce(0) { $0 + $1.count } }
 
         /// The command that finds out more; nil without a host.
-        public var command: String? {
+        package var command: String? {
             guard let name else { return nil }
             let authority = (name.utf8.contains(UInt8(ascii: ":")) ? "[\(name)]" : name) + (port.map { ":\($0)" } ?? "")
             return "sealward ats check \(isSecure ? "https" : "http")://\(authority)/"
@@ -46,21 +46,21 @@ public struct DeviceLogReport: Sendable {
     }
 
     /// Lines that were read.
-    public let lines: Int
+    package let lines: Int
     /// Lines that say nothing known.
-    public let unknown: Int
+    package let unknown: Int
     /// The one with the most lines first, lines without a host last.
-    public let hosts: [Host]
+    package let hosts: [Host]
     /// What was said about hosts beyond the number that is told apart.
-    public let beyond: Int
+    package let beyond: Int
 
     /// Whether something was found that stands in the way of a load.
-    public var hasFindings: Bool { beyond > 0 || hosts.contains { $0.findings.contains { !$0.codes.isEmpty } } }
+    package var hasFindings: Bool { beyond > 0 || hosts.contains { $0.findings.contains { !$0.codes.isEmpty } } }
 }
 
 extension DeviceLogReport {
     /// `sealward.ats-log/1`.
-    public var json: JSONValue {
+    package var json: JSONValue {
         .object([
             .init("schema", "sealward.ats-log/1"), .init("lines", .integer(lines)), .init("unknown", .integer(unknown)),
             .init("hosts", .array(hosts.map(\.json))), .init("beyond", .integer(beyond)),
@@ -68,7 +68,7 @@ extension DeviceLogReport {
     }
 
     /// For people.
-    public var text: String {
+    package var text: String {
         var text = ""
         for host in hosts {
             text +=

@@ -2,32 +2,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-public import Findings
-public import StrictJSON
+package import Findings
+package import StrictJSON
 
 /// The output of `nscurl --ats-diagnostics`, as somebody recorded it on a Mac.
-public struct NSCurlTranscript: Sendable {
+package struct NSCurlTranscript: Sendable {
     /// What became of one configuration.
-    public struct Row: Sendable, Equatable {
+    package struct Row: Sendable, Equatable {
         /// The name of the configuration, in nscurl's words.
-        public let name: String
+        package let name: String
         /// Whether the load completed; nil where the transcript ends before it says so.
-        public let passed: Bool?
+        package let passed: Bool?
         /// The number of the NSURLError; nil without `--verbose`, and for a load that completed.
-        public let code: Int?
+        package let code: Int?
         /// The number of the CFStream error, likewise.
-        public let streamCode: Int?
+        package let streamCode: Int?
     }
 
     /// The URL that was asked.
-    public let url: String
+    package let url: String
     /// In the order of the transcript, at most 256.
-    public let rows: [Row]
+    package let rows: [Row]
 
     /// Reads a transcript; what other programs wrote in between is passed over.
     ///
     /// - Throws: `MalformedInput` with code `malformed.transcript` for text that names no URL or has no row.
-    public init(_ bytes: [UInt8]) throws(MalformedInput) {
+    package init(_ bytes: [UInt8]) throws(MalformedInput) {
         var url: String?
         var rows: [Row] = []
         var name: String?
@@ -73,19 +73,19 @@ public struct NSCurlTranscript: Sendable {
 }
 
 /// A transcript beside what a check found here.
-public struct TranscriptComparison: Sendable {
+package struct TranscriptComparison: Sendable {
     /// One configuration on both sides; nil on a side that does not have it.
-    public struct Row: Sendable {
+    package struct Row: Sendable {
         /// The name of the configuration.
-        public let name: String
+        package let name: String
         /// What the Mac printed.
-        public let recorded: NSCurlTranscript.Row?
+        package let recorded: NSCurlTranscript.Row?
         /// What was found here.
-        public let here: ConfigurationResult?
+        package let here: ConfigurationResult?
 
         /// Whether both have it and say the same. Numbers that the transcript does not have differ from nothing, and what could not be
         /// determined here is FAIL, as nscurl has no third word.
-        public var agrees: Bool {
+        package var agrees: Bool {
             guard let recorded, let here, let passed = recorded.passed, passed == (here.result == .pass) else {
                 return false
             }
@@ -96,10 +96,10 @@ public struct TranscriptComparison: Sendable {
     }
 
     /// In the order of the transcript, then what is here alone.
-    public let rows: [Row]
+    package let rows: [Row]
 
     /// Puts the two side by side, by the names of the configurations.
-    public init(_ transcript: NSCurlTranscript, _ report: TargetReport) {
+    package init(_ transcript: NSCurlTranscript, _ report: TargetReport) {
         let here = report.results.filter { !$0.configuration.isAppDictionary }
         var rows = transcript.rows.map { row in
             Row(name: row.name, recorded: row, here: here.first { $0.configuration.name.hasSameBytes(as: row.name) })
@@ -112,15 +112,15 @@ public struct TranscriptComparison: Sendable {
     }
 
     /// The rows that differ.
-    public var differences: [Row] { rows.filter { !$0.agrees } }
+    package var differences: [Row] { rows.filter { !$0.agrees } }
 }
 
 extension TranscriptComparison {
     /// The member `rows` of `sealward.ats-compare/1`.
-    public var json: JSONValue { .array(rows.map(\.json)) }
+    package var json: JSONValue { .array(rows.map(\.json)) }
 
     /// The rows that differ, for people.
-    public var text: String {
+    package var text: String {
         differences.map { row in
             "\(row.name.terminalSafe)\n    on the Mac  \(row.recorded?.words ?? "no such row")\n"
                 + "    here        \(row.here?.words ?? "no such row")\n"

@@ -1,29 +1,29 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppTransportSecurity
+package import AppTransportSecurity
 import Findings
 import PropertyLists
 import TLSFacts
 
 /// The form for people: one line a target, then the cause and the fix.
-public struct CheckText: Sendable {
+package struct CheckText: Sendable {
     /// Whether ANSI colours are written.
-    public let colored: Bool
+    package let colored: Bool
     /// Whether every configuration gets a line.
-    public let verbose: Bool
+    package let verbose: Bool
     /// The columns that targets are padded to.
-    public let width: Int
+    package let width: Int
 
     /// Makes one from its parts, which the properties describe.
-    public init(colored: Bool, verbose: Bool, width: Int = 0) {
+    package init(colored: Bool, verbose: Bool, width: Int = 0) {
         self.colored = colored
         self.verbose = verbose
         self.width = width
     }
 
     /// The lines of one target.
-    public func render(_ report: TargetReport) -> String {
+    package func render(_ report: TargetReport) -> String {
         guard let decisive = report.decisive else { return "" }
         let name = CheckText.shortName(report)
         let passing = report.results.count { $0.result == .pass }
@@ -76,12 +76,12 @@ public struct CheckText: Sendable {
     }
 
     /// The head of the matrix of systems.
-    public func head(_ systems: [OSProfile]) -> String {
+    package func head(_ systems: [OSProfile]) -> String {
         ([pad("", width)] + systems.map { pad($0.id, CheckText.column($0)) }).joined(separator: "  ").trimmed + "\n"
     }
 
     /// A line of the matrix: the verdict on each system, and the first cause of those that do not pass.
-    public func matrix(_ report: TargetReport) -> String {
+    package func matrix(_ report: TargetReport) -> String {
         var columns = [pad(CheckText.shortName(report), width)]
         for system in report.systems {
             let result = system.decisive?.result ?? .undetermined
@@ -140,12 +140,12 @@ public struct CheckText: Sendable {
     }
 
     /// `host`, or `host:port` if the port is not 443; a cleartext target keeps its scheme.
-    public static func shortName(_ report: TargetReport) -> String {
+    package static func shortName(_ report: TargetReport) -> String {
         shortName(host: report.host, port: report.port, isSecure: report.secure == nil)
     }
 
     /// `host`, or `host:port` if the port is not the scheme's own.
-    public static func shortName(host: String, port: Int, isSecure: Bool = true) -> String {
+    package static func shortName(host: String, port: Int, isSecure: Bool = true) -> String {
         let host = host.contains(":") ? "[\(host)]" : host
         let scheme = isSecure ? "" : "http://"
         return port == (isSecure ? 443 : 80) ? scheme + host : "\(scheme)\(host):\(port)"

@@ -1,15 +1,15 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppTransportSecurity
+package import AppTransportSecurity
 import Findings
 import Foundation
 import PropertyLists
-public import StrictJSON
+package import StrictJSON
 
 extension MinimalDictionary {
     /// The document `sealward.ats-minimize/1`.
-    public func json(os: String, sdk: LinkedSDK?) -> JSONValue {
+    package func json(os: String, sdk: LinkedSDK?) -> JSONValue {
         .object([
             .init("schema", "sealward.ats-minimize/1"), .init("os", .string(os)), .init("sdk", sdk.json),
             .init("dictionary", dictionary.propertyListValue.json),
@@ -54,7 +54,7 @@ extension MinimalDictionary {
     }
 
     /// For people: the dictionary, why each key is needed, what is dead, what is impossible.
-    public func text(os: String) -> String {
+    package func text(os: String) -> String {
         var lines: [String] = []
         if dictionary.isEmpty {
             lines.append("No exception is needed on \(os): the empty dictionary {} lets every target load that can.")

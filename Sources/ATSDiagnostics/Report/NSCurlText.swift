@@ -7,9 +7,9 @@ import PropertyLists
 /// The text of `nscurl --ats-diagnostics`, as the stored outputs of the real tool have it.
 ///
 /// What could not be determined is FAIL here: nscurl has no third word.
-public enum NSCurlText {
+package enum NSCurlText {
     /// What `nscurl --ats-diagnostics` prints for one target.
-    public static func render(_ report: TargetReport, url: String, verbose: Bool) -> String {
+    package static func render(_ report: TargetReport, url: String, verbose: Bool) -> String {
         var text = """
             Starting ATS Diagnostics
 

@@ -4,11 +4,11 @@
 import AppTransportSecurity
 import Findings
 import PropertyLists
-public import StrictJSON
+package import StrictJSON
 
 extension TargetReport {
     /// One target of `sealward.ats-check/1`.
-    public var json: JSONValue {
+    package var json: JSONValue {
         var members: [JSONValue.Member] = [
             .init("target", .string(target)), .init("host", .string(host)), .init("port", .integer(port)),
             .init("address", .optional(address)), .init("tests", .array(results.map(\.json))),

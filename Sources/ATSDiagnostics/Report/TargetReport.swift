@@ -26,13 +26,13 @@ public struct TargetReport: Sendable {
     /// one.
     public let facts: ConnectionFacts?
     /// Which hello the facts are from.
-    public let hello: AnsweredHello
+    package let hello: AnsweredHello
     /// The HTTP status that the load ended with; nil where none was made or none came.
     public let status: Int?
     /// Hellos of the plan.
-    public package(set) var handshakes: Int
+    package var handshakes: Int
     /// From the first lookup to the verdict.
-    public package(set) var elapsed: Duration
+    package var elapsed: Duration
     /// What is worth knowing and changes no verdict.
     public let notes: [Cause]
     /// The verdicts for each of several systems, in the order in which they were asked for; empty if there is one system alone.
@@ -73,7 +73,7 @@ public struct TargetReport: Sendable {
     }
 
     /// The result that the exit status follows: the app's dictionary where one was given, else the default configuration.
-    public var decisive: ConfigurationResult? {
+    package var decisive: ConfigurationResult? {
         results.decisive
     }
 
@@ -86,7 +86,7 @@ public struct TargetReport: Sendable {
     }
 
     /// Whether the decisive verdict is not the same on all systems.
-    public var changesBetweenSystems: Bool {
+    package var changesBetweenSystems: Bool {
         Set(systems.map { $0.decisive?.result }).count > 1
     }
 
@@ -100,7 +100,7 @@ public struct TargetReport: Sendable {
     }
 
     /// Whether a result is the least of nscurl's configurations that lets the target load: everything open comes last.
-    public func isLeastPassing(_ result: ConfigurationResult) -> Bool {
+    package func isLeastPassing(_ result: ConfigurationResult) -> Bool {
         let passing = results.filter { $0.result == .pass }
         let least = passing.first { $0.configuration.name != DiagnosticConfiguration.allowAllName } ?? passing.first
         return least?.configuration == result.configuration
@@ -108,9 +108,9 @@ public struct TargetReport: Sendable {
 }
 
 /// The hello that the facts of a report are from.
-public struct AnsweredHello: Sendable, Equatable {
+package struct AnsweredHello: Sendable, Equatable {
     /// What it offers beside the default configuration.
-    public enum Kind: String, Sendable {
+    package enum Kind: String, Sendable {
         /// The same.
         case `default`
         /// More: older versions, more suites.
@@ -120,11 +120,11 @@ public struct AnsweredHello: Sendable, Equatable {
     }
 
     /// What it offers.
-    public let kind: Kind
+    package let kind: Kind
     /// The bytes of its record; nil where it was not written here.
-    public let length: Int?
+    package let length: Int?
     /// Whether a hello without post-quantum groups got an answer where the others got none; nil if none was sent.
-    public let smallerGotFurther: Bool?
+    package let smallerGotFurther: Bool?
 
     package init(kind: Kind = .default, length: Int? = nil, smallerGotFurther: Bool? = nil) {
         self.kind = kind
@@ -152,7 +152,7 @@ public struct SystemVerdict: Sendable {
     }
 
     /// The result of the app's dictionary if there is one, else of the default configuration.
-    public var decisive: ConfigurationResult? { results.decisive }
+    package var decisive: ConfigurationResult? { results.decisive }
 }
 
 extension [ConfigurationResult] {

@@ -7,23 +7,23 @@
     public import Foundation
 
     /// The device's own App Attest.
-    public struct AppAttestDevice: AttestingDevice {
+    package struct AppAttestDevice: AttestingDevice {
         /// Uses `DCAppAttestService.shared`.
-        public init() {}
+        package init() {}
 
-        public var isSupported: Bool { DCAppAttestService.shared.isSupported }
+        package var isSupported: Bool { DCAppAttestService.shared.isSupported }
 
-        public func generateKey() async throws(DeviceFailure) -> String {
+        package func generateKey() async throws(DeviceFailure) -> String {
             do { return try await DCAppAttestService.shared.generateKey() } catch { throw DeviceFailure(error) }
         }
 
-        public func attestKey(_ keyId: String, clientDataHash: Data) async throws(DeviceFailure) -> Data {
+        package func attestKey(_ keyId: String, clientDataHash: Data) async throws(DeviceFailure) -> Data {
             do {
                 return try await DCAppAttestService.shared.attestKey(keyId, clientDataHash: clientDataHash)
             } catch { throw DeviceFailure(error) }
         }
 
-        public func generateAssertion(_ keyId: String, clientDataHash: Data) async throws(DeviceFailure) -> Data {
+        package func generateAssertion(_ keyId: String, clientDataHash: Data) async throws(DeviceFailure) -> Data {
             do {
                 return try await DCAppAttestService.shared.generateAssertion(keyId, clientDataHash: clientDataHash)
             } catch { throw DeviceFailure(error) }

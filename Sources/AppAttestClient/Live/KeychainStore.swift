@@ -7,19 +7,19 @@
     import Security
 
     /// Items in the Keychain, on this device only: not in backups, not in iCloud.
-    public struct KeychainStore: ItemStore {
+    package struct KeychainStore: ItemStore {
         private let group: String?
 
         /// - Parameter group: the Keychain access group that an app shares with its App Clip and extensions; nil for the app's own.
-        public init(group: String? = nil) { self.group = group }
+        package init(group: String? = nil) { self.group = group }
 
         /// What the Keychain answered.
-        public struct Failure: Error, Hashable, Sendable {
+        package struct Failure: Error, Hashable, Sendable {
             /// `OSStatus`.
-            public let status: Int32
+            package let status: Int32
         }
 
-        public func read(_ name: String) async throws -> Data? {
+        package func read(_ name: String) async throws -> Data? {
             var query = item(name)
             query[kSecReturnData] = true
             var found: CFTypeRef?
@@ -30,7 +30,7 @@
             }
         }
 
-        public func write(_ data: Data?, _ name: String) async throws {
+        package func write(_ data: Data?, _ name: String) async throws {
             guard let data else {
                 let status = SecItemDelete(item(name) as CFDictionary)
                 guard status == errSecSuccess || status == errSecItemNotFound else { throw Failure(status: status) }

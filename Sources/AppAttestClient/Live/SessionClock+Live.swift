@@ -5,7 +5,7 @@ import Foundation
 
 extension SessionClock {
     /// The system's.
-    public static let live: SessionClock = {
+    package static let live: SessionClock = {
         let start = ContinuousClock.now
         return SessionClock(
             uptime: { ContinuousClock.now - start },

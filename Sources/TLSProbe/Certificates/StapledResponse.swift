@@ -1,16 +1,16 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
-public import Foundation
+package import Findings
+package import Foundation
 import StrictASN1
 
 /// A successful basic OCSP response (RFC 6960 section 4.2.1), as a server staples it. Nothing of it is believed yet.
-public struct StapledResponse: Sendable {
+package struct StapledResponse: Sendable {
     /// What the response says of one certificate.
-    public struct Single: Sendable {
+    package struct Single: Sendable {
         /// The certStatus.
-        public enum Status: Sendable, Equatable {
+        package enum Status: Sendable, Equatable {
             /// Not revoked.
             case good
             /// Since when, and the CRLReason where one is given.
@@ -26,11 +26,11 @@ public struct StapledResponse: Sendable {
         /// The content bytes of the INTEGER, upper-case hexadecimal.
         let serialNumber: String
         /// Whether it is revoked.
-        public let status: Status
+        package let status: Status
         let thisUpdate: Date
         let nextUpdate: Date?
         /// SignedCertificateTimestampList (RFC 6962 section 3.3), in its TLS encoding.
-        public let timestamps: [UInt8]?
+        package let timestamps: [UInt8]?
     }
 
     enum Responder: Sendable {
@@ -42,7 +42,7 @@ public struct StapledResponse: Sendable {
 
     let responder: Responder
     /// One for each certificate that the response is about, at most 16.
-    public let singles: [Single]
+    package let singles: [Single]
     let signedBytes: [UInt8]
     let algorithm: SignatureAlgorithm
     let signature: [UInt8]
@@ -53,7 +53,7 @@ public struct StapledResponse: Sendable {
     ///
     /// - Parameter der: at most 64 KiB.
     /// - Throws: `malformed.ocsp-response` where the bytes are none, where the responder reports a failure, or where a bound is passed.
-    public init(decoding der: [UInt8]) throws(MalformedInput) {
+    package init(decoding der: [UInt8]) throws(MalformedInput) {
         do throws(MalformedInput) {
             try self.init(reading: der)
         } catch {

@@ -1,14 +1,14 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import TLSFacts
+package import TLSFacts
 import TLSWire
 
 /// The client's side of one TLS handshake up to the end of the server's flight: a function from bytes to bytes and an outcome.
 ///
 /// It knows no socket, clock or source of randomness. Feed it what arrives with ``receive(_:)``, send what it returns, and
 /// stop as soon as ``outcome`` is there. RFC 8446 for TLS 1.3, RFC 5246, RFC 4346 and RFC 2246 for what came before.
-public struct ClientHandshake: Sendable {
+package struct ClientHandshake: Sendable {
     enum State: Sendable {
         case serverHello
         // TLS 1.0 to 1.2
@@ -26,9 +26,9 @@ public struct ClientHandshake: Sendable {
     }
 
     /// How the handshake ended; nil while it goes on.
-    public private(set) var outcome: HandshakeOutcome?
+    package private(set) var outcome: HandshakeOutcome?
     /// Bytes that have arrived.
-    public var received: Int { records.received }
+    package var received: Int { records.received }
 
     let offer: HelloOffer
     let secrets: HandshakeSecrets
@@ -46,14 +46,14 @@ public struct ClientHandshake: Sendable {
     private var quietRecords = 0
 
     /// A handshake that will send this offer.
-    public init(offer: HelloOffer, secrets: HandshakeSecrets) {
+    package init(offer: HelloOffer, secrets: HandshakeSecrets) {
         self.offer = offer
         self.secrets = secrets
         hello = ClientHello(offer: offer, random: secrets.random, sessionIdentifier: secrets.sessionIdentifier)
     }
 
     /// The bytes that open the connection.
-    public mutating func start() -> [UInt8] {
+    package mutating func start() -> [UInt8] {
         shares = offer.sharedGroups.compactMap { secrets.keyShare($0) }
         hello.shares = shares.map { ($0.group, $0.publicKey) }
         transcript = hello.message
@@ -61,7 +61,7 @@ public struct ClientHandshake: Sendable {
     }
 
     /// Takes bytes from the server and returns what to send to it, mostly nothing.
-    public mutating func receive(_ bytes: some Collection<UInt8>) -> [UInt8] {
+    package mutating func receive(_ bytes: some Collection<UInt8>) -> [UInt8] {
         guard outcome == nil else { return [] }
         guard records.received + bytes.count <= ClientHandshake.maximumFlight else {
             outcome = .protocolError("The server's flight is larger than \(ClientHandshake.maximumFlight) bytes")
@@ -85,12 +85,12 @@ public struct ClientHandshake: Sendable {
     }
 
     /// Tells that the connection ended before the handshake did.
-    public mutating func end(_ failure: ConnectionFailure) {
+    package mutating func end(_ failure: ConnectionFailure) {
         if outcome == nil { outcome = .connection(failure) }
     }
 
     /// The alerts that end the connection in good order: the user has cancelled (RFC 8446 section 6.1), or the fault.
-    public mutating func closingAlerts() -> [UInt8] {
+    package mutating func closingAlerts() -> [UInt8] {
         switch outcome {
         case .negotiated: sealedAlert(1, 90) + sealedAlert(1, 0)
         case .protocolError: sealedAlert(2, 47)
@@ -214,5 +214,5 @@ public struct ClientHandshake: Sendable {
     /// The most bytes of a cookie that is echoed. Servers put a hash of the first hello there, well under 1 KiB (RFC 8446 section 4.2.2).
     static let maximumCookie = 4096
     /// All bytes of one server flight.
-    public static let maximumFlight = WireLimits.flight
+    package static let maximumFlight = WireLimits.flight
 }

@@ -23,7 +23,7 @@ public struct HelloOffer: Sendable, Hashable {
     /// The groups that TLS 1.3 sends a key share for at once; others cost a HelloRetryRequest.
     public var keyShareGroups: [NamedGroup]
     /// How the hello is written.
-    public var layout: HelloLayout
+    package var layout = HelloLayout.plain
 
     /// Makes one from its parts, which the properties describe.
     public init(
@@ -34,8 +34,7 @@ public struct HelloOffer: Sendable, Hashable {
         signatureSchemes: [SignatureScheme] = HelloOffer.commonSignatureSchemes,
         applicationProtocols: [String] = ["h2", "http/1.1"],
         serverName: String? = nil,
-        keyShareGroups: [NamedGroup] = [.x25519, .secp256r1],
-        layout: HelloLayout = .plain
+        keyShareGroups: [NamedGroup] = [.x25519, .secp256r1]
     ) {
         self.minimumVersion = minimumVersion
         self.maximumVersion = maximumVersion
@@ -45,7 +44,6 @@ public struct HelloOffer: Sendable, Hashable {
         self.applicationProtocols = applicationProtocols
         self.serverName = serverName
         self.keyShareGroups = keyShareGroups
-        self.layout = layout
     }
 
     /// The groups of Apple's clients that this prober can agree on a key with.
@@ -58,7 +56,7 @@ public struct HelloOffer: Sendable, Hashable {
     ]
 
     /// The bytes of the first record, with its head of five: what the connection begins with.
-    public var length: Int {
+    package var length: Int {
         let zeros = [UInt8](repeating: 0, count: 32)
         var hello = ClientHello(offer: self, random: zeros, sessionIdentifier: zeros)
         hello.shares = sharedGroups.compactMap { group in

@@ -1,12 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Crypto
+package import Crypto
 import FoundationEssentials
-public import TLSFacts
+package import TLSFacts
 
 /// A private key for the key agreement of TLS 1.3, and the agreement itself.
-public enum KeyShare: Sendable {
+package enum KeyShare: Sendable {
     /// Curve25519.
     case x25519(Curve25519.KeyAgreement.PrivateKey)
     /// P-256.
@@ -19,7 +19,7 @@ public enum KeyShare: Sendable {
     case x25519MLKEM768(HybridKey)
 
     /// The group of the key.
-    public var group: NamedGroup {
+    package var group: NamedGroup {
         switch self {
         case .x25519: .x25519
         case .secp256r1: .secp256r1
@@ -71,7 +71,7 @@ public enum KeyShare: Sendable {
 }
 
 /// The client's keys of X25519MLKEM768 (draft-ietf-tls-ecdhe-mlkem): ML-KEM-768 of FIPS 203, and Curve25519 behind it.
-public struct HybridKey: Sendable {
+package struct HybridKey: Sendable {
     /// 1,184 bytes of ML-KEM-768 and 32 of Curve25519.
     let publicKey: [UInt8]
     private let classical: Curve25519.KeyAgreement.PrivateKey
@@ -79,7 +79,7 @@ public struct HybridKey: Sendable {
     private let decapsulate: @Sendable ([UInt8]) -> [UInt8]?
 
     /// A fresh pair; nil on systems without ML-KEM: macOS before 26, and the others of that year.
-    public init?() {
+    package init?() {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *), let key = try? MLKEM768.PrivateKey()
         else { return nil }
         let classical = Curve25519.KeyAgreement.PrivateKey()
@@ -121,16 +121,16 @@ extension SharedSecret {
 }
 
 /// Everything random that one handshake needs, made outside so that the handshake itself is a function of its input.
-public struct HandshakeSecrets: Sendable {
+package struct HandshakeSecrets: Sendable {
     /// 32 bytes.
-    public let random: [UInt8]
+    package let random: [UInt8]
     /// 32 bytes.
-    public let sessionIdentifier: [UInt8]
+    package let sessionIdentifier: [UInt8]
     /// A fresh key for a group; nil for a group that is not supported.
-    public let keyShare: @Sendable (NamedGroup) -> KeyShare?
+    package let keyShare: @Sendable (NamedGroup) -> KeyShare?
 
     /// Makes one from its parts, which the properties describe.
-    public init(
+    package init(
         random: [UInt8],
         sessionIdentifier: [UInt8],
         keyShare: @escaping @Sendable (NamedGroup) -> KeyShare?

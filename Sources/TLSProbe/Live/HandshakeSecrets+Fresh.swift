@@ -14,7 +14,7 @@ import TLSFacts
 
 extension HandshakeSecrets {
     /// Secrets from the system's source of randomness.
-    public static func fresh() -> HandshakeSecrets {
+    package static func fresh() -> HandshakeSecrets {
         var bytes = [UInt8](repeating: 0, count: 64)
         // One call for all of it: the generator of the standard library asks the system for each eight bytes.
         // Safe: the system fills as many bytes as there are.

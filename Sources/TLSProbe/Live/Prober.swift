@@ -12,19 +12,13 @@ public import TLSFacts
 /// alert and closes. It sends no request, no client key exchange and no Finished.
 public struct Prober: Sendable {
     private let group: any EventLoopGroup
-    private let secrets: @Sendable () -> HandshakeSecrets
     /// How names become addresses.
-    public let resolver: NameResolver
+    package let resolver: NameResolver
 
-    /// - Parameter secrets: what makes each handshake unique; tests replace it.
-    public init(
-        group: any EventLoopGroup,
-        resolver: NameResolver = NameResolver(),
-        secrets: @escaping @Sendable () -> HandshakeSecrets = { .fresh() }
-    ) {
+    /// Makes one from its parts, which the properties describe.
+    public init(group: any EventLoopGroup, resolver: NameResolver = NameResolver()) {
         self.group = group
         self.resolver = resolver
-        self.secrets = secrets
     }
 
     /// Probes one address.
@@ -50,7 +44,7 @@ public struct Prober: Sendable {
         connectTimeout: Duration,
         timeout: Duration
     ) async -> ProbeEnd {
-        let handshake = ClientHandshake(offer: offer, secrets: secrets())
+        let handshake = ClientHandshake(offer: offer, secrets: .fresh())
         // A task that runs on an event loop of the group keeps its connection there: no message crosses threads.
         let loop = group.any()
         let promise = loop.makePromise(of: ProbeEnd.self)

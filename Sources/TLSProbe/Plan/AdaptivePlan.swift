@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import TLSFacts
+package import TLSFacts
 
 /// Decides which hello to send next, so that few hellos answer many questions.
 ///
@@ -12,19 +12,19 @@ public import TLSFacts
 /// - a hello that gave a version decides every question with a higher floor.
 ///
 /// When two answers contradict each other the server is not of that kind, and all questions are asked.
-public struct AdaptivePlan: Sendable {
+package struct AdaptivePlan: Sendable {
     /// What is known about one question.
-    public struct Answer: Sendable, Equatable {
+    package struct Answer: Sendable, Equatable {
         /// What the server did, or would do.
-        public let outcome: HandshakeOutcome
+        package let outcome: HandshakeOutcome
         /// The question whose hello this answer is from; the question's own where it was asked.
-        public let source: Int
+        package let source: Int
         /// How it follows from the hello that was sent.
-        public let reason: Reason
+        package let reason: Reason
     }
 
     /// How an answer is known.
-    public enum Reason: Sendable, Equatable {
+    package enum Reason: Sendable, Equatable {
         /// This very hello was sent.
         case asked
         /// A hello that accepts more was refused.
@@ -38,28 +38,28 @@ public struct AdaptivePlan: Sendable {
     }
 
     /// The questions, the one to begin with first.
-    public let questions: [HelloQuestion]
+    package let questions: [HelloQuestion]
     /// The highest version that every hello offers.
-    public let maximumVersion: TLSVersion
+    package let maximumVersion: TLSVersion
     /// Whether all questions are asked: on demand, or after a contradiction.
-    public private(set) var isExhaustive: Bool
+    package private(set) var isExhaustive: Bool
     /// Whether two answers contradicted each other.
-    public private(set) var foundContradiction = false
+    package private(set) var foundContradiction = false
     private var asked: [Int: HandshakeOutcome] = [:]
     private var order: [Int] = []
 
     /// A plan that answers these questions, widest first; `exhaustive` asks each.
-    public init(questions: [HelloQuestion], maximumVersion: TLSVersion = .tls13, exhaustive: Bool = false) {
+    package init(questions: [HelloQuestion], maximumVersion: TLSVersion = .tls13, exhaustive: Bool = false) {
         self.questions = questions
         self.maximumVersion = maximumVersion
         isExhaustive = exhaustive
     }
 
     /// Hellos whose outcome was recorded.
-    public var hellosSent: Int { order.count }
+    package var hellosSent: Int { order.count }
 
     /// The question to ask next; nil when all are answered.
-    public var next: Int? {
+    package var next: Int? {
         let open = questions.indices.filter { answer($0) == nil }
         guard let first = open.first else { return nil }
         if order.isEmpty || isExhaustive { return first }
@@ -72,7 +72,7 @@ public struct AdaptivePlan: Sendable {
     }
 
     /// Takes the outcome of the hello for question `index`.
-    public mutating func record(_ outcome: HandshakeOutcome, for index: Int) {
+    package mutating func record(_ outcome: HandshakeOutcome, for index: Int) {
         guard questions.indices.contains(index), asked[index] == nil else { return }
         for earlier in order {
             guard let was = asked[earlier], let implied = implied(by: outcome, of: index, for: earlier) else {
@@ -86,7 +86,7 @@ public struct AdaptivePlan: Sendable {
     }
 
     /// The answer to question `index`; nil where nothing decides it yet.
-    public func answer(_ index: Int) -> Answer? {
+    package func answer(_ index: Int) -> Answer? {
         guard questions.indices.contains(index) else { return nil }
         if let outcome = asked[index] { return Answer(outcome: outcome, source: index, reason: .asked) }
         for source in order {

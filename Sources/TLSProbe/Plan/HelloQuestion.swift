@@ -1,28 +1,28 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import TLSFacts
+package import TLSFacts
 
 /// One thing to learn of a server: does it agree with a client that accepts these suites from this version on?
-public struct HelloQuestion: Sendable, Hashable {
+package struct HelloQuestion: Sendable, Hashable {
     /// The least version that the hello would take.
-    public let minimumVersion: TLSVersion
+    package let minimumVersion: TLSVersion
     /// The suites that the hello offers.
-    public let suites: Set<CipherSuite>
+    package let suites: Set<CipherSuite>
 
     /// Makes one from its parts, which the properties describe.
-    public init(minimumVersion: TLSVersion, suites: Set<CipherSuite>) {
+    package init(minimumVersion: TLSVersion, suites: Set<CipherSuite>) {
         self.minimumVersion = minimumVersion
         self.suites = suites
     }
 
     /// Makes one from its parts, which the properties describe.
-    public init(minimumVersion: TLSVersion, suites: [CipherSuite]) {
+    package init(minimumVersion: TLSVersion, suites: [CipherSuite]) {
         self.init(minimumVersion: minimumVersion, suites: Set(suites))
     }
 
     /// Whether every handshake that `other` accepts is accepted here too.
-    public func includes(_ other: HelloQuestion) -> Bool {
+    package func includes(_ other: HelloQuestion) -> Bool {
         minimumVersion <= other.minimumVersion && suites.isSuperset(of: other.suites)
     }
 
@@ -32,7 +32,7 @@ public struct HelloQuestion: Sendable, Hashable {
     }
 
     /// The hello that asks the question: the template with this floor, and of its suites those that are accepted.
-    public func offer(_ template: HelloOffer) -> HelloOffer {
+    package func offer(_ template: HelloOffer) -> HelloOffer {
         var offer = template
         offer.minimumVersion = minimumVersion
         offer.suites = template.suites.filter(suites.contains)

@@ -11,34 +11,33 @@ public import TLSFacts
 /// asks of paths, weak keys and hashes, and the dates at the given instant.
 public struct ChainBuilder: Sendable {
     /// Bounds of the search. A chain of the web has at most five certificates; the figures leave room for odd ones.
-    public struct Limits: Sendable {
+    package struct Limits: Sendable {
         /// Certificates on a path, the anchor not counted.
-        public var pathLength = 10
+        package var pathLength = 10
         /// Signatures checked for one chain: cross-signed chains need under ten.
-        public var signatureChecks = 128
+        package var signatureChecks = 128
         /// Issuers tried in one round of the search; there are at most four rounds.
-        public var steps = 1024
+        package var steps = 1024
         /// Presented certificates that are looked at; the rest are counted as unparsed. Apple's trust evaluation sorted 36 in one message.
-        public var presented = 64
+        package var presented = 64
         /// Intermediates fetched for one chain.
-        public var fetches = 3
+        package var fetches = 3
 
         /// The defaults, as each property states them.
-        public init() {}
+        package init() {}
     }
 
     /// The anchors.
-    public let anchors: TrustAnchors
+    package let anchors: TrustAnchors
     /// Fetches missing intermediates; nil fetches none.
-    public let fetcher: (any IntermediateFetcher)?
+    package let fetcher: (any IntermediateFetcher)?
     /// The bounds of one chain.
-    public var limits: Limits
+    package var limits = Limits()
 
     /// Makes one from its parts, which the properties describe.
-    public init(anchors: TrustAnchors, fetcher: (any IntermediateFetcher)? = nil, limits: Limits = Limits()) {
+    public init(anchors: TrustAnchors, fetcher: (any IntermediateFetcher)? = nil) {
         self.anchors = anchors
         self.fetcher = fetcher
-        self.limits = limits
     }
 
     /// - Parameters:

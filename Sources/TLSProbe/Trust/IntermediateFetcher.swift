@@ -16,9 +16,9 @@ public protocol IntermediateFetcher: Sendable {
 
 /// Finds the certificates in what a caIssuers address delivers: one DER certificate, PEM, or a PKCS #7 "certs-only" bundle
 /// (RFC 5280 section 4.2.2.1).
-public enum CertificateBundle {
+package enum CertificateBundle {
     /// The certificates of a DER certificate, a PEM file or a PKCS #7 bundle, at most `limit`, DER.
-    public static func certificates(in body: [UInt8], limit: Int = 8) -> [[UInt8]] {
+    package static func certificates(in body: [UInt8], limit: Int = 8) -> [[UInt8]] {
         if body.first != 0x30 {
             return PEMBlocks.decode(body).prefix(limit).flatMap { certificates(in: $0, limit: 1) }
                 + PEMBlocks.decode(body, labels: ["PKCS7", "CMS"]).prefix(1).flatMap { bundle($0, limit) }

@@ -5,19 +5,17 @@ import Crypto
 import Findings
 import Foundation
 import StrictASN1
-public import TLSFacts
+package import TLSFacts
 
 /// Checks the signatures of certificate timestamps (RFC 6962 section 3.2).
 ///
-///     let logs = try CTLogList(json: bytes, verifier: TimestampVerifier())
-///
 /// Logs sign with ECDSA on P-256 or with RSA of at least 2048 bits, over SHA-256 (section 2.1.4); everything else is left unchecked.
-public struct TimestampVerifier: TimestampVerifying {
+package struct TimestampVerifier: TimestampVerifying {
     /// Has no parts.
-    public init() {}
+    package init() {}
 
     /// Whether the log made this timestamp for this certificate.
-    public func verdict(
+    package func verdict(
         on timestamp: SignedTimestamp,
         from source: SignedTimestamp.Source,
         leaf: CertificateFacts,

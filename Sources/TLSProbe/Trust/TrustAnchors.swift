@@ -10,17 +10,17 @@ public import TLSFacts
 /// Loading splits the text and reads the names; a root is read in full only when a path reaches for it.
 public struct TrustAnchors: Sendable {
     /// One root as it stands in its store.
-    public struct Anchor: Sendable, Equatable {
+    package struct Anchor: Sendable, Equatable {
         /// The certificate.
-        public let der: [UInt8]
+        package let der: [UInt8]
         /// Whether it came with the system or was installed.
-        public let kind: AnchorKind
+        package let kind: AnchorKind
         /// The file that it was read from.
-        public let store: String
+        package let store: String
     }
 
     /// Every root, in the order of loading, each once.
-    public private(set) var anchors: [Anchor] = []
+    package private(set) var anchors: [Anchor] = []
     private var indexByName: [EncodedKey: [Int]] = [:]
     private var indexByBytes: [EncodedKey: Int] = [:]
     /// Facts of roots and of the intermediates below them.

@@ -1,12 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+package import Foundation
 
 /// Which installations attest at an instant.
-public struct Ramp: Sendable, Equatable {
+package struct Ramp: Sendable, Equatable {
     /// How the share of installations grows.
-    public enum Rule: Sendable, Equatable {
+    package enum Rule: Sendable, Equatable {
         /// By plan, from the start on.
         case plan(RampPlan, start: Date)
         /// A fixed share, 0 ... 100, that the operator raises by hand.
@@ -14,24 +14,24 @@ public struct Ramp: Sendable, Equatable {
     }
 
     /// How the share grows.
-    public var rule: Rule
+    package var rule: Rule
     /// Whether no further installation is let in now. Those whose turn it was already are not asked to attest either.
-    public var isPaused: Bool
+    package var isPaused: Bool
     /// Pauses that are over: the plan goes on where it stood, instead of letting in at once who would have been let in meanwhile.
-    public var pauses: [DateInterval]
+    package var pauses: [DateInterval]
 
     /// Makes one from its parts, which the properties describe.
-    public init(_ rule: Rule, isPaused: Bool = false, pauses: [DateInterval] = []) {
+    package init(_ rule: Rule, isPaused: Bool = false, pauses: [DateInterval] = []) {
         self.rule = rule
         self.isPaused = isPaused
         self.pauses = pauses
     }
 
     /// Everybody attests.
-    public static let open = Ramp(.percent(100))
+    package static let open = Ramp(.percent(100))
 
     /// The turn of one installation. The same installation of the same app always has the same place.
-    public func decide(installation: String, app: String, at instant: Date) -> RampDecision {
+    package func decide(installation: String, app: String, at instant: Date) -> RampDecision {
         let place = RampPlace.of(installation: installation, app: app)
         if isPaused { return RampDecision(attest: false, notBeforeSeconds: RampDecision.recheck) }
         switch rule {
@@ -46,7 +46,7 @@ public struct Ramp: Sendable, Equatable {
     }
 
     /// The share of the installations, 0 ... 1, that attests at an instant; 0 while paused.
-    public func share(at instant: Date) -> Double {
+    package func share(at instant: Date) -> Double {
         if isPaused { return 0 }
         switch rule {
         case .percent(let percent): return min(max(percent / 100, 0), 1)
@@ -55,7 +55,7 @@ public struct Ramp: Sendable, Equatable {
     }
 
     /// The seconds that count for the plan: those since the start, without pauses. Pauses that overlap count once.
-    public func elapsed(since start: Date, at instant: Date) -> Double {
+    package func elapsed(since start: Date, at instant: Date) -> Double {
         guard instant > start else { return instant.timeIntervalSince(start) }
         var counted = instant.timeIntervalSince(start)
         var covered = start
@@ -72,17 +72,17 @@ public struct Ramp: Sendable, Equatable {
 }
 
 /// What an installation is told.
-public struct RampDecision: Sendable, Equatable {
+package struct RampDecision: Sendable, Equatable {
     /// Whether to attest now.
-    public let attest: Bool
+    package let attest: Bool
     /// In how many seconds to ask again or to attest; 0 where `attest` is true.
-    public let notBeforeSeconds: Int
+    package let notBeforeSeconds: Int
 
     /// When the turn is not known (paused, fixed share): ask again in an hour.
     static let recheck = 3600
 
     /// Makes one from its parts, which the properties describe.
-    public init(attest: Bool, notBeforeSeconds: Int) {
+    package init(attest: Bool, notBeforeSeconds: Int) {
         self.attest = attest
         self.notBeforeSeconds = notBeforeSeconds
     }

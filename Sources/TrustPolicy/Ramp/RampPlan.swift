@@ -2,23 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How fast an app may attest at Apple, over all its installations.
-public struct RampLimits: Sendable, Equatable {
+package struct RampLimits: Sendable, Equatable {
     /// Attestations a second. Apple advises fewer than 100.
-    public var perSecond: Double
+    package var perSecond: Double
     /// Attestations a day. Apple advises at most ten million for one app.
-    public var perDay: Double
+    package var perDay: Double
 
     /// Takes positive numbers; anything else is moved to the nearest sensible one.
-    public init(perSecond: Double = 100, perDay: Double = 10_000_000) {
+    package init(perSecond: Double = 100, perDay: Double = 10_000_000) {
         self.perSecond = perSecond.isFinite ? min(max(perSecond, 0.001), 1_000_000) : 100
         self.perDay = perDay.isFinite ? min(max(perDay, 1), 86_400_000_000) : 10_000_000
     }
 
     /// Today's advice: under 100 a second and at most ten million a day.
-    public static let advised = RampLimits()
+    package static let advised = RampLimits()
 
     /// The tighter of both, by the hour.
-    public var perHour: Double { min(perSecond * 3600, perDay / 24) }
+    package var perHour: Double { min(perSecond * 3600, perDay / 24) }
 }
 
 /// How many installations attest in each hour after the start, until all daily users have.
@@ -26,23 +26,23 @@ public struct RampLimits: Sendable, Equatable {
 /// The first day climbs evenly to the full pace, so that whatever is wrong with app, service or network shows while few are
 /// concerned. The full pace is the limit, or a 24th of all users where that is less: small apps take a day and a half, large ones as
 /// long as the limits demand.
-public struct RampPlan: Sendable, Equatable {
+package struct RampPlan: Sendable, Equatable {
     /// The installations that are expected to attest.
-    public let dailyUsers: Int
+    package let dailyUsers: Int
     /// What Apple advises not to exceed.
-    public let limits: RampLimits
+    package let limits: RampLimits
     /// Attestations an hour once the climb is over.
-    public let fullPace: Double
+    package let fullPace: Double
     /// How long all of it takes, in seconds.
-    public let seconds: Double
+    package let seconds: Double
 
     /// The hours of the climb.
-    public static let climb = 24
+    package static let climb = 24
     /// More users than people exist are not planned for: a hundred billion.
-    public static let largest = 100_000_000_000
+    package static let largest = 100_000_000_000
 
     /// Takes the daily active users, moved into 1 ... ``largest``.
-    public init(dailyUsers: Int, limits: RampLimits = .advised) {
+    package init(dailyUsers: Int, limits: RampLimits = .advised) {
         self.dailyUsers = min(max(dailyUsers, 1), RampPlan.largest)
         self.limits = limits
         fullPace = min(limits.perHour, max(1, Double(self.dailyUsers) / Double(RampPlan.climb)))
@@ -50,16 +50,16 @@ public struct RampPlan: Sendable, Equatable {
     }
 
     /// The number of hours, the last one counted whole.
-    public var hours: Int { Int((seconds / 3600).rounded(.up)) }
+    package var hours: Int { Int((seconds / 3600).rounded(.up)) }
 
     /// The days, as a fraction.
-    public var days: Double { seconds / 86_400 }
+    package var days: Double { seconds / 86_400 }
 
     /// The days without the climb: users divided by the limit. A billion at 100 a second takes 115.7.
-    public var daysAtTheLimit: Double { Double(dailyUsers) / limits.perHour / 24 }
+    package var daysAtTheLimit: Double { Double(dailyUsers) / limits.perHour / 24 }
 
     /// How many have attested some seconds after the start.
-    public func attested(after seconds: Double) -> Double {
+    package func attested(after seconds: Double) -> Double {
         guard seconds > 0 else { return 0 }
         let hour = seconds / 3600
         let climb = Double(RampPlan.climb)
@@ -75,18 +75,18 @@ public struct RampPlan: Sendable, Equatable {
     }
 
     /// The share of the installations, 0 ... 1, whose turn it is some seconds after the start.
-    public func share(after seconds: Double) -> Double {
+    package func share(after seconds: Double) -> Double {
         if seconds >= self.seconds { return 1 }
         return attested(after: seconds) / Double(dailyUsers)
     }
 
     /// How many seconds after the start a place, 0 ..< 1, has its turn.
-    public func turn(of place: Double) -> Double {
+    package func turn(of place: Double) -> Double {
         RampPlan.seconds(for: min(max(place, 0), 1) * Double(dailyUsers), at: fullPace)
     }
 
     /// The plan of one hour, counted from 0: how many attest in it, rounded so that all hours add up.
-    public func attestations(inHour hour: Int) -> Int {
+    package func attestations(inHour hour: Int) -> Int {
         let end = min((Double(hour) + 1) * 3600, seconds)
         return hour < 0 || hour >= hours
             ? 0 : Int(attested(after: end).rounded()) - Int(attested(after: Double(hour) * 3600).rounded())

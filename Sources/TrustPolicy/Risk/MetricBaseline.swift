@@ -5,20 +5,20 @@
 ///
 /// The metric comes once for each key, so a device with forty keys would count forty times; each key therefore weighs one over its
 /// metric, which comes to one for each device. The median over devices stays where it is however many keys few devices make.
-public struct MetricBaseline: Sendable, Equatable {
+package struct MetricBaseline: Sendable, Equatable {
     /// The usual metric of a device.
-    public let median: Int
+    package let median: Int
     /// About how many devices are behind the keys.
-    public let devices: Double
+    package let devices: Double
     /// Above this metric a device is out of the ordinary: four times the usual, and never under 8, because reinstalling, several
     /// users and developers' devices are ordinary.
-    public let threshold: Int
+    package let threshold: Int
 
     /// Where nothing is known yet.
-    public static let unknown = MetricBaseline(counts: [])
+    package static let unknown = MetricBaseline(counts: [])
 
     /// Takes how many keys have which metric; metrics under 1 count as 1.
-    public init(counts: [(metric: Int, keys: Int)]) {
+    package init(counts: [(metric: Int, keys: Int)]) {
         let weights = counts.filter { $0.keys > 0 }
             .map { (metric: max(1, $0.metric), weight: Double($0.keys) / Double(max(1, $0.metric))) }
             .sorted { $0.metric < $1.metric }
@@ -36,14 +36,14 @@ public struct MetricBaseline: Sendable, Equatable {
     }
 
     /// How far a metric is above the threshold: 0 at or below it, 1 and more above, growing with the ratio.
-    public func excess(of metric: Int) -> Double {
+    package func excess(of metric: Int) -> Double {
         metric <= threshold ? 0 : Double(metric) / Double(threshold) + 1
     }
 
     /// The devices above the threshold, if there are any: the sign of one device that serves many users.
     ///
     /// A metric that fewer keys have than it names is believed all the same: the other keys were attested elsewhere or not stored.
-    public func alert(counts: [(metric: Int, keys: Int)]) -> BrokerAlert? {
+    package func alert(counts: [(metric: Int, keys: Int)]) -> BrokerAlert? {
         let above = counts.filter { $0.metric > threshold && $0.keys > 0 }
         guard let highest = above.map(\.metric).max() else { return nil }
         return BrokerAlert(
@@ -59,13 +59,13 @@ public struct MetricBaseline: Sendable, Equatable {
 }
 
 /// Devices that attest far more keys than the app's devices usually do.
-public struct BrokerAlert: Sendable, Equatable {
+package struct BrokerAlert: Sendable, Equatable {
     /// The highest risk metric of any key.
-    public let highestMetric: Int
+    package let highestMetric: Int
     /// The metric from which on a device counts as a broker.
-    public let threshold: Int
+    package let threshold: Int
     /// The keys of this app on such devices.
-    public let keys: Int
+    package let keys: Int
     /// About how many such devices there are.
-    public let devices: Double
+    package let devices: Double
 }

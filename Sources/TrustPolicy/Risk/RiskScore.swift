@@ -24,7 +24,7 @@ public struct RiskScore: Sendable, Equatable {
     }
 
     /// The most points of one signal: not enough for the low tier.
-    public static let largestContribution = 50
+    package static let largestContribution = 50
 
     /// Adds up what the signals say.
     public init(_ signals: RiskSignals) {

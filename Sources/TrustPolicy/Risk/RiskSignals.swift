@@ -16,7 +16,7 @@ public struct RiskSignals: Sendable, Equatable {
     /// The risk metric of the newest receipt: about how many keys the device attested in 30 days.
     public var metric: Int?
     /// The app's usual metric.
-    public var baseline: MetricBaseline?
+    package var baseline: MetricBaseline?
     /// The largest jump of the counter.
     public var largestCounterGap = 0
     /// An object or key of another environment than the app's was seen for this key's user.
@@ -52,7 +52,7 @@ public struct RiskContribution: Sendable, Equatable {
     public let message: String
 
     /// Makes one from its parts, which the properties describe.
-    public init(code: Code, points: Int, message: String) {
+    package init(code: Code, points: Int, message: String) {
         self.code = code
         self.points = points
         self.message = message

@@ -1,19 +1,19 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+package import Foundation
 
 /// One hour of an app: how many clients said that they are not supported, among how many that came at all.
-public struct SupportCount: Sendable, Equatable {
+package struct SupportCount: Sendable, Equatable {
     /// The first instant of the hour.
-    public var hour: Date
+    package var hour: Date
     /// Installations that reported App Attest as unsupported.
-    public var unsupported: Int
+    package var unsupported: Int
     /// Attested and unsupported together.
-    public var total: Int
+    package var total: Int
 
     /// Makes one from its parts, which the properties describe.
-    public init(hour: Date, unsupported: Int, total: Int) {
+    package init(hour: Date, unsupported: Int, total: Int) {
         self.hour = hour
         self.unsupported = max(0, unsupported)
         self.total = max(max(0, unsupported), total)
@@ -25,19 +25,19 @@ public struct SupportCount: Sendable, Equatable {
 /// The usual share is learned from all hours older than a day. Over the last day the evidence for a doubled share against the usual
 /// one is summed hour by hour, never below zero (Page's CUSUM on the log-likelihood ratio); where it passes the bar, that hour is
 /// the alarm. A bar of 12 means odds of e^12, about 160 000, to one.
-public struct UnsupportedMonitor: Sendable {
+package struct UnsupportedMonitor: Sendable {
     /// The evidence at which an alert is raised.
-    public static let bar = 12.0
+    package static let bar = 12.0
     /// How much of the past is judged rather than learned from, in seconds.
-    public static let recent: TimeInterval = 86_400
+    package static let recent: TimeInterval = 86_400
     /// What is assumed before a hundred clients came: two in a hundred.
-    public static let priorShare = 0.02
+    package static let priorShare = 0.02
 
     /// A monitor with the thresholds that its constants state.
-    public init() {}
+    package init() {}
 
     /// Judges the hours, in any order.
-    public func report(_ hours: [SupportCount], at instant: Date) -> UnsupportedReport {
+    package func report(_ hours: [SupportCount], at instant: Date) -> UnsupportedReport {
         let sorted = hours.filter { $0.hour <= instant }.sorted { $0.hour < $1.hour }
         let edge = instant.addingTimeInterval(-UnsupportedMonitor.recent)
         let old = sorted.filter { $0.hour < edge }
@@ -75,18 +75,18 @@ public struct UnsupportedMonitor: Sendable {
 }
 
 /// What the monitor saw.
-public struct UnsupportedReport: Sendable, Equatable {
+package struct UnsupportedReport: Sendable, Equatable {
     /// The share that is usual for the app, 0 ... 1.
-    public let usualRatio: Double
+    package let usualRatio: Double
     /// The share of the last day, 0 ... 1.
-    public let recentRatio: Double
+    package let recentRatio: Double
     /// The clients of the last day.
-    public let clients: Int
+    package let clients: Int
     /// The highest evidence of the last day.
-    public let evidence: Double
+    package let evidence: Double
     /// The hour in which the bar was passed; nil where all is as usual.
-    public let risingSince: Date?
+    package let risingSince: Date?
 
     /// Whether operators are to be told.
-    public var isAlert: Bool { risingSince != nil }
+    package var isAlert: Bool { risingSince != nil }
 }

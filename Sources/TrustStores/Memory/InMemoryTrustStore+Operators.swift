@@ -1,12 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppAttest
+package import AppAttest
 import Findings
-public import Foundation
+package import Foundation
 
 extension InMemoryTrustStore {
-    public func challengeKeys(orElse candidate: [UInt8], at instant: Date) async throws -> [ChallengeKey] {
+    package func challengeKeys(orElse candidate: [UInt8], at instant: Date) async throws -> [ChallengeKey] {
         try locked { state in
             if state.challengeKeys.isEmpty {
                 let secret = state.secrets[UTF8Key(ChallengeCodec.secretName)] ?? candidate
@@ -18,7 +18,8 @@ extension InMemoryTrustStore {
         }
     }
 
-    public func rotateChallengeKey(_ rotation: ChallengeKeyRotation, at instant: Date) async throws -> RotationOutcome {
+    package func rotateChallengeKey(_ rotation: ChallengeKeyRotation, at instant: Date) async throws -> RotationOutcome
+    {
         try locked { state in
             let keys = state.challengeKeys.filter { $0.acceptedUntil.map { $0 > instant } ?? true }
             guard let newest = keys.first else { throw StoreFault.damaged("there is no key of challenges to follow") }
@@ -47,7 +48,7 @@ extension InMemoryTrustStore {
         }
     }
 
-    public func keys(matching filter: KeyFilter, after cursor: KeyCursor?, limit: Int) async throws -> KeyPage {
+    package func keys(matching filter: KeyFilter, after cursor: KeyCursor?, limit: Int) async throws -> KeyPage {
         let limit = min(max(1, limit), KeyPage.largest)
         return try locked { state in
             let found = state.keys.values.map(\.key)
@@ -57,7 +58,7 @@ extension InMemoryTrustStore {
         }
     }
 
-    public func keyCounts() async throws -> [KeyCount] {
+    package func keyCounts() async throws -> [KeyCount] {
         try locked { state in
             var counts: [[UTF8Key]: Int] = [:]
             for key in state.keys.values.map(\.key) where key.revokedAt == nil {
@@ -70,9 +71,9 @@ extension InMemoryTrustStore {
         }
     }
 
-    public func deleteKey(_ id: KeyIdentifier) async throws -> Bool { try locked { $0.delete(id) } }
+    package func deleteKey(_ id: KeyIdentifier) async throws -> Bool { try locked { $0.delete(id) } }
 
-    public func deleteKeys(ofUser user: String, app: String?) async throws -> Int {
+    package func deleteKeys(ofUser user: String, app: String?) async throws -> Int {
         let filter = KeyFilter(app: app, user: user)
         return try locked { state in
             let ids = state.keys.values.map(\.key).filter(filter.includes).map(\.id)
@@ -80,7 +81,7 @@ extension InMemoryTrustStore {
         }
     }
 
-    public func revokeKeys(
+    package func revokeKeys(
         of app: String,
         matching rule: RevocationRule,
         code: String?,
@@ -93,7 +94,7 @@ extension InMemoryTrustStore {
         }
     }
 
-    public func append(_ entries: [AuditEntry]) async throws {
+    package func append(_ entries: [AuditEntry]) async throws {
         try locked { state in
             for entry in entries {
                 state.auditNumber += 1
@@ -102,12 +103,12 @@ extension InMemoryTrustStore {
         }
     }
 
-    public func audit(after number: Int64?, limit: Int) async throws -> [NumberedAuditEntry] {
+    package func audit(after number: Int64?, limit: Int) async throws -> [NumberedAuditEntry] {
         let limit = min(max(0, limit), 10_000)
         return try locked { Array($0.audit.drop { $0.number <= number ?? 0 }.prefix(limit)) }
     }
 
-    public func reserve(
+    package func reserve(
         _ claim: PromotionClaim,
         tokens: PromotionTokens,
         countingGrantsFrom grantStart: Date,
@@ -118,15 +119,15 @@ extension InMemoryTrustStore {
         return try locked { $0.reserve(claim, tokens, grantsFrom: grantsFrom, for: duration, at: instant) }
     }
 
-    public func note(_ note: String, on reservation: PromotionReservation) async throws -> Bool {
+    package func note(_ note: String, on reservation: PromotionReservation) async throws -> Bool {
         try locked { $0.note(note, on: reservation) }
     }
 
-    public func release(_ reservation: PromotionReservation, at instant: Date) async throws {
+    package func release(_ reservation: PromotionReservation, at instant: Date) async throws {
         try locked { $0.release(reservation, at: instant) }
     }
 
-    public func answer(
+    package func answer(
         _ reservation: PromotionReservation,
         with answer: PromotionAnswer,
         at instant: Date

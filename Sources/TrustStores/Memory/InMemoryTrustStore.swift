@@ -1,20 +1,20 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppAttest
+package import AppAttest
 import Findings
-public import Foundation
+package import Foundation
 import Synchronization
 
 /// A store that forgets everything when the process ends: for tests, and as the plainest statement of what a store does.
 ///
 /// It keeps every promise but durability.
-public final class InMemoryTrustStore: TrustStore {
+package final class InMemoryTrustStore: TrustStore {
     private let state: Mutex<MemoryState>
     let clock: StoreClock
 
     /// An empty store that takes its time from `clock`.
-    public init(clock: StoreClock = .system) {
+    package init(clock: StoreClock = .system) {
         self.clock = clock
         state = Mutex(MemoryState(opened: clock.uptime()))
     }
@@ -26,7 +26,7 @@ public final class InMemoryTrustStore: TrustStore {
         }
     }
 
-    public func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8] {
+    package func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8] {
         try locked { state in
             let secret = state.secrets[UTF8Key(name)] ?? candidate
             state.secrets[UTF8Key(name)] = secret
@@ -35,45 +35,45 @@ public final class InMemoryTrustStore: TrustStore {
     }
 
     @discardableResult
-    public func check() async throws -> StoreReading {
+    package func check() async throws -> StoreReading {
         let time = clock.server.map { $0() }
         return try locked { StoreReading(time: time, sweptUntil: StoreTime.date($0.sweptUntil)) }
     }
 
-    public func inspect(at instant: Date) async throws -> StoreInspection {
+    package func inspect(at instant: Date) async throws -> StoreInspection {
         let (uptime, time) = (clock.uptime(), clock.server.map { $0() })
         return try locked { $0.inspect(at: instant, time: time, uptime: uptime) }
     }
 
-    public func settleClock(at instant: Date) async throws -> StoreReading {
+    package func settleClock(at instant: Date) async throws -> StoreReading {
         let time = clock.server.map { $0() }
         return try locked { $0.settle(at: instant, time: time) }
     }
 
-    public func close() async { state.withLock { $0.closed = true } }
+    package func close() async { state.withLock { $0.closed = true } }
 
-    public func sweep(at instant: Date, keeping retention: Retention) async throws -> SweepReport {
+    package func sweep(at instant: Date, keeping retention: Retention) async throws -> SweepReport {
         let (uptime, time) = (clock.uptime(), clock.server.map { $0() })
         return try locked { $0.sweep(at: instant, time: time, uptime: uptime, keeping: retention) }
     }
 
-    public func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
+    package func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
         try locked { $0.spend(SpentName(challenge), at: instant) }
     }
 
-    public func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
+    package func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
         try locked { $0.spent[SpentName(challenge).bytes] != nil }
     }
 
-    public func consume(_ token: SingleUseToken, at instant: Date) async throws -> SpendOutcome {
+    package func consume(_ token: SingleUseToken, at instant: Date) async throws -> SpendOutcome {
         try locked { $0.spend(SpentName(token), at: instant) }
     }
 
-    public func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome {
+    package func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome {
         try locked { $0.draw(draw, at: instant) }
     }
 
-    public func insert(
+    package func insert(
         _ registration: KeyRegistration,
         spending challenge: SpendableChallenge,
         at instant: Date
@@ -81,7 +81,7 @@ public final class InMemoryTrustStore: TrustStore {
         try locked { $0.insert(registration, spending: challenge, at: instant) }
     }
 
-    public func attestationStanding(
+    package func attestationStanding(
         of id: KeyIdentifier,
         challenge: SpendableChallenge
     ) async throws -> AttestationStanding {
@@ -90,17 +90,17 @@ public final class InMemoryTrustStore: TrustStore {
         }
     }
 
-    public func key(_ id: KeyIdentifier) async throws -> StoredKey? { try locked { $0.keys[id]?.key } }
+    package func key(_ id: KeyIdentifier) async throws -> StoredKey? { try locked { $0.keys[id]?.key } }
 
-    public func advance(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome {
+    package func advance(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome {
         try locked { $0.advance(advance, at: instant) }
     }
 
-    public func revoke(_ id: KeyIdentifier, code: String?, at instant: Date) async throws -> RevokeOutcome {
+    package func revoke(_ id: KeyIdentifier, code: String?, at instant: Date) async throws -> RevokeOutcome {
         try locked { $0.revoke(id, code: code, at: instant) }
     }
 
-    public func keyCount(ofUser user: String, app: String, since instant: Date) async throws -> Int {
+    package func keyCount(ofUser user: String, app: String, since instant: Date) async throws -> Int {
         try locked { state in
             state.keys.values.count {
                 StoreText.areSame($0.key.user, user) && $0.key.app.hasSameBytes(as: app) && $0.key.attestedAt >= instant
@@ -108,7 +108,7 @@ public final class InMemoryTrustStore: TrustStore {
         }
     }
 
-    public func leaseDueReceipts(
+    package func leaseDueReceipts(
         at instant: Date,
         limit: Int,
         for duration: Duration
@@ -116,7 +116,7 @@ public final class InMemoryTrustStore: TrustStore {
         try locked { $0.lease(at: instant, limit: limit, for: duration) }
     }
 
-    public func complete(
+    package func complete(
         _ lease: ReceiptLease,
         with result: RefreshResult,
         at instant: Date
@@ -124,11 +124,11 @@ public final class InMemoryTrustStore: TrustStore {
         try locked { $0.complete(lease, with: result, at: instant) }
     }
 
-    public func receipts(of id: KeyIdentifier, limit: Int) async throws -> [StoredReceipt] {
+    package func receipts(of id: KeyIdentifier, limit: Int) async throws -> [StoredReceipt] {
         try locked { Array(($0.keys[id]?.receipts ?? []).reversed().prefix(max(0, limit))) }
     }
 
-    public func riskMetrics(app: String, environment: String) async throws -> [RiskMetricCount] {
+    package func riskMetrics(app: String, environment: String) async throws -> [RiskMetricCount] {
         try locked { state in
             var counts: [Int: Int] = [:]
             for entry in state.keys.values
@@ -139,19 +139,19 @@ public final class InMemoryTrustStore: TrustStore {
         }
     }
 
-    public func record(_ event: StoreEvent) async throws { try locked { $0.append(event) } }
+    package func record(_ event: StoreEvent) async throws { try locked { $0.append(event) } }
 
-    public func history(of id: KeyIdentifier, limit: Int) async throws -> [StoreEvent] {
+    package func history(of id: KeyIdentifier, limit: Int) async throws -> [StoreEvent] {
         try locked { Array($0.events.filter { $0.keyId == id }.suffix(max(0, limit))) }
     }
 
-    public func add(_ tallies: [SignalTally]) async throws {
+    package func add(_ tallies: [SignalTally]) async throws {
         try locked { state in
             for tally in tallies where tally.count > 0 { state.tallies[TallyName(tally), default: 0] += tally.count }
         }
     }
 
-    public func tallies(app: String, from start: Date, to end: Date) async throws -> [SignalTally] {
+    package func tallies(app: String, from start: Date, to end: Date) async throws -> [SignalTally] {
         try locked { state in
             state.tallies.filter {
                 $0.key.app == UTF8Key(app) && $0.key.hour >= StoreTime.hour(start)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SQLTrustStore {
-    public func append(_ entries: [AuditEntry]) async throws {
+    package func append(_ entries: [AuditEntry]) async throws {
         if entries.isEmpty { return }
         try await engine.transact { session in
             // The row stays locked up to the commit, so that numbers become visible in their order.
@@ -28,7 +28,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func audit(after number: Int64?, limit: Int) async throws -> [NumberedAuditEntry] {
+    package func audit(after number: Int64?, limit: Int) async throws -> [NumberedAuditEntry] {
         let limit = Int64(min(max(0, limit), 10_000))
         return try await engine.read { session in
             try session.run(Text.page, .integer(number ?? 0), .integer(limit)).rows.map { row in

@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+package import Foundation
 
 extension SQLTrustStore {
-    public func challengeKeys(orElse candidate: [UInt8], at instant: Date) async throws -> [ChallengeKey] {
+    package func challengeKeys(orElse candidate: [UInt8], at instant: Date) async throws -> [ChallengeKey] {
         let stored = try await engine.read { session in try session.challengeKeys() }
         if !stored.isEmpty { return stored }
         return try await engine.transact { session in
@@ -13,7 +13,8 @@ extension SQLTrustStore {
         }
     }
 
-    public func rotateChallengeKey(_ rotation: ChallengeKeyRotation, at instant: Date) async throws -> RotationOutcome {
+    package func rotateChallengeKey(_ rotation: ChallengeKeyRotation, at instant: Date) async throws -> RotationOutcome
+    {
         let now = StoreTime.milliseconds(instant)
         return try await engine.transact { session in
             // Others that rotate wait here.

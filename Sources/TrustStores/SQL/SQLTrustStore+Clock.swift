@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+package import Foundation
 
 extension SQLTrustStore {
-    public func sweep(at instant: Date, keeping retention: Retention) async throws -> SweepReport {
+    package func sweep(at instant: Date, keeping retention: Retention) async throws -> SweepReport {
         var report = SweepReport()
         let now: Int64
         let horizon: Int64
@@ -50,7 +50,7 @@ extension SQLTrustStore {
     }
 
     @discardableResult
-    public func check() async throws -> StoreReading {
+    package func check() async throws -> StoreReading {
         try await engine.transact { session in
             let results = try session.run([
                 SQLStatement("UPDATE store_checks SET count = count + 1 WHERE one = 1", arguments: []),
@@ -62,7 +62,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func settleClock(at instant: Date) async throws -> StoreReading {
+    package func settleClock(at instant: Date) async throws -> StoreReading {
         let claimed = StoreTime.milliseconds(instant)
         return try await engine.transact { session in
             let before = try reading(session.row(Text.lockedClock))
@@ -74,7 +74,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func inspect(at instant: Date) async throws -> StoreInspection {
+    package func inspect(at instant: Date) async throws -> StoreInspection {
         let claimed = StoreTime.milliseconds(instant)
         return try await engine.read { session in
             let version = Int(try session.row(Text.schema)?.integer(0) ?? 0)

@@ -1,19 +1,19 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppAttest
+package import AppAttest
 import Findings
-public import Foundation
+package import Foundation
 
 extension SQLTrustStore {
-    public func record(_ event: StoreEvent) async throws {
+    package func record(_ event: StoreEvent) async throws {
         try await engine.transact { session in
             _ = try session.run([event.inserting])
             return .commit(())
         }
     }
 
-    public func history(of id: KeyIdentifier, limit: Int) async throws -> [StoreEvent] {
+    package func history(of id: KeyIdentifier, limit: Int) async throws -> [StoreEvent] {
         try await engine.read { session in
             try session.run(Text.history, .bytes(id.bytes), .integer(Int64(min(max(0, limit), 10_000)))).rows
                 .reversed()
@@ -30,7 +30,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func add(_ tallies: [SignalTally]) async throws {
+    package func add(_ tallies: [SignalTally]) async throws {
         var sums: [TallyName: Int] = [:]
         for tally in tallies where tally.count > 0 { sums[TallyName(tally), default: 0] += tally.count }
         if sums.isEmpty { return }
@@ -51,7 +51,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func tallies(app: String, from start: Date, to end: Date) async throws -> [SignalTally] {
+    package func tallies(app: String, from start: Date, to end: Date) async throws -> [SignalTally] {
         let first = StoreTime.hour(start)
         let last = StoreTime.milliseconds(end)
         return try await engine.read { session in

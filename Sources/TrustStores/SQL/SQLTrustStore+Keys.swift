@@ -1,15 +1,15 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppAttest
-public import Foundation
+package import AppAttest
+package import Foundation
 
 extension SQLTrustStore {
-    public func key(_ id: KeyIdentifier) async throws -> StoredKey? {
+    package func key(_ id: KeyIdentifier) async throws -> StoredKey? {
         try await engine.look { session in try session.key(id) }
     }
 
-    public func attestationStanding(
+    package func attestationStanding(
         of id: KeyIdentifier,
         challenge: SpendableChallenge
     ) async throws -> AttestationStanding {
@@ -17,7 +17,7 @@ extension SQLTrustStore {
         return try await engine.look { session in try session.standing(of: id, name) }
     }
 
-    public func insert(
+    package func insert(
         _ registration: KeyRegistration,
         spending challenge: SpendableChallenge,
         at instant: Date
@@ -51,7 +51,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func advance(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome {
+    package func advance(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome {
         let now = StoreTime.milliseconds(instant)
         let name = SpentName(advance.challenge)
         let id = SQLValue.bytes(advance.keyId.bytes)
@@ -106,7 +106,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func revoke(_ id: KeyIdentifier, code: String?, at instant: Date) async throws -> RevokeOutcome {
+    package func revoke(_ id: KeyIdentifier, code: String?, at instant: Date) async throws -> RevokeOutcome {
         try await engine.transact { session in
             guard
                 let row = try session.row(
@@ -124,7 +124,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func keyCount(ofUser user: String, app: String, since instant: Date) async throws -> Int {
+    package func keyCount(ofUser user: String, app: String, since instant: Date) async throws -> Int {
         guard StoreText.isUser(user) else { return 0 }
         let since = StoreTime.milliseconds(instant)
         return try await engine.read { session in

@@ -1,12 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppAttest
+package import AppAttest
 import Findings
-public import Foundation
+package import Foundation
 
 extension SQLTrustStore {
-    public func keys(
+    package func keys(
         matching filter: KeyFilter,
         after cursor: KeyCursor?,
         limit: Int
@@ -23,7 +23,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func keyCounts() async throws -> [KeyCount] {
+    package func keyCounts() async throws -> [KeyCount] {
         try await engine.read { session in
             try session.run(Text.counts).rows.map { row in
                 KeyCount(
@@ -39,9 +39,9 @@ extension SQLTrustStore {
     /// The question of ``keyCounts()``, for those who look at its plan.
     static var countText: String { Text.counts.postgres }
 
-    public func deleteKey(_ id: KeyIdentifier) async throws -> Bool { try await delete([id], ofUser: nil) == 1 }
+    package func deleteKey(_ id: KeyIdentifier) async throws -> Bool { try await delete([id], ofUser: nil) == 1 }
 
-    public func deleteKeys(ofUser user: String, app: String?) async throws -> Int {
+    package func deleteKeys(ofUser user: String, app: String?) async throws -> Int {
         let filter = KeyFilter(app: app, user: user)
         var deleted = 0
         var cursor: KeyCursor?
@@ -53,7 +53,7 @@ extension SQLTrustStore {
         return deleted
     }
 
-    public func revokeKeys(
+    package func revokeKeys(
         of app: String,
         matching rule: RevocationRule,
         code: String?,

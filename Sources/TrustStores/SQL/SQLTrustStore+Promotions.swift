@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-public import Foundation
+package import Foundation
 
 extension SQLTrustStore {
-    public func reserve(
+    package func reserve(
         _ claim: PromotionClaim,
         tokens: PromotionTokens,
         countingGrantsFrom grantStart: Date,
@@ -50,7 +50,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func note(_ note: String, on reservation: PromotionReservation) async throws -> Bool {
+    package func note(_ note: String, on reservation: PromotionReservation) async throws -> Bool {
         let claim = reservation.claim
         return try await engine.transact { session in
             guard try session.isHeld(reservation) else { return .rollback(false) }
@@ -62,7 +62,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func release(_ reservation: PromotionReservation, at instant: Date) async throws {
+    package func release(_ reservation: PromotionReservation, at instant: Date) async throws {
         let claim = reservation.claim
         try await engine.transact { session in
             guard try session.isHeld(reservation) else { return .rollback(()) }
@@ -80,7 +80,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func answer(
+    package func answer(
         _ reservation: PromotionReservation,
         with answer: PromotionAnswer,
         at instant: Date

@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+package import Foundation
 
 extension SQLTrustStore {
-    public func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome {
+    package func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome {
         let now = StoreTime.milliseconds(instant)
         let end = draw.end(from: now)
         let counting = SQLStatement(

@@ -1,11 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppAttest
-public import Foundation
+package import AppAttest
+package import Foundation
 
 extension SQLTrustStore {
-    public func leaseDueReceipts(
+    package func leaseDueReceipts(
         at instant: Date,
         limit: Int,
         for duration: Duration
@@ -44,7 +44,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func complete(
+    package func complete(
         _ lease: ReceiptLease,
         with result: RefreshResult,
         at instant: Date
@@ -87,7 +87,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func receipts(of id: KeyIdentifier, limit: Int) async throws -> [StoredReceipt] {
+    package func receipts(of id: KeyIdentifier, limit: Int) async throws -> [StoredReceipt] {
         try await engine.read { session in
             try session.run(Text.all, .bytes(id.bytes), .integer(Int64(min(max(0, limit), 1000)))).rows.map { row in
                 StoredReceipt(
@@ -99,7 +99,7 @@ extension SQLTrustStore {
         }
     }
 
-    public func riskMetrics(app: String, environment: String) async throws -> [RiskMetricCount] {
+    package func riskMetrics(app: String, environment: String) async throws -> [RiskMetricCount] {
         try await engine.read { session in
             try session.run(Text.metrics, .text(app), .text(environment)).rows.map { row in
                 RiskMetricCount(metric: Int(try row.integer(0)), keys: Int(try row.integer(1)))

@@ -1,18 +1,18 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+package import Foundation
 
 extension SQLTrustStore {
-    public func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
+    package func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
         try await spend(SpentName(challenge), at: instant)
     }
 
-    public func consume(_ token: SingleUseToken, at instant: Date) async throws -> SpendOutcome {
+    package func consume(_ token: SingleUseToken, at instant: Date) async throws -> SpendOutcome {
         try await spend(SpentName(token), at: instant)
     }
 
-    public func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
+    package func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
         let name = SpentName(challenge)
         return try await engine.look { session in try session.isSpent(name) }
     }

@@ -6,7 +6,7 @@ import Synchronization
 /// A store in an SQL database. The verbs are written once; SQLite and PostgreSQL differ in how a transaction is run.
 ///
 /// The modules `TrustStoresSQLite` and `TrustStoresPostgres` open one.
-public struct SQLTrustStore: TrustStore {
+package struct SQLTrustStore: TrustStore {
     package let engine: any SQLEngine
     /// The number of the schema that this program writes.
     let schema: Int
@@ -21,9 +21,9 @@ public struct SQLTrustStore: TrustStore {
         witness = WitnessBox(opened: clock.uptime())
     }
 
-    public func close() async { await engine.close() }
+    package func close() async { await engine.close() }
 
-    public func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8] {
+    package func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8] {
         try await engine.transact { session in
             let results = try session.run([
                 SQLStatement(

@@ -1,12 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppAttest
-public import Findings
+package import AppAttest
+package import Findings
 public import Foundation
 
 /// What a challenge may be used for.
-public enum ChallengePurpose: UInt8, Sendable, CaseIterable {
+package enum ChallengePurpose: UInt8, Sendable, CaseIterable {
     /// For an attestation.
     case attest = 1
     /// For an assertion.
@@ -18,18 +18,18 @@ public enum ChallengePurpose: UInt8, Sendable, CaseIterable {
 /// Whom and what a challenge serves.
 ///
 /// Where `keyId` or `user` is nil at issue, the challenge is not tied to a key or a user.
-public struct ChallengeBinding: Hashable, Sendable {
+package struct ChallengeBinding: Hashable, Sendable {
     /// What it may be spent on.
-    public var purpose: ChallengePurpose
+    package var purpose: ChallengePurpose
     /// The configured id of the app.
-    public var app: String
+    package var app: String
     /// The key that has to spend it; nil for any.
-    public var keyId: KeyIdentifier?
+    package var keyId: KeyIdentifier?
     /// The user that has to spend it; nil for any.
-    public var user: String?
+    package var user: String?
 
     /// Makes one from its parts, which the properties describe.
-    public init(purpose: ChallengePurpose, app: String, keyId: KeyIdentifier? = nil, user: String? = nil) {
+    package init(purpose: ChallengePurpose, app: String, keyId: KeyIdentifier? = nil, user: String? = nil) {
         self.purpose = purpose
         self.app = app
         self.keyId = keyId
@@ -53,7 +53,7 @@ public struct SpendableChallenge: Hashable, Sendable {
 }
 
 /// Why a challenge is not accepted.
-public enum ChallengeRefusal: Sendable, CaseIterable {
+package enum ChallengeRefusal: Sendable, CaseIterable {
     /// Not issued by this store: random bytes, another store's challenge, or a damaged one.
     case unknown
     /// Its time is over.
@@ -64,7 +64,7 @@ public enum ChallengeRefusal: Sendable, CaseIterable {
     case used
 
     /// The code of the HTTP contract.
-    public var code: Code {
+    package var code: Code {
         switch self {
         case .unknown: .challengeUnknown
         case .expired: .challengeExpired
@@ -75,7 +75,7 @@ public enum ChallengeRefusal: Sendable, CaseIterable {
 }
 
 /// What the codec says about bytes that claim to be a challenge.
-public enum ChallengeReading: Sendable, Equatable {
+package enum ChallengeReading: Sendable, Equatable {
     /// Genuine, in time, and bound to what was presented: it may be spent.
     case valid(SpendableChallenge)
     /// Not to be spent.

@@ -23,7 +23,7 @@ public struct ChallengeKey: Sendable, Equatable {
     }
 
     /// At most this many keys are kept: the newest, and those whose last challenge has not expired. One more rotation is refused.
-    public static let limit = 8
+    package static let limit = 8
 }
 
 /// A request to change the key of challenges.
@@ -36,7 +36,7 @@ public struct ChallengeKeyRotation: Sendable, Equatable {
     public var acceptsOldUntil: Date
 
     /// Makes one from its parts, which the properties describe.
-    public init(secret: [UInt8], signsFrom: Date, acceptsOldUntil: Date) {
+    package init(secret: [UInt8], signsFrom: Date, acceptsOldUntil: Date) {
         self.secret = secret
         self.signsFrom = signsFrom
         self.acceptsOldUntil = acceptsOldUntil

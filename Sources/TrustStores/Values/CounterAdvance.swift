@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
-public import Findings
+package import Findings
 
 /// How strictly the order of assertions is taken.
 public enum CounterMode: String, Sendable, CaseIterable {
@@ -25,7 +25,7 @@ public struct CounterAdvance: Sendable, Equatable {
     public var challenge: SpendableChallenge
 
     /// Makes one from its parts, which the properties describe.
-    public init(keyId: KeyIdentifier, counter: UInt32, mode: CounterMode, challenge: SpendableChallenge) {
+    package init(keyId: KeyIdentifier, counter: UInt32, mode: CounterMode, challenge: SpendableChallenge) {
         self.keyId = keyId
         self.counter = counter
         self.mode = mode
@@ -55,7 +55,7 @@ public enum AdvanceRefusal: Sendable, CaseIterable {
     case challengeExpired
 
     /// The code of the HTTP contract.
-    public var code: Code {
+    package var code: Code {
         switch self {
         case .keyUnknown: .keyUnknown
         case .revoked: .keyRevoked

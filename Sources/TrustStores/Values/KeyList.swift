@@ -29,7 +29,7 @@ public struct KeyFilter: Sendable, Equatable {
     public var environment: String?
 
     /// Makes one from its parts, which the properties describe.
-    public init(app: String? = nil, user: String? = nil, environment: String? = nil) {
+    package init(app: String? = nil, user: String? = nil, environment: String? = nil) {
         self.app = app
         self.user = user
         self.environment = environment
@@ -59,7 +59,7 @@ public struct KeyCursor: Sendable, Equatable {
     }
 
     /// Reads what ``text`` gave; nil for anything else.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         guard text.utf8.count <= 2 * StoreText.nameLimit, let bytes = Base64.decode(text), bytes.count > 33,
             let id = KeyIdentifier(bytes: bytes.prefix(32))
         else { return nil }
@@ -73,7 +73,7 @@ public struct KeyCursor: Sendable, Equatable {
     }
 
     /// The cursor as text for a client: base64, to be given back as it is.
-    public var text: String {
+    package var text: String {
         Base64.encode(id.bytes + Array(environment.utf8) + [0] + Array(app.utf8))
     }
 }
@@ -98,7 +98,7 @@ public struct KeyPage: Sendable, Equatable {
     }
 
     /// The most keys of one page.
-    public static let largest = 1000
+    package static let largest = 1000
 }
 
 /// How many unrevoked keys there are of one kind.

@@ -3,7 +3,7 @@
 
 public import AppAttest
 import Crypto
-public import Findings
+package import Findings
 public import Foundation
 
 /// A verified key on its way into a store.
@@ -44,7 +44,7 @@ public struct KeyRegistration: Sendable, Equatable {
     ///   - simulated: whether a simulated root attested the key.
     ///   - attestation: the object as it was sent; its SHA-256 is kept, so that the same object again is known.
     ///   - refreshAt: when the receipt is to be refreshed first; nil for never.
-    public init?(
+    package init?(
         _ key: AttestedKey,
         app: String,
         simulated: Bool,
@@ -71,7 +71,7 @@ public struct KeyRegistration: Sendable, Equatable {
     }
 
     /// The digest by which the byte-equal object is known again: SHA-256.
-    public static func digest(of attestation: some Collection<UInt8>) -> [UInt8] {
+    package static func digest(of attestation: some Collection<UInt8>) -> [UInt8] {
         Array(SHA256.hash(data: Array(attestation)))
     }
 
@@ -160,7 +160,7 @@ public enum InsertRefusal: Sendable, CaseIterable {
     case challengeExpired
 
     /// The code of the HTTP contract.
-    public var code: Code {
+    package var code: Code {
         switch self {
         case .otherUser: .keyOtherUser
         case .exists: .keyExists

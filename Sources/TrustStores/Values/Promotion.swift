@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppAttest
+package import AppAttest
 import Crypto
 import Findings
 public import Foundation
@@ -19,19 +19,19 @@ public struct PromotionSubject: Hashable, Sendable {
     }
 
     /// One key, whether its app or a backend claims for it.
-    public static func key(_ id: KeyIdentifier) -> PromotionSubject {
+    package static func key(_ id: KeyIdentifier) -> PromotionSubject {
         PromotionSubject(text: id.base64, isLimited: true)
     }
 
     /// One user of a backend; nil for a name that ``StoreText/isUser(_:)`` refuses.
-    public init?(user: String) {
+    package init?(user: String) {
         guard StoreText.isUser(user) else { return nil }
         let digest = Data(SHA256.hash(data: Data(user.utf8)))
         self.init(text: "user:" + digest.base64EncodedString(), isLimited: true)
     }
 
     /// A backend that names nobody: claims are told apart by their transaction alone.
-    public static let unnamed = PromotionSubject(text: "server", isLimited: false)
+    package static let unnamed = PromotionSubject(text: "server", isLimited: false)
 }
 
 /// Which claim of a promotion is meant. Two claims are the same if all four texts have the same bytes.
@@ -47,7 +47,7 @@ public struct PromotionClaim: Hashable, Sendable {
 
     /// Makes one from its parts, which the properties describe; nil where a text is too long or has a zero byte in it (see
     /// ``StoreText``).
-    public init?(promotion: String, app: String, subject: PromotionSubject, transactionId: String) {
+    package init?(promotion: String, app: String, subject: PromotionSubject, transactionId: String) {
         guard StoreText.isStorable(promotion, limit: StoreText.nameLimit),
             StoreText.isStorable(app, limit: StoreText.nameLimit),
             StoreText.isStorable(transactionId, limit: StoreText.transactionLimit)
@@ -73,7 +73,7 @@ public struct PromotionTokens: Hashable, Sendable {
     public let digest: [UInt8]
 
     /// Takes the token that is read with and the token that is written with.
-    public init(reading first: String, writing second: String) {
+    package init(reading first: String, writing second: String) {
         var hash = SHA256()
         for token in [first, second] {
             // The length first, so that no other pair gives the same bytes.
@@ -128,7 +128,7 @@ public struct PromotionAnswer: Sendable, Equatable {
     public let isGranted: Bool
 
     /// Makes one from its parts, which the properties describe.
-    public init(bytes: [UInt8], isGranted: Bool) {
+    package init(bytes: [UInt8], isGranted: Bool) {
         self.bytes = bytes
         self.isGranted = isGranted
     }

@@ -18,12 +18,12 @@ public struct QuotaDraw: Sendable, Equatable {
     public let window: Duration
 
     /// The most that a window can have.
-    public static let largestLimit = 1_000_000_000_000
+    package static let largestLimit = 1_000_000_000_000
     /// The longest window.
-    public static let longestWindow = Duration.seconds(315_360_000)
+    package static let longestWindow = Duration.seconds(315_360_000)
 
     /// Nil where the cost is not from 1 to the limit, or limit or window is out of its range.
-    public init?(quota: String, subject: String, cost: Int = 1, limit: Int, window: Duration) {
+    package init?(quota: String, subject: String, cost: Int = 1, limit: Int, window: Duration) {
         guard (1...QuotaDraw.largestLimit).contains(limit), (1...limit).contains(cost),
             window >= .milliseconds(1), window <= QuotaDraw.longestWindow
         else { return nil }

@@ -23,7 +23,7 @@ public struct Retention: Sendable, Equatable {
     public var rowsAtOnce = 5_000
 
     /// The defaults, as each property states them.
-    public init() {}
+    package init() {}
 }
 
 /// How many rows a sweep removed.
@@ -55,7 +55,7 @@ public struct SweepReport: Sendable, Equatable {
     public init() {}
 
     /// All rows together.
-    public var total: Int {
+    package var total: Int {
         spent + events + tallies + receipts + promotionAnswers + openClaims + promotionGrants + quotas + audit
     }
 }

@@ -21,7 +21,7 @@ public struct SingleUseToken: Sendable, Equatable {
     public var expiresAt: Date
 
     /// Makes one from its parts, which the properties describe.
-    public init(id: String, expiresAt: Date) {
+    package init(id: String, expiresAt: Date) {
         self.id = id
         self.expiresAt = expiresAt
     }

@@ -23,7 +23,7 @@ public struct StoreClock: Sendable {
     })
 
     /// A node whose clock is further off the store's sweeps nothing and is not ready.
-    public static let largestOffset = Duration.seconds(60)
+    package static let largestOffset = Duration.seconds(60)
 }
 
 extension ContinuousClock.Instant {

@@ -33,7 +33,7 @@ public struct StoreObservation: Sendable {
     public let value: Int?
 
     /// Makes one from its parts, which the properties describe.
-    public init(_ kind: Kind, detail: String = "", value: Int? = nil) {
+    package init(_ kind: Kind, detail: String = "", value: Int? = nil) {
         self.kind = kind
         self.detail = detail
         self.value = value
@@ -42,42 +42,42 @@ public struct StoreObservation: Sendable {
 
 extension StoreObservation.Kind {
     /// A connection was opened.
-    public static let connected = Self("connected", "The store opened a connection.", isWarning: false)
+    package static let connected = Self("connected", "The store opened a connection.", isWarning: false)
     /// No connection could be opened.
-    public static let unreachable = Self("unreachable", "The store's server cannot be reached.")
+    package static let unreachable = Self("unreachable", "The store's server cannot be reached.")
     /// An open connection broke.
-    public static let connectionLost = Self("connection-lost", "A connection to the store's server broke.")
+    package static let connectionLost = Self("connection-lost", "A connection to the store's server broke.")
     /// The server gave no answer within the limit; the connection is set aside until it does.
-    public static let overdue = Self("overdue", "The store gave no answer within its limit.")
+    package static let overdue = Self("overdue", "The store gave no answer within its limit.")
     /// A connection was set aside in the middle of a transaction: what it has locked stays locked until the server ends it.
-    public static let locksHeld = Self("locks-held", "A transaction that nobody waits for any more holds locks.")
+    package static let locksHeld = Self("locks-held", "A transaction that nobody waits for any more holds locks.")
     /// How many connections are set aside now. A gauge.
-    public static let setAside = Self("set-aside", "Connections wait for an overdue answer.", isWarning: false)
+    package static let setAside = Self("set-aside", "Connections wait for an overdue answer.", isWarning: false)
     /// How many callers wait for a connection now. A gauge.
-    public static let waiting = Self("waiting", "Callers wait for the store.", isWarning: false)
+    package static let waiting = Self("waiting", "Callers wait for the store.", isWarning: false)
     /// A caller was refused because the line of waiting callers is full.
-    public static let lineFull = Self("line-full", "Too many callers wait for the store; more are refused.")
+    package static let lineFull = Self("line-full", "Too many callers wait for the store; more are refused.")
     /// A caller was refused because it had waited as long as it may.
-    public static let waitedTooLong = Self("waited-too-long", "A caller waited too long for the store.")
+    package static let waitedTooLong = Self("waited-too-long", "A caller waited too long for the store.")
     /// The server is a standby, or a primary that another one has replaced.
-    public static let otherServer = Self(
+    package static let otherServer = Self(
         "other-server",
         "A server was refused that is not the store's present primary."
     )
     /// What a server may not tell to this role, so that a check is left out.
-    public static let unchecked = Self("unchecked", "A check of the store's server is left out.")
+    package static let unchecked = Self("unchecked", "A check of the store's server is left out.")
     /// The server sent a notice or a warning.
-    public static let notice = Self("notice", "The store's server sent a notice.")
+    package static let notice = Self("notice", "The store's server sent a notice.")
     /// A migration began.
-    public static let migrating = Self(
+    package static let migrating = Self(
         "migrating",
         "The store's schema is brought to a newer version.",
         isWarning: false
     )
     /// A migration ended.
-    public static let migrated = Self("migrated", "The store has its newest schema.", isWarning: false)
+    package static let migrated = Self("migrated", "The store has its newest schema.", isWarning: false)
     /// The store's files may be read or replaced by others, or could be until now.
-    public static let exposedFile = Self("exposed-file", "The store's file is open to other users.")
+    package static let exposedFile = Self("exposed-file", "The store's file is open to other users.")
 
     /// All kinds that an operator may have to act on.
     package static let warnings: [Self] = [

@@ -17,12 +17,12 @@ public struct StoreReading: Sendable, Equatable {
     }
 
     /// How far a node's clock is ahead of the store's, negative if it is behind; nil where the store has none.
-    public func offset(of instant: Date) -> Duration? {
+    package func offset(of instant: Date) -> Duration? {
         time.map { .milliseconds(StoreTime.milliseconds(instant) - StoreTime.milliseconds($0)) }
     }
 
     /// How far the horizon is ahead of an instant: as long as that, everything is refused. Zero or less is healthy.
-    public func horizonLead(at instant: Date) -> Duration {
+    package func horizonLead(at instant: Date) -> Duration {
         .milliseconds(StoreTime.milliseconds(sweptUntil) - StoreTime.milliseconds(time ?? instant))
     }
 }

@@ -6,23 +6,23 @@ import Findings
 /// What names may be stored: every backend takes the same texts, and compares them by their bytes.
 ///
 /// PostgreSQL has no text with a zero byte in it, so no backend takes one.
-public enum StoreText {
+package enum StoreText {
     /// The longest name of a user, in UTF-8 bytes.
-    public static let userLimit = 1024
+    package static let userLimit = 1024
     /// The longest id of a transaction, in UTF-8 bytes.
-    public static let transactionLimit = 512
+    package static let transactionLimit = 512
     /// The longest name of a promotion or an app, in UTF-8 bytes.
-    public static let nameLimit = 256
+    package static let nameLimit = 256
     /// The longest detail of an event, or text of an audit entry, in UTF-8 bytes; what is longer is cut.
-    public static let detailLimit = 1024
+    package static let detailLimit = 1024
 
     /// Whether a text may be stored as a name: at most `limit` bytes of UTF-8, and no zero byte among them.
-    public static func isStorable(_ text: String, limit: Int) -> Bool {
+    package static func isStorable(_ text: String, limit: Int) -> Bool {
         text.utf8.count <= limit && !text.utf8.contains(0)
     }
 
     /// Whether a text may be stored as the name of a user.
-    public static func isUser(_ text: String) -> Bool { isStorable(text, limit: userLimit) }
+    package static func isUser(_ text: String) -> Bool { isStorable(text, limit: userLimit) }
 
     /// Whether two names are the same to a database: byte by byte, or both absent.
     package static func areSame(_ left: String?, _ right: String?) -> Bool {

@@ -6,13 +6,13 @@ import Findings
 import Foundation
 
 /// The words that stores themselves write into a key's history.
-public enum EventKind {
+package enum EventKind {
     /// A key was attested.
-    public static let attested = "attested"
+    package static let attested = "attested"
     /// A key was revoked.
-    public static let revoked = "revoked"
+    package static let revoked = "revoked"
     /// A receipt was renewed or refused.
-    public static let receipt = "receipt"
+    package static let receipt = "receipt"
 }
 
 extension StoredKey {

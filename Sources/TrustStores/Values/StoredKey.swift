@@ -85,7 +85,7 @@ extension StoredKey {
     /// The key against which assertions are verified.
     ///
     /// - Throws: ``StoreFault`` with the code `store.damaged` where the stored bytes are no point of the curve.
-    public func publicKey() throws -> AttestationPublicKey {
+    package func publicKey() throws -> AttestationPublicKey {
         do {
             return try AttestationPublicKey(x963Representation: publicKeyBytes)
         } catch {

@@ -30,7 +30,7 @@ public struct ReceiptRecord: Sendable, Equatable {
 
 extension ReceiptRecord {
     /// Takes a verified receipt together with its bytes as Apple sent them.
-    public init(_ receipt: VerifiedReceipt, bytes: some Collection<UInt8>) {
+    package init(_ receipt: VerifiedReceipt, bytes: some Collection<UInt8>) {
         self.init(
             bytes: Array(bytes),
             createdAt: receipt.creationTime,

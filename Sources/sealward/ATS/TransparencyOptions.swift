@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSClient
 import AppTransportSecurity
 import ArgumentParser
-import TLSProbe
 
 /// The logs of Certificate Transparency: what every command that judges a certificate has in common.
 struct TransparencyOptions: ParsableArguments {
@@ -18,7 +18,7 @@ struct TransparencyOptions: ParsableArguments {
     /// Reads a list of logs.
     static func logs(of path: String) throws -> CTLogList {
         try PropertyListFile.named(path) {
-            try CTLogList(json: CommandIO.read(path, limit: 16 << 20), verifier: TimestampVerifier())
+            try CTLogList(json: CommandIO.read(path, limit: 16 << 20))
         }
     }
 }

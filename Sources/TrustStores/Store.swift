@@ -1,0 +1,11 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// The stores of this package, each made by one call: `inMemory`, `sqlite` (module `TrustStoresSQLite`) and `postgres`
+/// (module `TrustStoresPostgres`).
+public enum Store {
+    /// A store that is gone with the process, for tests and trials.
+    ///
+    /// - Parameter clock: replaced in tests.
+    public static func inMemory(clock: StoreClock = .system) -> any TrustStore { InMemoryTrustStore(clock: clock) }
+}
