@@ -25,13 +25,13 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     ///   outside 1 to 65535, control characters, and texts over 8,192 bytes.
     public init(_ text: String) throws(MalformedInput) {
         func malformed(_ reason: String) -> MalformedInput {
-            MalformedInput(code: .malformedURL, quoting: text, reason: reason)
+            MalformedInput(code: .malformedURL, quoting: LoadURL.withoutUser(text), reason: reason)
         }
         guard text.utf8.count <= 8192 else { throw malformed("the URL is longer than 8192 bytes") }
         guard !text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
             throw malformed("the URL holds a space or a control character")
         }
-        let full = LoadURL.schemeEnd(text) == nil ? "https://" + text : text
+        let full = LoadURL.withoutUser(LoadURL.schemeEnd(text) == nil ? "https://" + text : text)
         guard let separator = LoadURL.schemeEnd(full) else { throw malformed("the URL has no scheme") }
         guard let scheme = LoadURL.scheme(full[..<separator]) else {
             let given = full[..<separator]
@@ -43,17 +43,9 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
         // Delimiters are bytes (RFC 3986 section 2.2), whatever combining character may stand behind them.
         let rest = full[full.utf8.index(separator, offsetBy: 3)...]
         let end = rest.utf8.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? rest.endIndex
-        var authority = rest[..<end]
-        var kept = full
-        if let at = authority.utf8.lastIndex(of: 0x40) {
-            authority = authority[authority.utf8.index(after: at)...]
-            // A name and a password decide nothing, and what is kept is shown and logged.
-            kept = "\(full[..<separator])://\(authority)\(rest[end...])"
-        }
-
         let place: HostPort
         do throws(HostPort.Fault) {
-            place = try HostPort(authority: authority)
+            place = try HostPort(authority: rest[..<end])
         } catch {
             switch error {
             case .noClosingBracket: throw malformed("the address has no closing bracket")
@@ -79,7 +71,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
         }
         self.host = host
         self.scheme = scheme
-        self.text = kept
+        self.text = full
         literalAddress = IPAddress(host)
         let target = rest[end...]
         let shown = target[..<(target.utf8.firstIndex(of: 0x23) ?? target.endIndex)]
@@ -133,6 +125,14 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
         guard text.utf8.count <= 5 else { return nil }
         let bytes = text.utf8.asciiLowercased
         return defaultPorts.keys.first { $0.utf8.elementsEqual(bytes) }
+    }
+
+    /// The URL without name and password: they decide nothing, and what is kept or quoted is shown and logged.
+    private static func withoutUser(_ text: String) -> String {
+        let start = schemeEnd(text).map { text.utf8.index($0, offsetBy: 3) } ?? text.startIndex
+        let authority = text.utf8[start...].prefix { $0 != 0x2F && $0 != 0x3F && $0 != 0x23 }
+        guard let at = authority.lastIndex(of: 0x40) else { return text }
+        return String(text[..<start]) + text[text.utf8.index(after: at)...]
     }
 
     /// Where the `://` behind a scheme begins: before path and query, which may hold another URL.
