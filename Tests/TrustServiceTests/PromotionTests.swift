@@ -257,7 +257,7 @@ final class ManyPhones: AppleTransport, Sendable {
             apple.fault.withLockedValue { $0 = { call, _ in call.operation == "update" ? (500, takesEffect) : nil } }
             #expect(try await claim(service, "t", read, write).verdict == "503 apple.unavailable")
             apple.fault.withLockedValue { $0 = nil }
-            #expect(try await claim(service, "t", read, write).verdict == "503 apple.unavailable", "the lease runs")
+            #expect(try await claim(service, "t", read, write).verdict == "503 promotion.pending", "the lease runs")
             service.clock.advance(16)
             #expect(verdict(try await claim(service, "t", read, write)) == "granted")
             #expect(verdict(try await claim(service, "u", read, write)) == "refused")

@@ -139,7 +139,7 @@ struct PromotionHandler: Handler {
         case .alreadyGranted(let instant): return alreadyGranted(at: instant)
         case .pending(let until):
             let seconds = max(1, Int(min(until.timeIntervalSince(call.now), 3600).rounded(.up)))
-            throw Problem(.appleUnavailable, retryAfterSeconds: seconds, evidence: "the claim is being decided")
+            throw Problem(.promotionPending, retryAfterSeconds: seconds, evidence: "the claim is being decided")
         case .reserved(let reservation):
             let outcome = try await talk(reservation, rule, tokens, client, call)
             var isGranted = false
@@ -173,7 +173,7 @@ struct PromotionHandler: Handler {
             return try await withDeadline(PromotionHandler.claimTalk) {
                 try await exchange.run(after: reservation.note.flatMap(ClaimNote.init)) { note in
                     guard try await store.note(note.text, on: reservation) else {
-                        throw Problem(.appleUnavailable, retryAfterSeconds: 1, evidence: "another decides the claim")
+                        throw Problem(.promotionPending, retryAfterSeconds: 1, evidence: "another decides the claim")
                     }
                 }
             }

@@ -20,6 +20,7 @@ extension Code {
     package static let policyApp: Code = "policy.app"
     package static let policyEnvironment: Code = "policy.environment"
     package static let policyTier: Code = "policy.tier"
+    package static let promotionPending: Code = "promotion.pending"
     package static let promotionUnknown: Code = "promotion.unknown"
     package static let requestMalformed: Code = "request.malformed"
     package static let requestOtherOrigin: Code = "request.other-origin"

@@ -180,6 +180,12 @@ package enum ProblemTable {
             retry: .never,
             .init(.operator, "add the app to `apps`, or correct the id in the path")
         ),
+        .promotionPending: Entry(
+            status: 503,
+            title: "Another claim of the same key or user is being decided.",
+            retry: .after,
+            .init(.app, "wait as long as Retry-After says, and claim again with the same transactionId")
+        ),
         .promotionUnknown: Entry(
             status: 404,
             title: "The promotion is not configured.",
