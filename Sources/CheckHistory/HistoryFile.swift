@@ -194,7 +194,17 @@ package final class HistoryFile {
         }
     }
 
-    private func observations(of target: Int64) throws -> [Observation] {
+    /// The newest observations of one target, oldest first; none for a target that the file does not have.
+    package func newest(_ count: Int, of name: String) throws(HistoryFault) -> [Observation] {
+        try guarded {
+            let found = try SQLiteSession(connection).run([
+                SQLStatement("SELECT id FROM targets WHERE name = $1", .text(name))
+            ]).first?.rows.first
+            return try found.map { try observations(of: try $0.integer(0), newest: Int64(count)) } ?? []
+        }
+    }
+
+    private func observations(of target: Int64, newest: Int64 = observationLimit) throws -> [Observation] {
         let rows = try SQLiteSession(connection).run([
             SQLStatement(
                 """
@@ -202,7 +212,7 @@ package final class HistoryFile {
                 WHERE target = $1 ORDER BY at DESC, run DESC LIMIT $2
                 """,
                 .integer(target),
-                .integer(HistoryFile.observationLimit)
+                .integer(newest)
             )
         ]).first?.rows
         return try (rows ?? []).reversed().map { row in

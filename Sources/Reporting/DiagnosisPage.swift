@@ -48,6 +48,17 @@ package struct DiagnosisPage: Sendable {
         }
     }
 
+    /// A cause with what fixes it.
+    package struct Reason: Sendable {
+        package let cause: Cause
+        package let fix: String?
+
+        package init(_ cause: Cause, fix: String? = nil) {
+            self.cause = cause
+            self.fix = fix
+        }
+    }
+
     /// One certificate of the chain; times in seconds since 1970.
     package struct Certificate: Sendable {
         package let name: String
@@ -67,9 +78,9 @@ package struct DiagnosisPage: Sendable {
         package var verdicts: [Verdict] = []
         package var configurations: [Configuration] = []
         /// First cause first.
-        package var causes: [Cause] = []
+        package var causes: [Reason] = []
         /// What is worth knowing and fails nothing.
-        package var notes: [Cause] = []
+        package var notes: [Reason] = []
         /// Leaf first.
         package var certificates: [Certificate] = []
         /// The plist before and after the smallest exception.
@@ -77,6 +88,8 @@ package struct DiagnosisPage: Sendable {
         package var after: String?
         /// Whether no exception of an Info.plist helps.
         package var noExceptionHelps = false
+        /// What changed since the run before, if there is a history.
+        package var changes: [HistoryPage.Change] = []
         /// A server configuration that fixes it.
         package var serverConfiguration: String?
 
@@ -104,6 +117,10 @@ package struct DiagnosisPage: Sendable {
                 "\(targets.count) target\(targets.count == 1 ? "" : "s"), \(failing) failing the default configuration\(moment)."
         )
         if targets.contains(where: { !$0.verdicts.isEmpty }) { page.section("Hosts by system", strip()) }
+        if targets.contains(where: { !$0.changes.isEmpty }) { page.section("Since the run before", changes()) }
+        if targets.count > 1, targets.contains(where: { !$0.certificates.isEmpty }) {
+            page.section("Certificates by expiry", calendar())
+        }
         for target in targets { page.section(target.name, markup(target)) }
         return page.rendered(footer: "sealward \(version)")
     }
@@ -117,11 +134,12 @@ package struct DiagnosisPage: Sendable {
         for verdict in targets.flatMap(\.verdicts) where !systems.contains(verdict.system) {
             systems.append(verdict.system)
         }
-        var result = "<div class=\"wide\"><table class=\"strip\"><thead><tr><th>host</th>"
+        var result =
+            "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Hosts by system\"><table class=\"strip\"><thead><tr><th>host</th>"
         for system in systems { result += "<th>\(HTMLPage.text(system))</th>" }
         result += "</tr></thead><tbody>\n"
         for target in targets {
-            result += "<tr><th><code>\(HTMLPage.text(target.name))</code></th>"
+            result += "<tr><th scope=\"row\"><code>\(HTMLPage.text(target.name))</code></th>"
             for system in systems {
                 result += "<td>\(target.verdicts.first { $0.system == system }.map { tag($0.result) } ?? "–")</td>"
             }
@@ -135,9 +153,11 @@ package struct DiagnosisPage: Sendable {
         if !target.causes.isEmpty { result += "<h3>Why</h3>\n" + list(target.causes) }
         if !target.notes.isEmpty { result += "<h3>Notes</h3>\n" + list(target.notes) }
         if !target.configurations.isEmpty { result += "<h3>Configurations</h3>\n" + grid(target.configurations) }
-        if !target.certificates.isEmpty { result += "<h3>Certificates</h3>\n" + timeline(target.certificates) }
+        if !target.certificates.isEmpty {
+            result += "<h3>Certificates</h3>\n" + timeline(target.certificates.map { ($0, $0.name) })
+        }
         if let before = target.before, let after = target.after, before != after {
-            result += "<h3>The smallest change of the Info.plist</h3>\n<pre>"
+            result += "<h3>The smallest change of the Info.plist</h3>\n<pre tabindex=\"0\">"
             for line in LineDifference.lines(from: before, to: after) {
                 result += "<span class=\"\(line.kind.rawValue)\">\(line.kind.sign) \(HTMLPage.block(line.text))</span>"
             }
@@ -145,26 +165,43 @@ package struct DiagnosisPage: Sendable {
         }
         if target.noExceptionHelps { result += "<p>No exception in the Info.plist helps.</p>\n" }
         if let configuration = target.serverConfiguration {
-            result += "<h3>Or fix the server (nginx)</h3>\n<pre>\(HTMLPage.block(configuration))</pre>\n"
+            result += "<h3>Or fix the server (nginx)</h3>\n<pre tabindex=\"0\">\(HTMLPage.block(configuration))</pre>\n"
         }
         return result
     }
 
-    private func list(_ causes: [Cause]) -> String {
-        var result = "<ol class=\"causes\">\n"
-        for cause in causes {
-            result += "<li><code>\(HTMLPage.text(cause.code.rawValue))</code> \(HTMLPage.text(cause.message))"
+    /// Causes at the left, what fixes each at the right.
+    private func list(_ reasons: [Reason]) -> String {
+        var result = ""
+        for reason in reasons {
+            let cause = reason.cause
+            result +=
+                "<div class=\"pair\"><p><code>\(HTMLPage.text(cause.code.rawValue))</code> \(HTMLPage.text(cause.message))"
             if let citation = cause.citation {
                 result += " <span class=\"path\">(\(HTMLPage.text(citation.source)))</span>"
             }
-            result += "</li>\n"
+            let fix = reason.fix.map { "<span class=\"dim\">Fix:</span> \(HTMLPage.text($0))" } ?? ""
+            result += "</p><p>\(fix)</p></div>\n"
         }
-        return result + "</ol>\n"
+        return result
+    }
+
+    private func changes() -> String {
+        HistoryPage.table(
+            targets.flatMap { target in target.changes.map { (target.name, $0) } },
+            first: "target"
+        )
+    }
+
+    /// Every leaf, the one that expires first on top.
+    private func calendar() -> String {
+        let leaves = targets.compactMap { target in target.certificates.first.map { ($0, target.name) } }
+        return timeline(leaves.sorted { $0.0.notAfter < $1.0.notAfter })
     }
 
     private func grid(_ configurations: [Configuration]) -> String {
         var result =
-            "<table class=\"stack\"><thead><tr><th>configuration</th><th>result</th><th></th></tr></thead><tbody>\n"
+            "<table class=\"stack\"><thead><tr><th>configuration</th><th>result</th><th>note</th></tr></thead><tbody>\n"
         var section = ""
         for row in configurations {
             if row.section != section {
@@ -174,14 +211,19 @@ package struct DiagnosisPage: Sendable {
             result += "<tr\(row.isSmallest ? " class=\"smallest\"" : "")><td>\(HTMLPage.text(row.name))"
             if let dictionary = row.dictionary {
                 result +=
-                    "<details><summary class=\"path\">dictionary</summary><pre>\(HTMLPage.block(dictionary))</pre></details>"
+                    "<details><summary class=\"path\">dictionary</summary><pre tabindex=\"0\">\(HTMLPage.block(dictionary))</pre></details>"
             }
             result += "</td><td>\(tag(row.result))</td><td>\(row.isSmallest ? "smallest that works" : "")</td></tr>\n"
         }
         return result + "</tbody></table>\n"
     }
 
-    private func timeline(_ certificates: [Certificate]) -> String {
+    /// Thirty days in seconds: who renews by hand should begin.
+    private static let soon = 30 * 86_400
+
+    /// - Parameter rows: certificates with what they are called.
+    private func timeline(_ rows: [(certificate: Certificate, name: String)]) -> String {
+        let certificates = rows.map(\.certificate)
         let now = judgedAt ?? certificates.map(\.notBefore).max() ?? 0
         let first = min(certificates.map(\.notBefore).min() ?? now, now)
         let last = max(certificates.map(\.notAfter).max() ?? now, now)
@@ -192,14 +234,19 @@ package struct DiagnosisPage: Sendable {
             return "\(hundredths / 100).\(hundredths % 100 / 10)\(hundredths % 10)"
         }
         var result =
-            "<table class=\"stack\"><thead><tr><th>certificate</th><th>from</th><th>to</th><th></th></tr></thead><tbody>\n"
-        for certificate in certificates {
+            "<table class=\"stack\"><thead><tr><th>certificate</th><th>from</th><th>to</th><th>validity</th></tr></thead><tbody>\n"
+        for (certificate, name) in rows {
             let isOut = now < certificate.notBefore || now > certificate.notAfter
-            result += "<tr><td>\(HTMLPage.text(certificate.name))</td><td>\(CivilDate.text(certificate.notBefore))</td>"
+            let isSoon = !isOut && certificate.notAfter < now + DiagnosisPage.soon
+            let state = isOut ? " class=\"out\"" : isSoon ? " class=\"soon\"" : ""
+            let tag =
+                isOut
+                ? " <span class=\"tag fail\">outside</span>" : isSoon ? " <span class=\"tag warning\">soon</span>" : ""
+            result += "<tr><td>\(HTMLPage.text(name))</td><td>\(CivilDate.text(certificate.notBefore))</td>"
             result +=
-                "<td>\(CivilDate.text(certificate.notAfter))\(isOut ? " <span class=\"tag fail\">outside</span>" : "")</td>"
+                "<td>\(CivilDate.text(certificate.notAfter))\(tag)</td>"
             result +=
-                "<td><div class=\"bar\"><i\(isOut ? " class=\"out\"" : "") style=\"left:\(percent(certificate.notBefore))%;"
+                "<td><div class=\"span\"><i\(state) style=\"left:\(percent(certificate.notBefore))%;"
             result += "right:calc(100% - \(percent(certificate.notAfter))%)\"></i>"
             result += judgedAt == nil ? "" : "<b style=\"left:\(percent(now))%\"></b>"
             result += "</div></td></tr>\n"

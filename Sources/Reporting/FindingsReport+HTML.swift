@@ -28,14 +28,15 @@ extension FindingsReport {
     private func markup(_ finding: Finding) -> String {
         let place = finding.location.map { "line \($0.line), column \($0.column) · " } ?? ""
         var result =
-            "<div class=\"finding\"><span class=\"tag \(finding.severity.rawValue)\">\(finding.severity.rawValue)</span> "
+            "<div class=\"pair\"><div><span class=\"tag \(finding.severity.rawValue)\">\(finding.severity.rawValue)</span> "
         result += "<strong>\(finding.rule)</strong> <span class=\"path\">\(place)<code>"
         result += "\(HTMLPage.text(finding.keyPath.keyPathText))</code></span>\n"
         result += "<p>\(HTMLPage.text(finding.message))</p>\n"
-        if let fix = finding.fix { result += "<p class=\"fix\">→ \(HTMLPage.text(fix))</p>\n" }
         if let citation = finding.citation {
             result += "<p class=\"path\">Source: \(HTMLPage.text(citation.source))</p>\n"
         }
-        return result + "</div>\n"
+        result += "</div><div>"
+        if let fix = finding.fix { result += "<p><span class=\"dim\">Fix:</span> \(HTMLPage.text(fix))</p>" }
+        return result + "</div></div>\n"
     }
 }

@@ -86,12 +86,17 @@ package struct HistoryPage: Sendable {
     }
 
     private func markup(_ target: Target) -> String {
-        var result = course(target.points)
+        let result = course(target.points)
         if target.changes.isEmpty { return result + "<p class=\"path\">Nothing changed.</p>\n" }
-        result +=
-            "<table class=\"stack\"><thead><tr><th>run of</th><th>what</th><th>before</th><th>after</th></tr></thead><tbody>\n"
-        for change in target.changes {
-            result += "<tr><td>\(day(change.at))</td><td>\(HTMLPage.text(change.field))</td>"
+        return result + HistoryPage.table(target.changes.map { (day($0.at), $0) }, first: "run of")
+    }
+
+    /// Changes in rows, each behind a first cell.
+    static func table(_ rows: [(cell: String, change: Change)], first: String) -> String {
+        var result =
+            "<table class=\"stack\"><thead><tr><th>\(first)</th><th>what</th><th>before</th><th>after</th></tr></thead><tbody>\n"
+        for (cell, change) in rows {
+            result += "<tr><td>\(HTMLPage.text(cell))</td><td>\(HTMLPage.text(change.field))</td>"
             result +=
                 "<td><code>\(HTMLPage.text(change.before))</code></td><td><code>\(HTMLPage.text(change.after))</code></td></tr>\n"
         }

@@ -19,6 +19,15 @@ package enum PythonPackages {
         return try ProgramRun(URL(fileURLWithPath: "/usr/bin/env"), words)
     }
 
+    /// Whether Scripts/console-check and Scripts/report-check run here, and what they need.
+    package static let canLookAtPages =
+        ["chromium", "chromium-browser", "google-chrome"].contains { name in
+            (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+                .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
+        } && has("playwright", "axe_playwright_python")
+    package static let pageNeeds =
+        "needs chromium (apt-get install chromium), playwright and axe-playwright-python (Scripts/bootstrap test)"
+
     /// The environment that Scripts/bootstrap makes, or else whatever python3 there is.
     private static let own = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent(".build/python/bin/python3")

@@ -9,19 +9,8 @@ import TrustStores
 
 @testable import TrustService
 
-private let hasChromium = ["chromium", "chromium-browser", "google-chrome"].contains { name in
-    (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
-        .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
-}
-
 /// The console in a browser of our time: `Scripts/console-check` says what it looks at.
-@Suite(
-    .enabled(if: hasChromium, "needs chromium (apt-get install chromium)"),
-    .enabled(
-        if: PythonPackages.has("playwright", "axe_playwright_python"),
-        "needs playwright and axe-playwright-python from PyPI, in .build/python or for python3"
-    )
-)
+@Suite(.enabled(if: PythonPackages.canLookAtPages, "\(PythonPackages.pageNeeds)"))
 struct ConsoleChromiumTests {
     @Test func aPersonFindsNothingWrong() async throws {
         var configuration = AuthorizationTests.configuration()

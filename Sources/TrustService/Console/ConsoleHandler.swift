@@ -298,6 +298,6 @@ enum ConsoleReply: Sendable {
 
 /// The style and the script, which the build puts into the program.
 enum ConsoleFiles {
-    static let style = ReportPalette.style + "\n" + String(decoding: PackageResources.console_css, as: UTF8.self)
+    static let style = ReportStyle.style + "\n" + String(decoding: PackageResources.console_css, as: UTF8.self)
     static let script = String(decoding: PackageResources.console_js, as: UTF8.self)
 }

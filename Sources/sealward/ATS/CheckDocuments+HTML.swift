@@ -23,8 +23,9 @@ extension CheckDocuments {
                 dictionary: propertyList(row.configuration.dictionary)
             )
         }
-        target.causes = report.decisive?.because ?? []
-        target.notes = report.warnings
+        let causes = report.decisive?.because ?? []
+        target.causes = causes.map { .init($0, fix: Remediation(for: $0)?.server) }
+        target.notes = report.warnings.map { .init($0) }
         target.certificates = certificates(report)
         if let exception = report.smallestException.dictionary {
             let present =
@@ -34,20 +35,26 @@ extension CheckDocuments {
         }
         target.noExceptionHelps = report.smallestException.dictionary == nil && report.decisive?.result == .fail
         target.serverConfiguration = NginxSnippet.text(
-            for: target.causes,
+            for: causes,
             host: report.host,
             port: report.port
         )
         return target
     }
 
-    /// The verdict on the system that was asked for, and on others where the same connection tells it.
+    /// The verdict on each system that was asked for; if it was one, also on others where the same connection tells it.
     ///
     /// One connection speaks for another system where that one could have made it too: the facts are of the default configuration,
     /// version, group and signature scheme are ones that the system offers, and the judge agrees with what was measured.
     private static func verdicts(_ report: TargetReport, on profile: OSProfile, at instant: Date) -> [DiagnosisPage
         .Verdict]
     {
+        if !report.systems.isEmpty {
+            return report.systems.map {
+                let result = $0.decisive?.result ?? .undetermined
+                return .init(system: $0.profile.shownName, result: .init(rawValue: result.rawValue) ?? .undetermined)
+            }
+        }
         guard let decisive = report.decisive else { return [] }
         let result = DiagnosisPage.Result(rawValue: decisive.result.rawValue) ?? .undetermined
         let own = DiagnosisPage.Verdict(system: profile.shownName, result: result)
