@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppTransportSecurity
 package import PropertyLists
 
 /// The oldest system that an app runs on.
@@ -15,43 +16,45 @@ public struct MinimumSystem: Sendable, Equatable {
 
     /// Which line of systems.
     package let line: Line
-    /// The first number of the version.
+    private let platform: LinkedSDK.Platform
+    /// The first number of the version; for watchOS and visionOS that of iOS of the same year.
     package let major: Int
     /// The second number of the version; 0 where absent.
     package let minor: Int
     /// The version as it was stated, for example `15.0`.
     public let text: String
 
-    /// A system by its id, for example `ios15`, `ios12.2` or `macos10.12`.
+    /// A system by its id, for example `ios15`, `ios12.2`, `macos10.12` or `watchos8`.
     public init?(id: String) {
-        guard let line = [Line.macos, .ios].first(where: { id.hasPrefix($0.rawValue) }) else { return nil }
-        self.init(line: line, version: String(id.dropFirst(line.rawValue.count)))
+        let platforms: KeyValuePairs<String, LinkedSDK.Platform> = [
+            "ios": .iOS, "macos": .macOS, "tvos": .tvOS, "watchos": .watchOS, "visionos": .visionOS,
+        ]
+        guard let (prefix, platform) = platforms.first(where: { id.hasPrefix($0.key) }) else { return nil }
+        self.init(platform, version: String(id.dropFirst(prefix.count)))
     }
 
     /// The minimum that an Info.plist states. Nil where it states none or leaves it to the build.
     package init?(infoPlist root: PlistNode) {
         if let text = root["LSMinimumSystemVersion"]?.string, root["MinimumOSVersion"] == nil {
-            self.init(line: .macos, version: text)
+            self.init(.macOS, version: text)
             return
         }
         guard let text = root["MinimumOSVersion"]?.string else { return nil }
-        self.init(line: .ios, version: text, platform: root["DTPlatformName"]?.string ?? "")
+        let platform = root["DTPlatformName"]?.string.flatMap { LinkedSDK.Platform(sdkName: $0) } ?? .iOS
+        // Mac Catalyst states the version of iOS.
+        self.init(platform == .macOS ? .iOS : platform, version: text)
     }
 
-    init?(line: Line, version: String, platform: String = "") {
+    private init?(_ platform: LinkedSDK.Platform, version: String) {
         // A version has a dozen letters; the text stands in every message about old systems.
         guard version.utf8.count <= 32 else { return nil }
         let parts = version.split(separator: ".", omittingEmptySubsequences: false).map { Int($0) }
         guard (1...3).contains(parts.count), let stated = parts.first ?? nil, stated > 0 else { return nil }
-        self.line = line
+        self.platform = platform
+        line = platform == .macOS ? .macos : .ios
         text = version
         minor = (parts.count > 1 ? parts[1] : nil) ?? 0
-        // Versions of the other systems, told as the iOS version of the same year.
-        switch platform {
-        case "watchos", "watchsimulator": major = stated < 26 ? stated + 7 : stated
-        case "xros", "xrsimulator": major = stated < 26 ? stated + 16 : stated
-        default: major = stated
-        }
+        major = line == .ios && stated < 26 ? stated + platform.behindIOS : stated
     }
 
     /// Whether the app also runs on systems older than these.
@@ -61,5 +64,5 @@ public struct MinimumSystem: Sendable, Equatable {
     }
 
     /// The name for people, for example `iOS 15.0`.
-    package var name: String { (line == .ios ? "iOS " : "macOS ") + text }
+    package var name: String { "\(platform.label) \(text)" }
 }

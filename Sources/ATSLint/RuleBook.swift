@@ -102,8 +102,6 @@ package enum RuleBook {
 }
 
 extension String {
-    fileprivate func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
-
     fileprivate var trimmedEnd: String {
         var text = self
         while text.last?.isNewline == true { text.removeLast() }

@@ -38,8 +38,29 @@ extension LinkedSDK {
     package enum Platform: Sendable {
         case iOS, tvOS, watchOS, visionOS, macOS
 
+        /// For people.
+        package var label: String {
+            switch self {
+            case .iOS: "iOS"
+            case .tvOS: "tvOS"
+            case .watchOS: "watchOS"
+            case .visionOS: "visionOS"
+            case .macOS: "macOS"
+            }
+        }
+
+        /// How far the numbers of its releases were behind those of iOS of the same year, until 26. macOS 10 had numbers of another kind.
+        package var behindIOS: Int {
+            switch self {
+            case .iOS, .tvOS: 0
+            case .watchOS: 7
+            case .visionOS: 16
+            case .macOS: 3
+            }
+        }
+
         /// The platform by the name of its SDK: `iphoneos`, `macosx`.
-        init?(sdkName: String) {
+        package init?(sdkName: String) {
             switch sdkName {
             case "iphoneos", "iphonesimulator": self = .iOS
             case "appletvos", "appletvsimulator": self = .tvOS
@@ -58,13 +79,7 @@ extension LinkedSDK {
         guard (1...999).contains(major), minor >= 0 else { return nil }
         var number = major
         if major < 26 {
-            switch platform {
-            case .iOS, .tvOS: break
-            case .watchOS: number += 7
-            case .visionOS: number += 16
-            case .macOS where major == 10: number = min(minor, 15) - 2
-            case .macOS: number += 3
-            }
+            number = platform == .macOS && major == 10 ? min(minor, 15) - 2 : major + platform.behindIOS
             // No SDK has a number from 19 to 25.
             number = min(number, 18)
         }

@@ -39,9 +39,11 @@ package struct DemoService {
 
     /// Runs it; whether everything went as it should.
     ///
-    /// - Parameter stay: if given, the console is there as well, and its address is printed at the end; a device goes on in `work` until
+    /// - Parameters:
+    ///   - stay: if given, the console is there as well, and its address is printed at the end; a device goes on in `work` until
     ///   this returns. nil ends everything at once.
-    package func run(_ page: inout DemoPage, stay: Staying? = nil) async throws -> Bool {
+    ///   - progress: called for each device that is done.
+    package func run(_ page: inout DemoPage, stay: Staying? = nil, progress: () -> Void = {}) async throws -> Bool {
         var silent = Logger(label: "sealward.demo") { _ in SwiftLogNoOpLogHandler() }
         silent.logLevel = .critical
         let log = silent
@@ -101,7 +103,7 @@ package struct DemoService {
             adminToken: DemoService.adminToken,
             tally: FleetTally()
         )
-        let good = try await meet(calls, &page)
+        let good = try await meet(calls, &page, progress)
         if let stay, let internalAddress {
             page.heading("6. The console")
             page.line("  \(internalAddress)/console/")
@@ -184,10 +186,10 @@ package struct DemoService {
         }
     }
 
-    private func meet(_ calls: FleetCalls, _ page: inout DemoPage) async throws -> Bool {
+    private func meet(_ calls: FleetCalls, _ page: inout DemoPage, _ progress: () -> Void) async throws -> Bool {
         let (plan, tally) = (plan, calls.tally)
         let start = ContinuousClock.now
-        try await Fleet(plan: plan, calls: calls).run()
+        try await Fleet(plan: plan, calls: calls).run(progress: progress)
         let seconds = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
         for line in await tally.text(elapsed: seconds, service: calls.service).split(
             separator: "\n",

@@ -38,10 +38,11 @@ package struct Fleet: Sendable {
 
     /// Runs every device to its end.
     ///
+    /// - Parameter progress: called for each device that is done.
     /// - Throws: ``FleetFault`` or a fault of the transport where the service or Apple's side cannot be reached at all.
-    package func run() async throws {
+    package func run(progress: () -> Void = {}) async throws {
         let personas = plan.mix.personas(devices: plan.devices, seed: plan.seed)
-        try await BoundedTasks(width: plan.concurrency).run(personas, work: device) { _, _ in }
+        try await BoundedTasks(width: plan.concurrency).run(personas, work: device) { _, _ in progress() }
     }
 
     @Sendable private func device(_ index: Int, _ persona: Persona) async throws {

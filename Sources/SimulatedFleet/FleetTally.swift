@@ -173,11 +173,13 @@ extension FleetTally {
     /// Columns padded to their widest cell; numbers to the right.
     package static func table(_ rows: [[String]]) -> String {
         let columns = rows.map(\.count).max() ?? 0
-        let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
+        let widths = (0..<columns).map { column in
+            rows.map { column < $0.count ? $0[column].displayWidth : 0 }.max() ?? 0
+        }
         return rows.map { row in
             let cells = row.enumerated().map { index, cell in
-                let padding = String(repeating: " ", count: widths[index] - cell.count)
-                return Int(cell) != nil || (index > 0 && index < columns - 1) ? padding + cell : cell + padding
+                let isRight = Int(cell) != nil || (index > 0 && index < columns - 1)
+                return isRight ? cell.aligned(to: widths[index]) : cell.padded(to: widths[index])
             }
             return cells.joined(separator: "  ").replacing(#/ +$/#, with: "") + "\n"
         }.joined()

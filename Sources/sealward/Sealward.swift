@@ -26,10 +26,31 @@ struct Sealward: AsyncParsableCommand {
         }
         do {
             let releases = try AddedReleases.ofEnvironment()
-            await OSProfile.adding(releases) { await main(nil) }
+            await OSProfile.adding(releases) { await parseAndRun() }
         } catch {
             CommandIO.say("\(error)")
             Foundation.exit(Outcome.undetermined.rawValue)
+        }
+    }
+
+    private static func parseAndRun() async {
+        do {
+            var command = try await asyncParseAsRoot()
+            do {
+                if var command = command as? any AsyncParsableCommand {
+                    try await command.run()
+                } else {
+                    try command.run()
+                }
+            } catch let usage as ValidationError {
+                // What only the run could judge is answered like everything else: with the usage of the command itself.
+                let leaf = type(of: command)
+                CommandIO.say("Error: \(usage.message)\nUsage: \(usageString(for: leaf))")
+                CommandIO.say("  See '\(Overview.name(of: leaf)) --help' for more information.")
+                Foundation.exit(ExitCode.validationFailure.rawValue)
+            }
+        } catch {
+            exit(withError: error)
         }
     }
 }

@@ -94,7 +94,7 @@ struct CheckTests {
         #expect(lines.count == 4 && text.output.contains("tlsMinimumSupportedProtocolVersion"))
         #expect(try Self.check(["tls11-only"], more + ["--changes", "--sdk", "18"]).status == 0)
         for wrong in [
-            ["--changes"], ["--systems", "ios18,beos"], ["--systems", ""], ["--systems", "ios18", "--format", "html"],
+            ["--changes"], ["--systems", "ios18,beos"], ["--systems", ""], ["--systems", "ios18", "--format", "junit"],
         ] {
             #expect(try Self.check(["modern"], wrong).status == 64, "\(wrong)")
         }

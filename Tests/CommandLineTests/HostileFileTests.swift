@@ -68,7 +68,7 @@ import Testing
         let folder = try TemporaryDirectory()
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", python, BuiltProgram.url.path, folder.url.path]
+        process.arguments = ["COLUMNS=1000", "python3", "-c", python, BuiltProgram.url.path, folder.url.path]
         let output = Pipe()
         process.standardOutput = output
         try process.run()

@@ -47,6 +47,65 @@ import Testing
         #expect(!run.output.contains("secret") && !run.output.contains("anna"), "\(run.output)")
     }
 
+    /// Also where the URL is refused, by any command that takes one.
+    @Test(arguments: [["ats", "explain"], ["ats", "fetch"], ["ats", "check"], ["ats", "minimize"]])
+    func aPasswordInAWrongURLIsShownNowhere(_ command: [String]) throws {
+        for url in ["https://anna:secret@/a", "https://anna:secret@h.example:99999/", "ftp://anna:secret@h.example/"] {
+            let run = try ProgramRun(command + [url])
+            #expect(run.status == 64 || run.status == 2)
+            let text = run.output + run.errors
+            #expect(!text.contains("secret") && !text.contains("anna"), "\(text)")
+        }
+    }
+
+    /// What only the run can judge is answered with the usage of the command, as what the parser judges.
+    @Test(
+        arguments: [
+            (["ats", "explain", "https:///"], "sealward ats explain"),
+            (["ats", "check", "--os", "ios8", "a.example"], "sealward ats check"),
+            (["ats", "systems", "ios8"], "sealward ats systems"),
+        ]
+    )
+    func aLateRefusalNamesTheUsageOfItsOwnCommand(_ words: [String], _ command: String) throws {
+        let run = try ProgramRun(words)
+        #expect(run.status == 64)
+        #expect(run.errors.hasPrefix("Error: ") && run.errors.contains("\nUsage: \(command) "), "\(run.errors)")
+        #expect(run.errors.hasSuffix("  See '\(command) --help' for more information.\n"), "\(run.errors)")
+    }
+
+    /// Sentences are broken as the terminal is wide; values are not.
+    @Test(arguments: [100, 72]) func textFitsItsColumns(_ columns: Int) throws {
+        let url = "http://example.com/" + String(repeating: "a", count: 120)
+        let environment = columns == 100 ? ["COLUMNS": ""] : ["COLUMNS": String(columns)]
+        let text = try ProgramRun(["ats", "explain", url], environment: environment).output
+        let wide = text.split(separator: "\n").filter { $0.count > columns }
+        #expect(wide.count == 1 && wide.first?.contains(url) == true, "\(wide)")
+        let long = try ProgramRun(["ats", "explain", url], environment: ["COLUMNS": "1000"]).output
+        #expect(text.split(whereSeparator: \.isWhitespace) == long.split(whereSeparator: \.isWhitespace))
+    }
+
+    @Test(arguments: [
+        ("watchos1", "watchOS 1"), ("tvos8", "tvOS 8"), ("ios8.1", "iOS 8.1"), ("macos10.10", "macOS 10.10"),
+    ])
+    func lintKnowsTheOldestSystemOfEveryPlatform(_ id: String, _ name: String) throws {
+        let file = try write(
+            "<plist version=\"1.0\"><dict><key>NSAppTransportSecurity</key><dict><key>NSAllowsLocalNetworking</key><true/></dict></dict></plist>",
+            "Info.plist"
+        )
+        let run = try ProgramRun(["ats", "lint", file, "--minimum-os", id])
+        #expect(
+            run.output.contains("The app runs on \(name) and later. App Transport Security does not exist"),
+            "\(run.output)"
+        )
+        let next = try ProgramRun(["ats", "lint", file, "--minimum-os", "visionos1"])
+        #expect(!next.output.contains("does not exist") && next.status == 0, "\(next.output)\(next.errors)")
+    }
+
+    @Test func mergingNothingSaysSo() throws {
+        let run = try ProgramRun(["ats", "merge", try write("", "empty.jsonl")])
+        #expect(run.output.isEmpty && run.errors == "sealward: there is no result in the files.\n", "\(run.errors)")
+    }
+
     @Test func explainNamesTheTimestampsThatAnEntryRequires() throws {
         let file = try write(
             #"{"NSExceptionDomains":{"example.com":{"NSRequiresCertificateTransparency":true}}}"#,

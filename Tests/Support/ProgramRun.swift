@@ -31,7 +31,7 @@ public struct ProgramRun: Sendable {
 
     /// Runs any program, and waits for its end. Both streams go to files, because a full pipe that nobody reads holds a program for ever.
     ///
-    /// - Parameter environment: beside that of the tests.
+    /// - Parameter environment: beside that of the tests, and a line so long that no sentence is broken.
     public init(
         _ program: URL,
         _ arguments: [String],
@@ -44,7 +44,8 @@ public struct ProgramRun: Sendable {
         let process = Process()
         process.executableURL = program
         process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        process.environment = ProcessInfo.processInfo.environment.merging(["COLUMNS": "1000"]) { $1 }
+            .merging(environment) { $1 }
         if let folder { process.currentDirectoryURL = folder }
         let (output, errors) = (streams.url.appending(path: "output"), streams.url.appending(path: "errors"))
         for file in [output, errors] { try Data().write(to: file) }

@@ -27,13 +27,13 @@ package struct CheckText: Sendable {
         guard let decisive = report.decisive else { return "" }
         let name = CheckText.shortName(report)
         let passing = report.results.count { $0.result == .pass }
-        var columns = [paint(decisive.result), pad(name, width)]
+        var columns = [paint(decisive.result), name.padded(to: width)]
         if let facts = report.facts {
-            columns.append(pad(facts.handshake.version.description, 7))
-            columns.append(pad(facts.handshake.suite.description, 38))
+            columns.append(facts.handshake.version.description.padded(to: 7))
+            columns.append(facts.handshake.suite.description.padded(to: 38))
         } else {
-            columns.append(pad("-", 7))
-            columns.append(pad("-", 38))
+            columns.append("-".padded(to: 7))
+            columns.append("-".padded(to: 38))
         }
         columns.append("\(passing)/\(report.results.count)")
         columns.append("\(report.elapsed.milliseconds) ms")
@@ -77,16 +77,16 @@ package struct CheckText: Sendable {
 
     /// The head of the matrix of systems.
     package func head(_ systems: [OSProfile]) -> String {
-        ([pad("", width)] + systems.map { pad($0.id, CheckText.column($0)) }).joined(separator: "  ").trimmed + "\n"
+        (["".padded(to: width)] + systems.map { $0.id.padded(to: CheckText.column($0)) }).joined(separator: "  ")
+            .trimmed + "\n"
     }
 
     /// A line of the matrix: the verdict on each system, and the first cause of those that do not pass.
     package func matrix(_ report: TargetReport) -> String {
-        var columns = [pad(CheckText.shortName(report), width)]
+        var columns = [CheckText.shortName(report).padded(to: width)]
         for system in report.systems {
             let result = system.decisive?.result ?? .undetermined
-            let blank = String(repeating: " ", count: max(0, CheckText.column(system.profile) - result.rawValue.count))
-            columns.append(paint(result, width: result.rawValue.count) + blank)
+            columns.append(paint(result, width: 0).padded(to: CheckText.column(system.profile)))
         }
         var lines = [columns.joined(separator: "  ").trimmed]
         var told: [String] = []
@@ -95,10 +95,10 @@ package struct CheckText: Sendable {
             let text = "\(cause.code): \(cause.message)"
             if told.contains(text) { continue }
             told.append(text)
-            lines.append("    \(pad(system.profile.id, 10))  \(text.terminalSafe)")
+            lines.append("    \(system.profile.id.padded(to: 10))  \(text.terminalSafe)")
         }
         for note in report.notes where note.code == .noteExpiresSoon {
-            lines.append("    \(pad("note", 10))  \(note.message.terminalSafe)")
+            lines.append("    \("note".padded(to: 10))  \(note.message.terminalSafe)")
         }
         return lines.joined(separator: "\n") + "\n"
     }
@@ -152,12 +152,12 @@ package struct CheckText: Sendable {
     }
 
     private func detail(_ label: String, _ text: String) -> String {
-        let dim = colored ? "\u{1B}[2m\(pad(label, 5))\u{1B}[0m" : pad(label, 5)
+        let dim = colored ? "\u{1B}[2m\(label.padded(to: 5))\u{1B}[0m" : label.padded(to: 5)
         return "\(String(repeating: " ", count: CheckText.verdictWidth + 2))\(dim)  \(text.terminalSafe)"
     }
 
     private func paint(_ result: ConfigurationResult.Result, width: Int = CheckText.verdictWidth) -> String {
-        let word = pad(result.rawValue, width)
+        let word = result.rawValue.padded(to: width)
         guard colored else { return word }
         let color =
             switch result {
@@ -166,10 +166,6 @@ package struct CheckText: Sendable {
             case .undetermined: "33"
             }
         return "\u{1B}[\(color)m\(word)\u{1B}[0m"
-    }
-
-    private func pad(_ text: String, _ width: Int) -> String {
-        text + String(repeating: " ", count: max(0, width - text.count))
     }
 
     /// The keys of a dictionary in one line: `NSExceptionDomains.host.NSExceptionMinimumTLSVersion = TLSv1.0`.

@@ -55,7 +55,7 @@ struct CertificateAnswer {
     func text(colored: Bool) -> String {
         var lines = ["\(word(colored))  \((file ?? "-").terminalSafe)" + (host.map { "  \($0.terminalSafe)" } ?? "")]
         func detail(_ label: String, _ text: String) {
-            lines.append("      \(label.padding(toLength: 7, withPad: " ", startingAt: 0))\(text.terminalSafe)")
+            lines.append("      \(label.padded(to: 7))\(text.terminalSafe)")
         }
         if let leaf = report?.facts.chain.judged.first {
             detail("leaf", "\(leaf.subject), until \(RFC3339.text(leaf.notAfter))")

@@ -73,7 +73,7 @@ struct CertificateCommand: AsyncParsableCommand {
                 try stream.write(document.rendered() + "\n")
             case .text:
                 let isColored = CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)
-                for answer in answers { try stream.write(answer.text(colored: isColored)) }
+                for answer in answers { try stream.write(answer.text(colored: isColored).fitted) }
             }
             try stream.close()
             return CertificateAnswer.outcome(answers.map(\.verdict))

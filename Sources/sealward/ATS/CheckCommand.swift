@@ -76,8 +76,8 @@ struct CheckCommand: AsyncParsableCommand {
         if changes, systems == nil {
             throw ValidationError("--changes compares systems: name them with --systems ID,ID.")
         }
-        if systems != nil, ![.text, .json, .jsonl].contains(format) {
-            throw ValidationError("--systems goes with --format text, json and jsonl.")
+        if systems != nil, ![.text, .json, .jsonl, .html].contains(format) {
+            throw ValidationError("--systems goes with --format text, json, jsonl and html.")
         }
         if purpose != nil, infoPlist != nil || systems != nil || format == .nscurl {
             throw ValidationError(
@@ -132,7 +132,7 @@ struct CheckCommand: AsyncParsableCommand {
                 showsChangesOnly: changes,
                 verbose: verbose,
                 colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil),
-                showsProgress: !shared.quiet && isatty(STDERR_FILENO) == 1 && places.count > 1,
+                progress: ProgressLine(of: places.count, quiet: shared.quiet),
                 instant: network.at?.date ?? Date()
             )
             let stream = try ResultStream(path: shared.output)
@@ -178,6 +178,7 @@ struct CheckCommand: AsyncParsableCommand {
                     }
                 }
             }
+            if let historyRun { try output.compare(historyRun.changes) }
             try output.end()
             if !isComplete {
                 CommandIO.say("sealward: interrupted; \(output.finished) of \(places.count) targets are checked.")

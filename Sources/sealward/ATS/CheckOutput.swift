@@ -4,6 +4,7 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
+import CheckHistory
 import Findings
 import Foundation
 import Reporting
@@ -21,7 +22,7 @@ struct CheckOutput {
         let showsChangesOnly: Bool
         let verbose: Bool
         let colored: Bool
-        let showsProgress: Bool
+        let progress: ProgressLine?
         /// The moment of judgement.
         let instant: Date
     }
@@ -69,7 +70,7 @@ struct CheckOutput {
         for place in places where width < CheckOutput.widest {
             let url = try targets.target(at: place).url
             let name = CheckText.shortName(host: url.host, port: url.effectivePort, isSecure: url.isSecure)
-            width = max(width, name.count)
+            width = max(width, name.displayWidth)
         }
         text = CheckText(colored: options.colored, verbose: options.verbose, width: min(CheckOutput.widest, width))
     }
@@ -146,6 +147,7 @@ struct CheckOutput {
     ) throws {
         finished += 1
         summary.add(verdict)
+        defer { options.progress?.advance() }
         if options.format == .jsonl {
             if !empty { try emit(wait(&self)) }
         } else if turn < places.count, places[turn] == place {
@@ -161,8 +163,12 @@ struct CheckOutput {
             if case .bytes(let bytes) = next { waitingBytes += bytes.count }
             waiting[place] = next
         }
-        if options.showsProgress {
-            try? FileHandle.standardError.write(contentsOf: Data("\r\(finished)/\(places.count) ".utf8))
+    }
+
+    /// Puts beside each target of the page what changed since the run before.
+    mutating func compare(_ changes: (_ target: String) throws -> [TargetCourse.Change]) throws {
+        for place in pages.keys {
+            pages[place]?.changes = try changes(try targets.name(at: place)).map(HistoryPage.Change.init)
         }
     }
 
@@ -171,7 +177,7 @@ struct CheckOutput {
         for place in waiting.keys.sorted() {
             if let next = removeWaiting(place) { try emit(next) }
         }
-        if options.showsProgress { try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K".utf8)) }
+        options.progress?.clear()
         switch options.format {
         case .json: try stream.write(CheckedTargets.tail(isEmpty: written == 0))
         case .junit: try stream.write(CheckDocuments.junitTail)
@@ -213,6 +219,7 @@ struct CheckOutput {
             throw CommandFault("a result that was kept in a file \(error.reason).")
         }
         if bytes.isEmpty { return }
+        options.progress?.clear()
         if options.format == .json, written > 0 { try stream.write(",") }
         try stream.write(bytes)
         written += 1
@@ -220,7 +227,7 @@ struct CheckOutput {
 
     private func render(_ report: TargetReport, _ place: Int) throws -> [UInt8] {
         switch options.format {
-        case .text: Array((hasSystems ? text.matrix(report) : text.render(report)).utf8)
+        case .text: Array((hasSystems ? text.matrix(report) : text.render(report)).fitted.utf8)
         case .nscurl:
             Array(
                 NSCurlText.render(report, url: try targets.target(at: place).displayURL, verbose: options.verbose).utf8

@@ -101,6 +101,14 @@ struct CheckHistoryRun {
         }
     }
 
+    /// What this run found otherwise than the one before it that has the target.
+    func changes(of target: String) throws(CommandFault) -> [TargetCourse.Change] {
+        TargetCourse(
+            target,
+            try HistoryCommand.named(path) { () throws(HistoryFault) in try file.newest(2, of: target) }
+        ).changes
+    }
+
     func append(_ results: [(target: String, summary: TargetSummary)]) throws(CommandFault) {
         try HistoryCommand.named(path) { () throws(HistoryFault) in try file.append(results, to: number) }
     }

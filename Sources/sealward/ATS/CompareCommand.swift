@@ -52,7 +52,7 @@ struct CompareCommand: AsyncParsableCommand {
             let comparison = TranscriptComparison(recorded, report)
             let text =
                 switch format {
-                case .text: "\(recorded.url.terminalSafe) on \(profile.shownID)\n\(comparison.text)"
+                case .text: "\(recorded.url.terminalSafe) on \(profile.shownID)\n\(comparison.text)".fitted
                 case .json:
                     JSONValue.object([
                         .init("schema", "sealward.ats-compare/1"), .init("os", .string(profile.id)),

@@ -63,7 +63,10 @@ struct ExplainCommand: AsyncParsableCommand {
                 try CommandIO.write(ExplainReport.json(decisions, policy).rendered() + "\n", to: shared.output)
             case .text:
                 let colour = CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)
-                try CommandIO.write(ExplainReport.text(decisions, policy, loader, colour: colour), to: shared.output)
+                try CommandIO.write(
+                    ExplainReport.text(decisions, policy, loader, colour: colour).fitted,
+                    to: shared.output
+                )
             }
             return decisions.contains { $0.verdict == .blocked } ? .findings : .clean
         }

@@ -88,7 +88,7 @@ struct HistoryCommand: AsyncParsableCommand {
             targets += 1
             if course.changes.isEmpty { return }
             changed += 1
-            try stream.write(course.text)
+            try stream.write(course.text.fitted)
         }
         let span = runs.first.flatMap { first in
             runs.last.map { " from \(TargetCourse.time(first)) to \(TargetCourse.time($0))" }
@@ -140,14 +140,7 @@ struct HistoryCommand: AsyncParsableCommand {
             points: course.observations.suffix(HistoryCommand.pointLimit).map {
                 .init(at: $0.at, result: DiagnosisPage.Result(rawValue: $0.summary.verdict.rawValue) ?? .undetermined)
             },
-            changes: course.changes.suffix(HistoryCommand.pointLimit).map {
-                .init(
-                    at: $0.at,
-                    field: $0.field.rawValue,
-                    before: TargetCourse.shown($0.before),
-                    after: TargetCourse.shown($0.after)
-                )
-            }
+            changes: course.changes.suffix(HistoryCommand.pointLimit).map(HistoryPage.Change.init)
         )
     }
 
@@ -170,5 +163,16 @@ struct HistoryCommand: AsyncParsableCommand {
         if gone > 0, !quiet {
             CommandIO.say("sealward: \(gone) run\(gone == 1 ? "" : "s") of more than \(days) days ago removed.")
         }
+    }
+}
+
+extension HistoryPage.Change {
+    init(_ change: TargetCourse.Change) {
+        self.init(
+            at: change.at,
+            field: change.field.rawValue,
+            before: TargetCourse.shown(change.before),
+            after: TargetCourse.shown(change.after)
+        )
     }
 }

@@ -96,8 +96,9 @@ struct LintCommand: AsyncParsableCommand {
     func validate() throws {
         if paths.isEmpty { throw ValidationError("Name what to lint, for example: sealward ats lint Info.plist") }
         if let minimumOS, MinimumSystem(id: minimumOS) == nil {
-            _ = try SystemOptions.system(minimumOS)
-            throw ValidationError("'\(minimumOS)' is no system; write for example ios15, ios12.2 or macos10.12.")
+            throw ValidationError(
+                "'\(minimumOS.terminalSafe(limit: 40))' is no system; write for example ios15, watchos8 or macos10.12."
+            )
         }
         if updateBaseline, baseline == nil { throw ValidationError("--update-baseline needs --baseline FILE.") }
         if checkReport != nil, !justify { throw ValidationError("--check-report is for --justify.") }
@@ -192,7 +193,8 @@ struct LintCommand: AsyncParsableCommand {
     private func text(_ report: FindingsReport, _ draft: String?) -> String {
         if let draft, format == .text || format == .markdown { return draft }
         switch format {
-        case .text: return report.text(colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil))
+        case .text:
+            return report.text(colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)).fitted
         case .json, .sarif: return ""
         case .junit: return report.junit()
         case .github: return report.github()

@@ -47,7 +47,7 @@ struct LogCommand: AsyncParsableCommand {
                 log.endFile()
             }
             let report = log.report()
-            try CommandIO.write(format == .json ? report.json.rendered() + "\n" : report.text, to: shared.output)
+            try CommandIO.write(format == .json ? report.json.rendered() + "\n" : report.text.fitted, to: shared.output)
             return report.hasFindings ? .findings : .clean
         }
     }

@@ -77,7 +77,7 @@ struct MergeCommand: AsyncParsableCommand {
             }
             if format == .json { try stream.write(CheckedTargets.tail(isEmpty: written == 0)) }
             try stream.close()
-            return MergeCommand.outcome(merge)
+            return MergeCommand.outcome(merge, written: written)
         }
     }
 
@@ -92,18 +92,21 @@ struct MergeCommand: AsyncParsableCommand {
         }
     }
 
-    private static func outcome(_ merge: ResultMerge) -> Outcome {
+    private static func outcome(_ merge: ResultMerge, written: Int) -> Outcome {
+        if written == 0 { CommandIO.say("sealward: there is no result in the files.") }
         if merge.repeatedCount > 0 {
             let more = merge.repeatedCount > merge.repeated.count ? " and others" : ""
             CommandIO.say(
-                "sealward: \(merge.repeatedCount) results are there more than once, the first counts: "
+                "sealward: \(merge.repeatedCount == 1 ? "1 result is" : "\(merge.repeatedCount) results are") there more than once, the first counts: "
                     + "\(merge.repeated.joined(separator: ", "))\(more)."
             )
         }
         if merge.missing > 0 {
             let numbers = merge.missingShards.map(String.init).joined(separator: ", ")
             let which = numbers.isEmpty ? "" : "; there is nothing of shard \(numbers) of \(merge.shards ?? 0)"
-            CommandIO.say("sealward: \(merge.missing) targets of the list are missing\(which).")
+            CommandIO.say(
+                "sealward: \(merge.missing == 1 ? "1 target of the list is" : "\(merge.missing) targets of the list are") missing\(which)."
+            )
         }
         if merge.verdicts[.fail, default: 0] > 0 { return .findings }
         return merge.missing > 0 || merge.verdicts[.undetermined, default: 0] > 0 ? .undetermined : .clean

@@ -44,12 +44,13 @@ struct MinimizeCommand: AsyncParsableCommand {
             let profile = try network.system.profile(app)
             let list = try network.targets(targets).all()
             let session = try network.session(profile, app: app)
-            let result = await session.minimize(list, concurrency: network.concurrency)
+            let progress = ProgressLine(of: list.count, quiet: shared.quiet)
+            let result = await session.minimize(list, concurrency: network.concurrency) { _ in progress?.advance() }
             let text =
                 switch format {
                 case .json: result.json(os: profile.id, sdk: profile.sdk).rendered() + "\n"
                 case .plist: result.propertyList()
-                case .text: result.text(os: profile.shownID)
+                case .text: result.text(os: profile.shownID).fitted
                 }
             try CommandIO.write(text, to: shared.output)
             if format == .plist {

@@ -122,7 +122,7 @@ struct ProxyCommand: AsyncParsableCommand {
             let summary = await proxy.summary(within: .seconds(20))
             switch format {
             case .json: try CommandIO.write(ProxyReport.json(summary, policy).rendered() + "\n", to: shared.output)
-            case .text: try CommandIO.write(ProxyReport.text(summary), to: shared.output)
+            case .text: try CommandIO.write(ProxyReport.text(summary).fitted, to: shared.output)
             }
             return .clean
         }

@@ -41,7 +41,7 @@ struct RulesCommand: AsyncParsableCommand {
             let rule = id.flatMap(RuleCatalog.rule)
             let text =
                 switch format {
-                case .text: rule.map(RuleBook.text) ?? RuleBook.list()
+                case .text: (rule.map(RuleBook.text) ?? RuleBook.list()).fitted
                 case .json: RuleBook.json(rule.map { [$0] } ?? RuleCatalog.all).rendered() + "\n"
                 case .markdown: RuleBook.markdown()
                 }

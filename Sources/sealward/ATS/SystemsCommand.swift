@@ -44,7 +44,7 @@ struct SystemsCommand: AsyncParsableCommand {
             let systems = id.map { [$0] } ?? OSProfile.all
             let text =
                 switch format {
-                case .text: systems.map(FidelityPage.text).joined(separator: "\n")
+                case .text: systems.map(FidelityPage.text).joined(separator: "\n").fitted
                 case .json: FidelityPage.json(systems).rendered() + "\n"
                 case .markdown: FidelityPage.markdown()
                 }

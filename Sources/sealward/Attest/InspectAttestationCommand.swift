@@ -39,7 +39,7 @@ struct InspectAttestationCommand: AsyncParsableCommand {
                 throw error.fault(in: file)
             }
             try CommandIO.write(
-                form.format == .json ? document.rendered() + "\n" : document.outline,
+                form.format == .json ? document.rendered() + "\n" : document.outline.fitted,
                 to: form.shared.output
             )
             return .clean

@@ -68,7 +68,7 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
             }
             let text =
                 judgement.format == .json
-                ? verdict.json(claimedCounter: claimed?.claimedCounter).rendered() + "\n" : verdict.text
+                ? verdict.json(claimedCounter: claimed?.claimedCounter).rendered() + "\n" : verdict.text.fitted
             try CommandIO.write(text, to: judgement.shared.output)
             if case .accepted = verdict { return .clean }
             return .findings

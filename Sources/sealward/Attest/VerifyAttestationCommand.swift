@@ -110,7 +110,7 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
                 verdict = .refused(Refusal(reading: malformed))
             }
             let answer = AttestationAnswer(verdict: verdict, requiresReceipt: receipt == .require)
-            let text = judgement.format == .json ? answer.json.rendered() + "\n" : answer.text
+            let text = judgement.format == .json ? answer.json.rendered() + "\n" : answer.text.fitted
             try CommandIO.write(text, to: judgement.shared.output)
             return answer.isAccepted ? .clean : .findings
         }

@@ -52,7 +52,7 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
             }
             let text =
                 judgement.format == .json
-                ? verdict.json(receipt).rendered() + "\n" : verdict.text + (receipt.map(\.listing) ?? "")
+                ? verdict.json(receipt).rendered() + "\n" : (verdict.text + (receipt.map(\.listing) ?? "")).fitted
             try CommandIO.write(text, to: judgement.shared.output)
             if case .accepted = verdict { return .clean }
             return .findings
@@ -95,7 +95,8 @@ struct InspectReceiptCommand: AsyncParsableCommand {
             }
             let text =
                 form.format == .json
-                ? receipt.json(schema: "sealward.receipt-inspect/1", verdict: []).rendered() + "\n" : receipt.listing
+                ? receipt.json(schema: "sealward.receipt-inspect/1", verdict: []).rendered() + "\n"
+                : receipt.listing.fitted
             try CommandIO.write(text, to: form.shared.output)
             return .clean
         }

@@ -46,7 +46,7 @@ struct AuditCommand: AsyncParsableCommand {
                     JSONValue.object([.init("schema", "sealward.audit/1"), .init("entries", .array(entries))])
                         .rendered()
                         + "\n"
-                case .text: entries.map { AuditCommand.line($0) + "\n" }.joined()
+                case .text: entries.map { AuditCommand.line($0) + "\n" }.joined().fitted
                 }
             try CommandIO.write(text, to: shared.output)
             return .clean

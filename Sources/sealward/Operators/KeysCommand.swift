@@ -75,7 +75,7 @@ struct ListKeysCommand: AsyncParsableCommand {
                         .init("schema", "sealward.keys/1"), .init("keys", .array(shown)), .init("next", next),
                     ]).rendered() + "\n"
                 case .text:
-                    shown.map { ListKeysCommand.line($0) + "\n" }.joined()
+                    shown.map { ListKeysCommand.line($0).fitted + "\n" }.joined()
                         + (next.text.map { "more: --after \($0.terminalSafe)\n" } ?? "")
                 }
             try CommandIO.write(text, to: shared.output)

@@ -58,7 +58,7 @@ struct CheckStoreCommand: AsyncParsableCommand {
                 after,
                 repaired: confirmClock && before.clockFault != nil && after.clockFault == nil
             )
-            try CommandIO.write(format == .json ? report.json.rendered() + "\n" : report.text, to: shared.output)
+            try CommandIO.write(format == .json ? report.json.rendered() + "\n" : report.text.fitted, to: shared.output)
             return report.isHealthy ? .clean : .findings
         }
     }

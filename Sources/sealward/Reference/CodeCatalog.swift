@@ -102,11 +102,7 @@ enum CodeCatalog {
 
     static func text(_ explanation: CodeExplanation) -> String {
         var lines = [explanation.code.rawValue, ""]
-        func add(_ label: String, _ text: String) {
-            for (index, line) in text.replacing("`", with: "").wrapped(to: 88).enumerated() {
-                lines.append((index == 0 ? label : "").padded(to: 8) + line)
-            }
-        }
+        func add(_ label: String, _ text: String) { lines.append(label.padded(to: 8) + text.replacing("`", with: "")) }
         add("means", explanation.meaning)
         add("who", explanation.actor.words)
         add("do", explanation.action)
@@ -173,27 +169,4 @@ enum CodeCatalog {
 
 extension AppleExplanations {
     fileprivate static var all: [CodeExplanation] { refreshes + transport }
-}
-
-extension String {
-    /// With spaces behind it, for a column of ASCII.
-    fileprivate func padded(to width: Int) -> String {
-        padding(toLength: max(width, utf8.count), withPad: " ", startingAt: 0)
-    }
-
-    /// The words in lines of at most `width` bytes each; a longer word has a line of its own.
-    fileprivate func wrapped(to width: Int) -> [String] {
-        var lines: [String] = []
-        var line = ""
-        for word in split(separator: " ") {
-            let longer = line.isEmpty ? String(word) : line + " " + word
-            if longer.utf8.count <= width || line.isEmpty {
-                line = longer
-            } else {
-                lines.append(line)
-                line = String(word)
-            }
-        }
-        return lines + [line]
-    }
 }

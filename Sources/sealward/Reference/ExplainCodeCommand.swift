@@ -45,7 +45,7 @@ struct ExplainCodeCommand: AsyncParsableCommand {
             let rule = code.flatMap(RuleCatalog.rule)
             let text =
                 switch format {
-                case .text: rule.map(RuleBook.text) ?? one.map(CodeCatalog.text) ?? CodeCatalog.list()
+                case .text: (rule.map(RuleBook.text) ?? one.map(CodeCatalog.text) ?? CodeCatalog.list()).fitted
                 case .json:
                     (rule.map { RuleBook.json([$0]) } ?? CodeCatalog.json(one.map { [$0] } ?? CodeCatalog.all))
                         .rendered()

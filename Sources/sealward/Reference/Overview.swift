@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
+import Findings
 
 /// What `sealward` alone prints: what it can do, three examples, and where to go on.
 enum Overview {
@@ -18,11 +18,21 @@ enum Overview {
         for group in groups {
             let names = group.commands.compactMap { $0.configuration.commandName }
             lines.append(
-                "  " + group.title.padding(toLength: 28, withPad: " ", startingAt: 0) + names.joined(separator: ", ")
+                "  " + group.title.padded(to: 28) + names.joined(separator: ", ")
             )
         }
         lines += ["", "'sealward COMMAND --help' says more, 'sealward explain CODE' what a code means."]
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The words that call a command, for example `sealward ats check`.
+    static func name(of command: any ParsableCommand.Type) -> String {
+        func words(_ group: any ParsableCommand.Type) -> [String]? {
+            let name = [group.configuration.commandName ?? ""]
+            if group == command { return name }
+            return group.configuration.subcommands.lazy.compactMap(words).first.map { name + $0 }
+        }
+        return words(Sealward.self)?.joined(separator: " ") ?? ""
     }
 
     /// Every command, by what it is for.

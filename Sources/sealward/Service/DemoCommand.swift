@@ -51,7 +51,7 @@ struct DemoCommand: AsyncParsableCommand {
             defer { try? FileManager.default.removeItem(atPath: folder) }
 
             var page = DemoPage { [output = shared.output] in
-                if output == nil { try? FileHandle.standardOutput.write(contentsOf: Data($0.utf8)) }
+                if output == nil { try? FileHandle.standardOutput.write(contentsOf: Data($0.fitted.utf8)) }
             }
             var isGood = true
             do {
@@ -61,8 +61,9 @@ struct DemoCommand: AsyncParsableCommand {
                 isGood = rows.count == 6 && rows.allSatisfy(\.isAsExpected)
                 page.heading("2. The server checks its apps (App Attest and DeviceCheck)")
                 let service = DemoService(folder: folder, devices: devices)
-                isGood =
-                    try await service.run(&page, stay: open ? { _ = try await Interruption.run($0) } : nil) && isGood
+                let progress = ProgressLine(of: devices, quiet: shared.quiet)
+                let stay: DemoService.Staying? = open ? { _ = try await Interruption.run($0) } : nil
+                isGood = try await service.run(&page, stay: stay) { progress?.advance() } && isGood
             } catch let fault as FleetFault {
                 throw CommandFault("\(fault.description).")
             } catch let fault as DemoFault {
@@ -73,7 +74,7 @@ struct DemoCommand: AsyncParsableCommand {
             page.line(
                 "\(isGood ? "Everything went as it should" : "Something did NOT go as it should"), in \(FleetTally.decimal(seconds)) s."
             )
-            if let output = shared.output { try CommandIO.write(page.text, to: output) }
+            if let output = shared.output { try CommandIO.write(page.text.fitted, to: output) }
             return isGood ? .clean : .findings
         }
     }

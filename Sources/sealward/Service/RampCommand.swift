@@ -55,7 +55,7 @@ struct RampCommand: AsyncParsableCommand {
                 throw CommandFault("the plan would take \(plan.hours) hours; raise --per-second or --per-day.")
             }
             let report = RampReport(plan: plan)
-            try CommandIO.write(format == .json ? report.json.rendered() + "\n" : report.text, to: shared.output)
+            try CommandIO.write(format == .json ? report.json.rendered() + "\n" : report.text.fitted, to: shared.output)
             return .clean
         }
     }
@@ -115,8 +115,8 @@ private struct RampReport {
             guard hour < 36 || hour % step == 0 || hour == plan.hours - 1 else { continue }
             let percent = 100 * Double(total) / Double(plan.dailyUsers)
             lines.append(
-                padded("\(hour)", 13) + padded(grouped(plan.attestations(inHour: hour)), 18)
-                    + padded(grouped(total), 18) + padded(String(format: "%.2f", percent), 10)
+                "\(hour)".aligned(to: 13) + grouped(plan.attestations(inHour: hour)).aligned(to: 18)
+                    + grouped(total).aligned(to: 18) + String(format: "%.2f", percent).aligned(to: 10)
             )
         }
         return lines.joined(separator: "\n") + "\n"
@@ -124,10 +124,6 @@ private struct RampReport {
 
     private func short(_ number: Double) -> String {
         number >= 100 ? grouped(Int(number.rounded())) : String(format: "%.1f", number).replacing(".0", with: "")
-    }
-
-    private func padded(_ text: String, _ width: Int) -> String {
-        String(repeating: " ", count: max(0, width - text.count)) + text
     }
 
     /// Digits in groups of three.

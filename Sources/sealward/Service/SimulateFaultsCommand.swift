@@ -23,7 +23,8 @@ struct SimulateFaultsCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let text = format == .json ? SimulateFaultsCommand.json.rendered() + "\n" : SimulateFaultsCommand.text
+            let text =
+                format == .json ? SimulateFaultsCommand.json.rendered() + "\n" : SimulateFaultsCommand.text.fitted
             try CommandIO.write(text, to: shared.output)
             return .clean
         }
@@ -65,9 +66,8 @@ struct SimulateFaultsCommand: AsyncParsableCommand {
     private static var text: String {
         func list(_ title: String, _ rows: [Row]) -> String {
             rows.reduce(title + "\n") { text, row in
-                let gap = String(repeating: " ", count: max(2, 32 - row.name.count))
                 let receipt = row.receiptCode.map { ", its receipt \($0)" } ?? ""
-                return text + "  \(row.name)\(gap)\(row.code ?? "accepted")\(receipt)\n"
+                return text + "  \(row.name.padded(to: 30))  \(row.code ?? "accepted")\(receipt)\n"
             }
         }
         return list("attestations", attestations) + list("assertions", assertions) + list("receipts", receipts)

@@ -116,7 +116,9 @@ struct SimulateFleetCommand: AsyncParsableCommand {
             do {
                 try await calls.waitForAnswers(upTo: .seconds(wait))
                 start = .now
-                try await Fleet(plan: plan, calls: calls).run()
+                let progress = ProgressLine(of: plan.devices, quiet: shared.quiet)
+                defer { progress?.clear() }
+                try await Fleet(plan: plan, calls: calls).run { progress?.advance() }
             } catch let fault as FleetFault {
                 throw CommandFault("\(fault.description).")
             } catch let fault as AppleTransportFault {
@@ -126,7 +128,7 @@ struct SimulateFleetCommand: AsyncParsableCommand {
             let report =
                 format == .json
                 ? await tally.json(elapsed: elapsed, service: service).rendered() + "\n"
-                : await tally.text(elapsed: elapsed, service: service)
+                : await tally.text(elapsed: elapsed, service: service).fitted
             try CommandIO.write(report, to: shared.output)
             return await tally.isAsExpected ? .clean : .findings
         }

@@ -69,16 +69,24 @@ struct SimulateVerifierTestsCommand: AsyncParsableCommand {
                 return .clean
             }
             var report = VerifierReport()
+            let progress = ProgressLine(of: cases.count, quiet: shared.quiet)
+            defer { progress?.clear() }
             if let command {
                 let verifier = CommandVerifier(command, timeout: .seconds(timeout))
                 defer { verifier.stop() }
-                for item in cases { report.add(item, try verifier.judge(VerifierQuestion.line(item))) }
+                for item in cases {
+                    report.add(item, try verifier.judge(VerifierQuestion.line(item)))
+                    progress?.advance()
+                }
             } else if let url {
                 var verifier = URLVerifier(url, timeout: .seconds(timeout))
-                for item in cases { report.add(item, try await verifier.judge(VerifierQuestion.line(item))) }
+                for item in cases {
+                    report.add(item, try await verifier.judge(VerifierQuestion.line(item)))
+                    progress?.advance()
+                }
                 await verifier.shutDown()
             }
-            let text = format == .json ? report.json.rendered() + "\n" : report.text
+            let text = format == .json ? report.json.rendered() + "\n" : report.text.fitted
             try CommandIO.write(text, to: shared.output)
             return report.outcome
         }

@@ -108,8 +108,7 @@ struct VerifierReport {
         var text = "\(results.count) cases\n\n"
         for row in rows {
             let cells = zip(row, widths).enumerated().map { index, cell in
-                let gap = String(repeating: " ", count: max(0, cell.1 - cell.0.utf8.count))
-                return index == 0 ? cell.0 + gap : gap + cell.0
+                index == 0 ? cell.0.padded(to: cell.1) : cell.0.aligned(to: cell.1)
             }
             text += cells.joined(separator: "  ") + "\n"
         }

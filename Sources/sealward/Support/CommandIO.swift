@@ -34,7 +34,9 @@ struct CommandFault: Error, CustomStringConvertible {
 enum CommandIO {
     /// Writes one line of words for people to standard error.
     static func say(_ line: String) {
-        try? FileHandle.standardError.write(contentsOf: Data((line + "\n").utf8))
+        try? FileHandle.standardError.write(
+            contentsOf: Data(((isatty(STDERR_FILENO) == 1 ? line.fitted : line) + "\n").utf8)
+        )
     }
 
     /// Writes data to `path`, or to standard output where no path is given.
@@ -126,6 +128,16 @@ enum CommandIO {
             && isatty(STDOUT_FILENO) == 1
     }
 
+    /// The columns that text for people may take: as many as `COLUMNS` says, else those of the terminal and at most 100; never less than 60.
+    static let columns: Int = {
+        if let stated = ProcessInfo.processInfo.environment["COLUMNS"].flatMap({ Int($0) }), stated > 0 {
+            return max(60, stated)
+        }
+        var size = winsize()
+        let isTerminal = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
+        return isTerminal ? min(100, max(60, Int(size.ws_col))) : 100
+    }()
+
     /// Runs the body of a command and turns faults into one sentence and status 2.
     static func run(_ body: () async throws -> Outcome) async throws {
         let outcome: Outcome
@@ -142,4 +154,9 @@ enum CommandIO {
         }
         try outcome.exit()
     }
+}
+
+extension String {
+    /// The text with its sentences broken so that they fit ``CommandIO/columns``.
+    var fitted: String { wrapped(to: CommandIO.columns) }
 }
