@@ -134,7 +134,7 @@ enum CommandIO {
             return max(60, stated)
         }
         var size = winsize()
-        let isTerminal = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
+        let isTerminal = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
         return isTerminal ? min(100, max(60, Int(size.ws_col))) : 100
     }()
 
