@@ -134,6 +134,7 @@ enum CommandIO {
             return max(60, stated)
         }
         var size = winsize()
+        // Safe: the call fills the structure of its request, which is ours and lives on.
         let isTerminal = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
         return isTerminal ? min(100, max(60, Int(size.ws_col))) : 100
     }()
