@@ -77,19 +77,6 @@ package struct Call: Sendable {
         return nil
     }
 
-    /// All query parameters in their order, percent-decoded; nil if any of them cannot be decoded. Compare them by bytes.
-    package var queryItems: [(name: String, value: String)]? {
-        var items: [(name: String, value: String)] = []
-        for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
-            let (first, second) = Call.parts(of: pair)
-            guard let name = PercentEncoding.decode(first, plusIsSpace: true),
-                let value = PercentEncoding.decode(second, plusIsSpace: true)
-            else { return nil }
-            items.append((name, value))
-        }
-        return items
-    }
-
     private static func parts(of pair: Substring.UTF8View) -> (Substring.UTF8View, Substring.UTF8View) {
         guard let sign = pair.firstIndex(of: UInt8(ascii: "=")) else { return (pair, pair[pair.endIndex...]) }
         return (pair[..<sign], pair[pair.index(after: sign)...])
