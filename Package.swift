@@ -38,6 +38,7 @@ extension Target.Dependency {
     static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
     static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
     static let nioTLS = product(name: "NIOTLS", package: "swift-nio")
+    static let tracing = product(name: "Tracing", package: "swift-distributed-tracing")
     static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle")
     static let x509 = product(name: "X509", package: "swift-certificates")
 }
@@ -105,6 +106,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
@@ -164,6 +166,13 @@ let package = Package(
                 .nioTLS, .nioHPACK, .nioHTTP1, .nioHTTP2, .httpTypes, .lifecycle,
             ]
         ),
+        library(
+            "TraceExport",
+            [
+                "ATSClient", "AppTransportSecurity", "Findings", "StrictJSON", "TLSProbe", .httpTypes, .lifecycle,
+                .tracing,
+            ]
+        ),
         library("TrustStores", ["AppAttest", "Findings", .crypto]),
         library("TrustStoreContract", ["TrustStores", "AppAttest", "Findings"]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -202,16 +211,16 @@ let package = Package(
             [
                 "AppTransportSecurity", "PropertyLists", "StrictJSON", "TLSFacts", "TLSProbe", "ATSClient", "Findings",
                 "Bounds",
-                .httpTypes, .nioCore, .nioPosix,
+                .httpTypes, .nioCore, .nioPosix, .tracing,
             ]
         ),
         library(
             "TrustService",
             [
                 "TrustPolicy", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores", "AppleServices",
-                "CompactTokens", "Findings", "Bounds", "Reporting", "StrictJSON", "TLSFacts",
+                "CompactTokens", "Findings", "Bounds", "Reporting", "StrictJSON", "TLSFacts", "TraceExport",
                 .hummingbird, .jwt, .lifecycle, .logging, .metrics, .crypto, .cryptoExtras, .nioCore, .nioHTTP1,
-                .httpTypes,
+                .httpTypes, .tracing,
             ],
             resources: [
                 .embedInCode("Service/openapi.yaml"), .embedInCode("Console/console.css"),
@@ -269,8 +278,8 @@ let package = Package(
                 "TrustStoresSQLite", "AppleServices",
                 .target(name: "TrustStoresPostgres", condition: .when(traits: ["Postgres"])),
                 "ATSDiagnostics", "CheckHistory", "CheckExporter", "TrustService", "DeviceSimulator", "AppleSimulator",
-                "SimulatedFleet", "Demonstration",
-                .argumentParser, .crypto, .httpTypes, .logging, .lifecycle, .unixSignals, .nioCore,
+                "SimulatedFleet", "Demonstration", "TraceExport",
+                .argumentParser, .crypto, .httpTypes, .logging, .lifecycle, .unixSignals, .nioCore, .tracing,
             ],
             swiftSettings: settings
         ),
@@ -305,6 +314,7 @@ let package = Package(
                 .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL, .crypto, .nioConcurrency, .lifecycle, .logging,
             ]
         ),
+        tests(of: "TraceExport", [.tracing]),
         tests(
             of: "TrustStores",
             [

@@ -55,16 +55,19 @@ package struct CheckExporter: Service {
     package static let margin: Duration = .milliseconds(500)
 
     private let configuration: Configuration
+    private let registry: PrometheusRegistry
     private let log: Logger
     private let announce: @Sendable (String) -> Void
 
     /// - Parameter announce: is given the line that says where it listens.
     package init(
         _ configuration: Configuration,
+        registry: PrometheusRegistry = PrometheusRegistry(),
         log: Logger,
         announce: @escaping @Sendable (String) -> Void
     ) {
         self.configuration = configuration
+        self.registry = registry
         self.log = log
         self.announce = announce
     }
@@ -73,7 +76,6 @@ package struct CheckExporter: Service {
     ///
     /// - Throws: `ListenFault` if it cannot listen.
     package func run() async throws {
-        let registry = PrometheusRegistry()
         let observer = RequestObserver(registry: registry, log: log)
         let announce = announce
         let listener = Listener(

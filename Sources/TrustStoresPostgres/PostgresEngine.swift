@@ -12,6 +12,7 @@
     ///
     /// Nothing here waits without an end: a caller waits at most `queueTimeout` for a connection and `answerTimeout` for the answer.
     final class PostgresEngine: SQLEngine {
+        let systemName = "postgresql"
         private let writing: WorkQueue<PostgresTransaction>
         private let reading: WorkQueue<PostgresQuestion>
         private let facts: PostgresFacts

@@ -14,6 +14,7 @@ import TrustStores
 /// A caller is answered in time also if the disk is not: then nobody knows whether the commit will take effect, and those who come
 /// while the disk is silent are refused at once.
 final class SQLiteEngine: SQLEngine {
+    let systemName = "sqlite"
     private let writer: SQLiteConnection
     /// Where the writer works.
     private let writing = DispatchQueue(label: "sealward.store.writer")

@@ -28,6 +28,7 @@ import TrustStores
         "console.sessions", "keys.deleted", "keys.revoked", "promotions.granted", "quotas.drawn", "receipts.batch",
         "receipts.outcome", "refusals.monitored", "signals",
         "signals.unsupported.ratio.highest", "sweep.rows", "sweep.seconds", "tokens.issued",
+        "traces.exported",
     ]
 
     /// The labels of all metrics in the sources of the service, apart from those of stores.

@@ -23,6 +23,7 @@ final class LogLines: Sendable {
     private struct Handler: LogHandler {
         let lines: LogLines
         var metadata = Logger.Metadata()
+        var metadataProvider: Logger.MetadataProvider?
         var logLevel = Logger.Level.info
 
         subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -31,7 +32,8 @@ final class LogLines: Sendable {
         }
 
         func log(event: LogEvent) {
-            let metadata = (event.metadata ?? [:]).mapValues { "\($0)" }
+            let provided = metadataProvider?.get() ?? [:]
+            let metadata = provided.merging(event.metadata ?? [:]) { $1 }.mapValues { "\($0)" }
             lines.box.withLockedValue { $0.append(("\(event.message)", metadata)) }
         }
     }

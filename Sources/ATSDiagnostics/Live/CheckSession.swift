@@ -8,6 +8,7 @@ public import Findings
 public import Foundation
 import TLSFacts
 public import TLSProbe
+package import Tracing
 
 /// One run of checks: trust stores read once, a prober and a client for all targets.
 public struct CheckSession: Sendable {
@@ -45,6 +46,8 @@ public struct CheckSession: Sendable {
         public var allowsPrivateRedirects = false
         /// The time of judgement; nil is now.
         public var instant: Date?
+        /// Makes a span for each target, and below it for its look-ups, hellos and loads; nil makes none.
+        package var tracer: (any Tracer)?
         /// The CT logs by which timestamps are judged; nil only counts them.
         public var logs: CTLogList?
 
@@ -103,7 +106,10 @@ public struct CheckSession: Sendable {
 
     /// Checks one target.
     public func check(_ target: CheckTarget) async -> TargetReport {
-        await TargetDeadline.within(configuration.targetTimeout) { await diagnosis.diagnose(target) }
+        let spans = CheckSpans(tracer: configuration.tracer)
+        return await spans.around("check", Endpoint(target.url), ofKind: .internal, describe: \.attributes) {
+            await TargetDeadline.within(configuration.targetTimeout) { await diagnosis.diagnose(target) }
+        }
     }
 
     /// Checks all targets, at most `concurrency` at a time; `each` is called one at a time, in the order of finishing, with the place of

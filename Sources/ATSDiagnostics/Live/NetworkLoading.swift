@@ -16,6 +16,7 @@ struct NetworkLoading: TargetLoading {
     private let targetTimeout: Duration
     private let settings: ATSClient.Configuration
     private let material: ConnectionMaterial
+    private let spans: CheckSpans
 
     /// - Parameters:
     ///   - chains: what the hellos have shown already.
@@ -29,6 +30,7 @@ struct NetworkLoading: TargetLoading {
         targetTimeout = configuration.targetTimeout
         settings = NetworkLoading.settings(configuration, instant)
         material = ConnectionMaterial(chains: chains, resolver: resolver)
+        spans = CheckSpans(tracer: configuration.tracer)
     }
 
     func load(_ url: LoadURL, dictionary: ATSDictionary, profile: OSProfile, address: String?) async -> LoadTrace {
@@ -38,7 +40,8 @@ struct NetworkLoading: TargetLoading {
             AddressOverride(host: url.host, port: url.effectivePort, address: $0)
         }
         let client = ATSClient(policy: policy, material: material, configuration: settings)
-        let trace = await load(url, client)
+        // The server is told nothing of the trace: it is nobody of ours.
+        let trace = await spans.around("GET", Endpoint(url), describe: \.attributes) { await load(url, client) }
         await client.shutDown(grace: .zero)
         return trace
     }

@@ -8,6 +8,7 @@ import NIOCore
 import NIOPosix
 import TLSFacts
 import TLSProbe
+import Tracing
 
 /// Hellos over the network.
 struct NetworkProbing: ServerProbing {
@@ -20,6 +21,7 @@ struct NetworkProbing: ServerProbing {
     private let isExhaustive: Bool
     private let fetchesFromPrivateAddresses: Bool
     private let instant: Date
+    private let spans: CheckSpans
     /// What was asked before; nil remembers nothing.
     private var memory: HelloMemory?
 
@@ -38,6 +40,7 @@ struct NetworkProbing: ServerProbing {
         isExhaustive = configuration.isExhaustive
         fetchesFromPrivateAddresses = configuration.allowsPrivateRedirects
         self.instant = instant
+        spans = CheckSpans(tracer: configuration.tracer)
     }
 
     func evidence(of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool) async -> HostEvidence {
@@ -54,12 +57,14 @@ struct NetworkProbing: ServerProbing {
         func send(_ offer: Offer) async -> HandshakeOutcome? {
             let timeout = TargetDeadline.remaining(atMost: connectTimeout)
             guard timeout > .zero, !Task.isCancelled else { return nil }
-            let (outcome, used, wasConnected) = await prober.attempt(
-                offer.hello(serverName: endpoint.host),
-                addresses: server.candidates,
-                connectTimeout: timeout,
-                timeout: timeout
-            )
+            let (outcome, used, wasConnected) = await spans.around("hello", endpoint, describe: \.outcome.attributes) {
+                await prober.attempt(
+                    offer.hello(serverName: endpoint.host),
+                    addresses: server.candidates,
+                    connectTimeout: timeout,
+                    timeout: timeout
+                )
+            }
             hellos += 1
             server.settle(on: used, after: outcome)
             known.remember(outcome, of: offer, wasConnected: wasConnected)
@@ -73,13 +78,15 @@ struct NetworkProbing: ServerProbing {
         evidence.address = server.settled?.ipAddress
         if let last = offers.last, evidence.outcomes.values.allSatisfy(\.isRefusal), !evidence.outcomes.isEmpty {
             evidence.explanation = await known.explanation(upTo: last.maximum) {
-                await WidestHello.ask(
-                    prober,
-                    server.candidates,
-                    serverName: endpoint.host,
-                    maximum: last.maximum,
-                    timeout: connectTimeout * 2
-                )
+                await spans.around("hello", endpoint, describe: { $0?.attributes ?? [:] }) {
+                    await WidestHello.ask(
+                        prober,
+                        server.candidates,
+                        serverName: endpoint.host,
+                        maximum: last.maximum,
+                        timeout: connectTimeout * 2
+                    )
+                }
             }
         }
         if let widest = Offer.widest(of: offers), let smaller = widest.smaller, known.wasConnected,
@@ -117,11 +124,14 @@ struct NetworkProbing: ServerProbing {
     ) async -> Result<ServerAddress, NoAddress> {
         if let place = known.server { return place }
         var place: Result<ServerAddress, NoAddress>
-        switch await resolver.resolve(
-            host: address ?? endpoint.host,
-            port: endpoint.port,
-            timeout: TargetDeadline.remaining(atMost: connectTimeout)
-        ) {
+        let answer = await spans.around("resolve", endpoint, describe: \.attributes) {
+            await resolver.resolve(
+                host: address ?? endpoint.host,
+                port: endpoint.port,
+                timeout: TargetDeadline.remaining(atMost: connectTimeout)
+            )
+        }
+        switch answer {
         case .failed(let failure): place = .failure(NoAddress(failure: failure))
         case .addresses(var found):
             if !allowsPrivate { found.removeAll { AddressKind($0).isPrivate } }

@@ -51,6 +51,8 @@ extension TrustServer {
         public var bits: [Bit] = []
         /// How much gateways let through, by name.
         public var quotas: [Quota] = []
+        /// Where spans of requests go.
+        public var tracing = Traces()
         /// The interface that answers as Firebase App Check does; nil for none.
         public var appCheck: AppCheck?
 
@@ -314,6 +316,29 @@ extension TrustServer.Configuration {
         public var poll: Duration = .seconds(60)
 
         /// The defaults, as each property states them.
+        public init() {}
+    }
+
+    /// Spans of requests, for an OpenTelemetry backend.
+    public struct Traces: Sendable {
+        /// Whose `traceparent` a request continues.
+        public enum Trust: String, Sendable, CaseIterable {
+            /// That of the proxies in ``TrustServer/Configuration/trustedProxies``; all others begin a trace.
+            case proxies
+            /// That of every caller, who thereby chooses what is recorded.
+            case everyone
+        }
+
+        /// The base URL of an OTLP/HTTP receiver: https, or http of this machine or the local network. nil traces nothing.
+        public var endpoint: String?
+        /// Sent to the receiver with each batch: names and values.
+        public var headers: [String: String] = [:]
+        /// Of the traces that begin here, the share that is recorded: 0 to 1.
+        public var sample = 1.0
+        /// Whose `traceparent` a request continues.
+        public var trust = Trust.proxies
+
+        /// The defaults, as each property states them: nothing is traced.
         public init() {}
     }
 

@@ -56,6 +56,8 @@ extension Configuration {
         .means("The bits of DeviceCheck.")
         Key("quotas", .array(of: .object(Configuration.Quota.table), unique: [.quotaName]), \.quotas)
             .means("How much gateways let through (`gateways.md`).")
+        Key("tracing", .object(Traces.table), \.tracing)
+            .means("Spans of requests for an OpenTelemetry backend (`tracing.md`).")
         Key(
             "appCheck",
             .object(AppCheckSettings.table),
@@ -264,6 +266,23 @@ extension Configuration.Receipts {
             .means("When a receipt is renewed, in seconds after the last time; never before the receipt allows it.")
         Key("pollSeconds", .seconds(1...86400), \.poll)
             .means("How often due receipts are looked for, in seconds.")
+    }
+}
+
+extension Configuration.Traces {
+    private typealias Key = ConfigurationKey<Configuration.Traces>
+
+    static let table = ConfigurationTable(Configuration.Traces()) {
+        Key("endpoint", .receiver, \.endpoint).otherwise("nothing is traced")
+            .means("The OTLP/HTTP receiver, for example `http://otel-collector:4318`; `/v1/traces` is put below it.")
+        Key("headersFile", .headers, \.headers).otherwise("none")
+            .means("What is sent to the receiver with each batch, as its authorization.")
+        Key("sample", .number(0...1), \.sample)
+            .means("Of the traces that begin here, the share that is recorded.")
+        Key("trust", .choice, \.trust)
+            .means(
+                "Whose `traceparent` a request continues: that of `trustedProxies`, or of everyone. All others begin a trace."
+            )
     }
 }
 

@@ -6,8 +6,10 @@ import AppleServices
 import Crypto
 import Findings
 import Foundation
+import HTTPTypes
 import StrictJSON
 import TLSFacts
+import TraceExport
 
 // The kinds of values that only this configuration has.
 
@@ -56,6 +58,9 @@ extension ConfigurationForm<String> {
         .text("base URL", "must be an https URL, or an http URL of this machine") { AppleEndpoint($0)?.baseURL }
     }
 
+    /// The base URL of a receiver of spans.
+    static var receiver: Self { .text("base URL", TraceReceiver.rule) { TraceReceiver($0)?.base } }
+
     /// The PEM text of a root certificate of a simulator.
     static func root(_ isRoot: @escaping @Sendable (String) -> Bool) -> Self {
         let reason = "contains no root certificate in PEM; simulated Apple gives one at /roots"
@@ -87,6 +92,23 @@ extension ConfigurationForm<[UInt8]> {
                 bytes.append(UInt8(high << 4 | low))
             }
             return bytes
+        }
+    }
+}
+
+extension ConfigurationForm<[String: String]> {
+    static var headers: Self {
+        .file("a file with a header, `Name: value`, on each line") { path, text, place in
+            var headers: [String: String] = [:]
+            for (index, line) in text.split(whereSeparator: \.isNewline).enumerated() {
+                let parts = line.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
+                guard parts.count == 2, HTTPField.Name(parts[0]) != nil, HTTPField.isValidValue(parts[1]) else {
+                    place.wrong("\(path): its header \(index + 1) is not Name: value")
+                    return nil
+                }
+                headers[parts[0]] = parts[1]
+            }
+            return headers
         }
     }
 }

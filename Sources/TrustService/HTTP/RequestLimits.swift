@@ -58,7 +58,7 @@ package enum CallerAddress {
     /// ends the walk: everything before it was written by somebody whom no trusted proxy vouches for.
     package static func resolve(peer: String, forwarded: String?, trusted: [AddressRange]) -> String {
         func isTrusted(_ address: IPAddress) -> Bool { trusted.contains { $0.contains(address) } }
-        guard !trusted.isEmpty, let forwarded, var address = IPAddress(peer)?.unmapped, isTrusted(address) else {
+        guard let forwarded, CallerAddress.isTrusted(peer, by: trusted), var address = IPAddress(peer)?.unmapped else {
             return peer
         }
         for hop in forwarded.utf8.split(separator: 0x2C, omittingEmptySubsequences: false).suffix(hopLimit).reversed() {
@@ -67,6 +67,12 @@ package enum CallerAddress {
             if !isTrusted(address) { break }
         }
         return address.description
+    }
+
+    /// Whether a peer is a trusted proxy.
+    static func isTrusted(_ peer: String, by trusted: [AddressRange]) -> Bool {
+        guard !trusted.isEmpty, let address = IPAddress(peer)?.unmapped else { return false }
+        return trusted.contains { $0.contains(address) }
     }
 
     /// `1.2.3.4`, `1.2.3.4:5678`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:5678`, with spaces and tabs around it.

@@ -17,8 +17,8 @@ package final class RequestObserver: Sendable {
     let activity = ActivityHistory()
     let log: Logger
     private let sampler = LineSampler(perSecond: linesPerSecond)
-    /// For lines that one in an hour is enough of: it is given hours for seconds.
-    private let hourly = LineSampler(perSecond: 1)
+    /// For lines that one in an hour, or in a minute, is enough of: it is given hours or minutes for seconds.
+    let rarely = LineSampler(perSecond: 1)
     private let known = Mutex(Known())
 
     /// How many refusals of one code are logged in a second.
@@ -134,7 +134,7 @@ package final class RequestObserver: Sendable {
         activity.note(kind, app: key.app, at: now)
         guard !activity.note(system: key.osVersion, bundle: key.bundleVersion, app: key.app, at: now) else { return }
         count("activity.versions.folded")
-        if hourly.note("activity.versions.folded", at: now.timeIntervalSince1970 / 3600).passes {
+        if rarely.note("activity.versions.folded", at: now.timeIntervalSince1970 / 3600).passes {
             log.notice(
                 "More versions than the console tells apart were seen in an hour; the others are counted together.",
                 metadata: ["app": "\(key.app.terminalSafe(limit: 64))", "limit": "\(ActivityHistory.versionLimit)"]

@@ -9,6 +9,7 @@ import Logging
 import Metrics
 import NIOCore
 import TLSFacts
+import TraceExport
 
 /// The context of one request: which connection it came over.
 struct ServiceRequestContext: RequestContext {
@@ -36,8 +37,19 @@ struct ServiceResponder: HTTPResponder {
     let sources: SystemSources
     let observer: RequestObserver
     let correlationIds: CorrelationIds
+    /// nil if nothing is traced.
+    let spans: RequestSpans?
 
     func respond(to request: Request, context: ServiceRequestContext) async -> Response {
+        guard let spans else { return await respond(to: request, context, in: nil) }
+        return await spans.around(request, from: context.peer) { await respond(to: request, context, in: $0) }
+    }
+
+    private func respond(
+        to request: Request,
+        _ context: ServiceRequestContext,
+        in span: RecordedSpan?
+    ) async -> Response {
         let start = sources.uptime()
         let correlationId = correlationIds.next()
         var found: Route?
@@ -59,6 +71,7 @@ struct ServiceResponder: HTTPResponder {
             correlationId: correlationId,
             evidence: evidence
         )
+        span?.describe(found, answer, correlationId: correlationId)
         return response(answer, isHead: request.method == .head)
     }
 

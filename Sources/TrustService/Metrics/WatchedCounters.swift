@@ -21,6 +21,7 @@ extension RequestObserver {
             ("audit.lost", []), ("challengekeys.unread", []), ("promotions.undecided", []),
             ("receipts.results.lost", []), ("sweep.failures", []), ("files.reread", [("outcome", "kept")]),
             ("risk.alerts", [("code", "risk.metric.above-baseline")]),
+            ("traces.dropped", [("reason", "queue")]), ("traces.dropped", [("reason", "receiver")]),
             ("activity.versions.folded", []), ("console.signins", [("outcome", "limited")]),
             ("console.sessions.ended", [("reason", ConsoleSessions.End.replaced.rawValue)]),
         ]

@@ -27,6 +27,8 @@ public struct TrustServer: Service {
     let table: RouteTable
     private let announce: @Sendable (String) -> Void
     private let connectionLimits: ConnectionLimits
+    /// nil if nothing is traced.
+    private let tracing: ServiceTracing?
 
     /// Builds the service over an open store.
     ///
@@ -46,12 +48,16 @@ public struct TrustServer: Service {
         log: Logger,
         announce: @escaping @Sendable (String) -> Void
     ) async throws {
+        let log = configuration.tracing.endpoint == nil ? log : log.namingTraces
+        let observer = RequestObserver(registry: registry, log: log)
+        let tracing = ServiceTracing(configuration, observer: observer, uptime: sources.uptime)
+        self.tracing = tracing
         parts = try await ServiceParts(
             configuration,
-            store: store,
-            transport: transport,
+            store: tracing?.around(store) ?? store,
+            transport: transport.map { tracing?.around($0) ?? $0 },
             sources: sources,
-            observer: RequestObserver(registry: registry, log: log),
+            observer: observer,
             log: log
         )
         let routes = parts.routes(parts.handlers + interfaces(parts))
@@ -101,6 +107,8 @@ public struct TrustServer: Service {
         let configuration = parts.configuration
         let addressLimits = RequestLimits(perSecond: Double(configuration.limits.requestsPerSecondPerAddress))
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = []
+        // The last to be stopped: it sends what the others leave.
+        if let tracing { services.append(.init(service: tracing.exporter)) }
         services.append(.init(service: Maintenance(parts)))
         if configuration.receipts.refresh, let apple = parts.live.current.apple {
             services.append(.init(service: ReceiptSchedule(worker: ReceiptWorker(parts, apple: apple))))
@@ -149,7 +157,8 @@ public struct TrustServer: Service {
             hasInternalListener: configuration.internalListen != nil,
             sources: parts.sources,
             observer: parts.observer,
-            correlationIds: correlationIds
+            correlationIds: correlationIds,
+            spans: tracing?.requests
         )
         let announce = announce
         return Listener(

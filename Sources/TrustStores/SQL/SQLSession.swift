@@ -143,6 +143,9 @@ package enum SQLEnd<Outcome: Sendable>: Sendable {
 
 /// A database that runs transactions.
 package protocol SQLEngine: Sendable {
+    /// What OpenTelemetry's conventions call the database (`db.system.name`).
+    var systemName: String { get }
+
     /// Runs the body in one transaction, and returns only after a durable commit or a rollback. The body may run again after a
     /// conflict, so it does nothing but run statements.
     func transact<Outcome: Sendable>(

@@ -8,6 +8,7 @@ import Findings
 import Foundation
 import PropertyLists
 import StrictJSON
+import Tracing
 
 struct CheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -96,96 +97,99 @@ struct CheckCommand: AsyncParsableCommand {
 
     func run() async throws {
         HeapGrowth.step(16 << 20)
-        try await CommandIO.run {
-            let app = try infoPlist.map(PropertyListFile.app)
-            let system =
-                try purpose == nil ? network.system.os ?? .standard : CheckPurpose.managedSystem(network.system.os)
-            let asked = systems?.profiles ?? [system]
-            let profiles = try asked.map { try network.system.profile(on: $0) }
-            guard let profile = profiles.first else { throw ValidationError("--systems names no system.") }
-            let named = try purpose == nil ? network.targets(targets, asNSCurl: format == .nscurl) : TargetList()
-            let managed = try purpose == nil ? [] : network.managedTargets(targets)
-            let session = try network.session(profile, app: app) {
-                $0.systems = systems == nil ? [] : profiles
-                $0.expiryDays = expiresWithin
-                $0.isManaged = purpose != nil
-            }
-            var list =
-                try await purpose == nil
-                ? named
-                : TargetList(
-                    session.discovering(managed, concurrency: network.concurrency) { place, reason in
-                        CommandIO.say(
-                            "sealward: \(place.url.text.terminalSafe): \(reason.terminalSafe); only this server is checked."
-                        )
-                    }
-                )
-            if allAddresses { list = try await list.expanded(session.addresses) }
-            let places = fleet.places(of: list)
-            let journal = try fleet.state.map {
-                try FleetOptions.journal($0, conditions(list, profiles, app))
-            }
-            let options = CheckOutput.Options(
-                format: format,
-                profiles: profiles,
-                comparesSystems: systems != nil,
-                showsChangesOnly: changes,
-                verbose: verbose,
-                colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil),
-                progress: ProgressLine(of: places.count, quiet: shared.quiet),
-                instant: network.at?.date ?? Date()
+        try await CommandIO.run { try await CommandTraces.run(check) }
+    }
+
+    private func check(_ tracer: (any Tracer)?) async throws -> Outcome {
+        let app = try infoPlist.map(PropertyListFile.app)
+        let system =
+            try purpose == nil ? network.system.os ?? .standard : CheckPurpose.managedSystem(network.system.os)
+        let asked = systems?.profiles ?? [system]
+        let profiles = try asked.map { try network.system.profile(on: $0) }
+        guard let profile = profiles.first else { throw ValidationError("--systems names no system.") }
+        let named = try purpose == nil ? network.targets(targets, asNSCurl: format == .nscurl) : TargetList()
+        let managed = try purpose == nil ? [] : network.managedTargets(targets)
+        let session = try network.session(profile, app: app) {
+            $0.systems = systems == nil ? [] : profiles
+            $0.expiryDays = expiresWithin
+            $0.isManaged = purpose != nil
+            $0.tracer = tracer
+        }
+        var list =
+            try await purpose == nil
+            ? named
+            : TargetList(
+                session.discovering(managed, concurrency: network.concurrency) { place, reason in
+                    CommandIO.say(
+                        "sealward: \(place.url.text.terminalSafe): \(reason.terminalSafe); only this server is checked."
+                    )
+                }
             )
-            let stream = try ResultStream(path: shared.output)
-            var output = try CheckOutput(
-                options: options,
-                targets: list,
-                places: places,
-                shard: fleet.shard,
-                journal: journal,
-                stream: stream
+        if allAddresses { list = try await list.expanded(session.addresses) }
+        let places = fleet.places(of: list)
+        let journal = try fleet.state.map {
+            try FleetOptions.journal($0, conditions(list, profiles, app))
+        }
+        let options = CheckOutput.Options(
+            format: format,
+            profiles: profiles,
+            comparesSystems: systems != nil,
+            showsChangesOnly: changes,
+            verbose: verbose,
+            colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil),
+            progress: ProgressLine(of: places.count, quiet: shared.quiet),
+            instant: network.at?.date ?? Date()
+        )
+        let stream = try ResultStream(path: shared.output)
+        var output = try CheckOutput(
+            options: options,
+            targets: list,
+            places: places,
+            shard: fleet.shard,
+            journal: journal,
+            stream: stream
+        )
+        try output.begin()
+        let historyRun = try fleet.history.map { path in
+            try CheckHistoryRun(
+                path,
+                at: options.instant,
+                systems: profiles.map(\.shownID).joined(separator: ","),
+                keep: fleet.keep,
+                quiet: shared.quiet
             )
-            try output.begin()
-            let historyRun = try fleet.history.map { path in
-                try CheckHistoryRun(
-                    path,
-                    at: options.instant,
-                    systems: profiles.map(\.shownID).joined(separator: ","),
-                    keep: fleet.keep,
-                    quiet: shared.quiet
-                )
-            }
-            let run = CheckRun(
-                session: session,
-                list: list,
-                places: fleet.order(of: places, concurrency: network.concurrency, quiet: shared.quiet),
-                concurrency: network.concurrency,
-                statePath: fleet.state,
-                journal: journal,
-                gate: PoliteGate(fleet.limits),
-                history: historyRun
-            )
-            let known = try run.replay { try output.add($1, at: $0.place, verdict: $0.verdict) }
-            if !known.isEmpty, !shared.quiet {
-                CommandIO.say("sealward: \(known.count) of \(places.count) targets were checked before.")
-            }
-            let isComplete = try await Interruption.run {
-                try await run.run(except: known) { place, report in
-                    try output.rendered(report, at: place)
-                } show: { result in
-                    switch result.rendered {
-                    case .bytes(let bytes): try output.add(bytes, at: result.place, verdict: result.verdict)
-                    case .kept(let piece): try output.add(piece, at: result.place, verdict: result.verdict)
-                    }
+        }
+        let run = CheckRun(
+            session: session,
+            list: list,
+            places: fleet.order(of: places, concurrency: network.concurrency, quiet: shared.quiet),
+            concurrency: network.concurrency,
+            statePath: fleet.state,
+            journal: journal,
+            gate: PoliteGate(fleet.limits),
+            history: historyRun
+        )
+        let known = try run.replay { try output.add($1, at: $0.place, verdict: $0.verdict) }
+        if !known.isEmpty, !shared.quiet {
+            CommandIO.say("sealward: \(known.count) of \(places.count) targets were checked before.")
+        }
+        let isComplete = try await Interruption.run {
+            try await run.run(except: known) { place, report in
+                try output.rendered(report, at: place)
+            } show: { result in
+                switch result.rendered {
+                case .bytes(let bytes): try output.add(bytes, at: result.place, verdict: result.verdict)
+                case .kept(let piece): try output.add(piece, at: result.place, verdict: result.verdict)
                 }
             }
-            if let historyRun { try output.compare(historyRun.changes) }
-            try output.end()
-            if !isComplete {
-                CommandIO.say("sealward: interrupted; \(output.finished) of \(places.count) targets are checked.")
-                return output.outcome == .findings ? .findings : .undetermined
-            }
-            return output.outcome
         }
+        if let historyRun { try output.compare(historyRun.changes) }
+        try output.end()
+        if !isComplete {
+            CommandIO.say("sealward: interrupted; \(output.finished) of \(places.count) targets are checked.")
+            return output.outcome == .findings ? .findings : .undetermined
+        }
+        return output.outcome
     }
 
     /// What a run that is taken up again must have in common with the one that was stopped.

@@ -10,6 +10,8 @@ import Foundation
 import Logging
 import ServiceLifecycle
 import TLSProbe
+import TraceExport
+import Tracing
 import TrustService
 import UnixSignals
 
@@ -68,8 +70,15 @@ struct ExporterCommand: AsyncParsableCommand {
         try await CommandIO.run {
             // A peer that goes away while it is written to is no reason to end.
             signal(SIGPIPE, SIG_IGN)
+            var log = Logger(label: "sealward") { StreamLogHandler.standardError(label: $0) }
+            log.logLevel = quiet ? .error : .info
+            let registry = PrometheusRegistry()
+            let observer = RequestObserver(registry: registry, log: log)
+            let traces = CommandTraces.exporter { observer.note($0, at: SystemSources.live.uptime()) }
             let profile = try system.profile()
-            let (system, settings) = (system, try connection.settings(profile, sdk: system.sdk))
+            var asked = try connection.settings(profile, sdk: system.sdk)
+            asked.tracer = traces?.tracer
+            let (system, settings) = (system, asked)
             var configuration = CheckExporter.Configuration(
                 listen: listen,
                 named: { id throws(MalformedInput) in try system.judged(on: OSProfile.asked(id)) },
@@ -91,17 +100,16 @@ struct ExporterCommand: AsyncParsableCommand {
             }
             // Files that cannot be used are said now, not with the first scrape.
             _ = try configuration.session(configuration.profile)
-            try await serve(configuration)
+            let exporter = CheckExporter(configuration, registry: registry, log: log) { CommandIO.say($0) }
+            // They stop from the last to the first, so spans go out after the checks.
+            try await serve((traces.map { [$0] } ?? []) + [exporter], log)
             return .clean
         }
     }
 
-    private func serve(_ configuration: CheckExporter.Configuration) async throws {
-        var log = Logger(label: "sealward") { StreamLogHandler.standardError(label: $0) }
-        log.logLevel = quiet ? .error : .info
-        let exporter = CheckExporter(configuration, log: log) { CommandIO.say($0) }
+    private func serve(_ services: [any Service], _ log: Logger) async throws {
         var group = ServiceGroupConfiguration(
-            services: [exporter],
+            services: services,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: log
         )

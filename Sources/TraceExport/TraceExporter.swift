@@ -1,0 +1,127 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSClient
+import Findings
+import HTTPTypes
+import ServiceLifecycle
+
+/// Sends spans to a receiver of OTLP over HTTP, a batch at a time, while it runs.
+///
+/// Whoever makes a span never waits: the queue is bounded, each batch has a deadline and one try, and what is lost is counted.
+package struct TraceExporter: Service {
+    /// What is sent, and how.
+    package struct Configuration: Sendable {
+        /// Where spans go.
+        package var receiver: TraceReceiver
+        /// Sent with each batch, for example an authorization.
+        package var headers: [String: String] = [:]
+        /// Of the traces that begin here, 0 to 1; others are recorded if whoever began them does so.
+        package var share = 1.0
+        /// The most spans that wait; about a kilobyte each.
+        package var queueLimit = 4096
+        /// The most spans of one request.
+        package var batchLimit = 512
+        /// Between two looks at the queue.
+        package var interval: Duration = .milliseconds(250)
+        /// For one request.
+        package var timeout: Duration = .seconds(3)
+        /// For all that waits at the end.
+        package var flushTimeout: Duration = .seconds(2)
+
+        package init(receiver: TraceReceiver) { self.receiver = receiver }
+    }
+
+    /// What became of spans.
+    package struct Tally: Sendable, Equatable {
+        /// The receiver took them.
+        package var sent = 0
+        /// The receiver did not answer in time, or not with 2xx.
+        package var failed = 0
+        /// They found the queue full.
+        package var dropped = 0
+        /// Why some failed, in a sentence; empty if none did.
+        package var reason = ""
+    }
+
+    /// Makes the spans that are sent.
+    package let tracer: SpanTracer
+    private let configuration: Configuration
+    private let request: HTTPRequest
+    private let observe: @Sendable (Tally) -> Void
+
+    /// - Parameter observe: is told what became of spans; not called if there were none.
+    package init(_ configuration: Configuration, observe: @escaping @Sendable (Tally) -> Void) {
+        self.configuration = configuration
+        self.observe = observe
+        request = configuration.receiver.request(configuration.headers)
+        tracer = SpanTracer(queue: SpanQueue(limit: configuration.queueLimit), share: configuration.share)
+    }
+
+    /// Sends until it is stopped or cancelled, then what is left. A batch that is under way then has its time.
+    package func run() async {
+        let client = configuration.receiver.client()
+        var isMore = false
+        while await pause(isMore ? .zero : configuration.interval) {
+            isMore = await Task { await sendBatch(client, within: configuration.timeout) }.value
+        }
+        let end = ContinuousClock.now + configuration.flushTimeout
+        await Task { while await sendBatch(client, within: min(configuration.timeout, end - .now)) {} }.value
+        await client.shutDown(grace: .zero)
+    }
+
+    /// Waits; false if it was stopped instead.
+    private func pause(_ duration: Duration) async -> Bool {
+        if Task.isShuttingDownGracefully { return false }
+        do {
+            try await cancelWhenGracefulShutdown { try await Task.sleep(for: duration) }
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Runs `body` with a tracer, and the exporter beside it.
+    package func run<Result>(with body: (SpanTracer) async throws -> Result) async throws -> Result {
+        let exporting = Task { await run() }
+        let result: Swift.Result<Result, any Error>
+        do { result = .success(try await body(tracer)) } catch { result = .failure(error) }
+        exporting.cancel()
+        await exporting.value
+        return try result.get()
+    }
+
+    /// - Returns: whether more may wait.
+    private func sendBatch(_ client: ATSClient, within limit: Duration) async -> Bool {
+        let (spans, dropped) = tracer.queue.take(atMost: configuration.batchLimit)
+        guard !spans.isEmpty || dropped > 0 else { return false }
+        let reason = limit > .zero ? await post(spans, client, within: limit) : "There was no time left."
+        observe(
+            Tally(
+                sent: reason == nil ? spans.count : 0,
+                failed: reason == nil ? 0 : spans.count,
+                dropped: dropped,
+                reason: reason ?? ""
+            )
+        )
+        return spans.count == configuration.batchLimit
+    }
+
+    /// - Returns: why the receiver does not have the spans; nil if it does.
+    private func post(_ spans: [FinishedSpan], _ client: ATSClient, within limit: Duration) async -> String? {
+        guard !spans.isEmpty else { return nil }
+        do {
+            let body = TraceDocument.encode(spans, service: "sealward")
+            let answer = try await client.execute(request, body: .bytes(body), timeout: limit)
+            _ = try? await answer.body.collect(upTo: TraceExporter.answerLimit)
+            return answer.status.kind == .successful ? nil : "The receiver answered \(answer.status.code)."
+        } catch let error as ATSLoadError {
+            return error.causes.first?.message ?? "No answer came."
+        } catch {
+            return "No answer came."
+        }
+    }
+
+    /// Bytes of an answer: it says which spans were refused, which nobody here can change.
+    private static let answerLimit = 65_536
+}
