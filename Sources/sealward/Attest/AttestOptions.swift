@@ -135,7 +135,11 @@ enum AttestInput {
     }
 
     /// Reads the PEM certificates of every `--trust-root` and makes roots of all of them, with faults that name the file; nil without any.
-    static func roots<Roots>(_ paths: [String], _ make: (String) throws(MalformedInput) -> Roots) throws -> Roots? {
+    ///
+    /// Not inlined: the optimizer of Swift 6.3.1 crashes where this becomes part of an asynchronous function.
+    @inline(never) static func roots<Roots>(_ paths: [String], _ make: (String) throws(MalformedInput) -> Roots) throws
+        -> Roots?
+    {
         var all = ""
         for path in paths {
             let pem = String(decoding: try CommandIO.read(path, limit: 1 << 20), as: UTF8.self)
