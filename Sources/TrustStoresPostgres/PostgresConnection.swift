@@ -281,10 +281,16 @@
 
         /// Takes what has come, as long as it is not more than any answer of ours can be: libpq itself keeps whatever a server sends.
         private func consume() throws {
+            try checkIntake()
+            guard libpq.consumeInput() else { throw broken() }
+            // One call takes what comes meanwhile as well: all of a row if the server is faster than this thread.
+            try checkIntake()
+        }
+
+        private func checkIntake() throws {
             guard intake.isWithin(libpq.socket) else {
                 throw BrokenConnection(reason: "PostgreSQL sends more than any answer can have")
             }
-            guard libpq.consumeInput() else { throw broken() }
         }
 
         /// The longest wait between two looks at the clock and at whether the engine closes.
