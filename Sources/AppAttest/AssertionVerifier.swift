@@ -96,7 +96,7 @@ public struct AssertionVerifier: Sendable {
         // key learns anything about it.
         var signed = SHA256()
         signed.update(data: Array(nonce))
-        guard let signature = try? P256.Signing.ECDSASignature(der: object.signature),
+        guard let signature = try? P256.Signing.ECDSASignature(derRepresentation: object.signature),
             publicKey.key.isValidSignature(signature, for: signed.finalize())
         else {
             throw Refusal(.assertSignatureInvalid, step: 3, "the key did not sign this client data")

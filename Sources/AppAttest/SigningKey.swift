@@ -45,7 +45,7 @@ enum SigningKey: Sendable, Equatable {
     private func isValid(_ signature: ArraySlice<UInt8>, for digest: some Digest) -> Bool {
         switch self {
         case .p256(let key):
-            guard let signature = try? P256.Signing.ECDSASignature(der: signature) else { return false }
+            guard let signature = try? P256.Signing.ECDSASignature(derRepresentation: signature) else { return false }
             return key.isValidSignature(signature, for: digest)
         case .p384(let key):
             guard let signature = try? P384.Signing.ECDSASignature(derRepresentation: signature) else { return false }

@@ -6,13 +6,10 @@
 /// Only results in flight are held, so memory is bounded by the width and not by the number of items.
 package struct BoundedTasks: Sendable {
     package let width: Int
-    /// Where the work is done, by turns; empty leaves it to the system.
-    package let executors: [any TaskExecutor]
 
     /// - Parameter width: at least 1.
-    package init(width: Int, executors: [any TaskExecutor] = []) {
+    package init(width: Int) {
         self.width = max(1, width)
-        self.executors = executors
     }
 
     /// Runs until all items are done or the task is cancelled; what was in flight then is dropped.
@@ -44,10 +41,9 @@ package struct BoundedTasks: Sendable {
     ) async throws {
         let queue = ResultQueue<Result>(items: items.count, capacity: width)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for worker in 0..<min(width, items.count) {
-                let executor = executors.isEmpty ? nil : executors[worker % executors.count]
+            for _ in 0..<min(width, items.count) {
                 queue.begin()
-                group.addTask(executorPreference: executor) {
+                group.addTask {
                     defer { queue.end() }
                     do {
                         // The next item begins where the last one ended, on the same thread, while that one's result is handed on.
@@ -55,9 +51,6 @@ package struct BoundedTasks: Sendable {
                             let result = try await work(index, items[index])
                             if Task.isCancelled { break }
                             await queue.put(index, result)
-                            // Work that never waits would keep the executor from what it owes to others: an event loop closes connections
-                            // between two jobs.
-                            await Task.yield()
                         }
                     } catch {
                         queue.close()

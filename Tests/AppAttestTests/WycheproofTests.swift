@@ -24,7 +24,7 @@ struct WycheproofTests {
             let key = try P256.Signing.PublicKey(derRepresentation: try #require(test.bytes["publicKeyDer"]))
             let (signature, message) = (try #require(test.bytes["sig"]), try #require(test.bytes["msg"]))
             // The reader of assertions, step for step as AssertionVerifier uses it.
-            let parsed = try? P256.Signing.ECDSASignature(der: signature[...])
+            let parsed = try? P256.Signing.ECDSASignature(derRepresentation: signature)
             let isGood = parsed.map { key.isValidSignature($0, for: SHA256.hash(data: message)) } ?? false
             #expect(isGood == (test.result == "valid"), "\(test.identifier): \(test.comment)")
             #expect(

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Bounds
-import Dispatch
 import Synchronization
 import Testing
 
@@ -76,18 +75,6 @@ import Testing
         #expect(ahead <= 4 + 2 * 4 + 1, "\(ahead)")
     }
 
-    @Test func anExecutorGetsToOtherThingsBetweenTwoItems() async throws {
-        let executor = OneThread()
-        let others = Mutex(0)
-        try await BoundedTasks(width: 1, executors: [executor]).run(Array(0..<100)) { index, _ in
-            // What the items before have left behind is done by now: at most the last one's still waits.
-            let done = others.withLock { $0 }
-            #expect(done >= index - 1)
-            executor.queue.async { others.withLock { $0 += 1 } }
-        } each: { _, _ in
-        }
-    }
-
     @Test func anErrorOfTheReaderEndsTheRun() async throws {
         let watch = Watch()
         await #expect(throws: Stop.self) { try await Self.run(4, 1000, watch) { _, _ in throw Stop() } }
@@ -116,16 +103,5 @@ import Testing
         let known = try await task.value
         #expect(known >= 10)
         #expect(watch.begun < 100_000)
-    }
-}
-
-/// Does one thing after the other, in the order in which they came.
-private final class OneThread: TaskExecutor {
-    let queue = DispatchQueue(label: "one after the other")
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        let executor = asUnownedTaskExecutor()
-        queue.async { job.runSynchronously(on: executor) }
     }
 }

@@ -119,7 +119,7 @@ public struct CheckSession: Sendable {
         concurrency: Int,
         each: (Int, TargetReport) async throws -> Void
     ) async throws {
-        try await BoundedTasks(width: concurrency, executors: LoopExecutor.all)
+        try await BoundedTasks(width: concurrency)
             .run(targets, work: { _, target in await check(target) }, each: each)
     }
 
@@ -135,7 +135,7 @@ public struct CheckSession: Sendable {
         atMost most: Int,
         batch: ([(place: Int, report: TargetReport)]) async throws -> Void
     ) async throws {
-        try await BoundedTasks(width: concurrency, executors: LoopExecutor.all).run(
+        try await BoundedTasks(width: concurrency).run(
             places,
             work: { _, place in
                 let target = try list.target(at: place)
@@ -173,7 +173,7 @@ public struct CheckSession: Sendable {
         let (diagnosis, limit) = (diagnosis, configuration.targetTimeout)
         var judges: [Int: ConfigurationJudge] = [:]
         // Neither the work nor counting it throws.
-        try? await BoundedTasks(width: concurrency, executors: LoopExecutor.all).run(targets) { _, target in
+        try? await BoundedTasks(width: concurrency).run(targets) { _, target in
             await TargetDeadline.within(limit) { await diagnosis.evidence(of: target) }
         } each: { index, judge in
             judges[index] = judge

@@ -45,7 +45,6 @@ public struct Prober: Sendable {
         timeout: Duration
     ) async -> ProbeEnd {
         let handshake = ClientHandshake(offer: offer, secrets: .fresh())
-        // A task that runs on an event loop of the group keeps its connection there: no message crosses threads.
         let loop = group.any()
         let promise = loop.makePromise(of: ProbeEnd.self)
         let connected = ClientBootstrap(group: loop)

@@ -96,7 +96,6 @@ struct CheckCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        HeapGrowth.step(16 << 20)
         try await CommandIO.run { try await CommandTraces.run(check) }
     }
 
