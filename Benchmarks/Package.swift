@@ -1,10 +1,15 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// A program that calls what the modules of the product share: compiled as a part of its package, which has the name of its folder.
+/// A program that calls what the modules of the product share: compiled as a part of its package, whose name the build makes from that of
+/// its folder: in lower case, with "_" for what no identifier has and for digits at its start.
 func program(_ name: String, library: Bool = false, _ dependencies: [Target.Dependency] = []) -> Target {
-    let package = Context.packageDirectory.split(separator: "/").dropLast().last ?? ""
-    let settings: [SwiftSetting] = [.unsafeFlags(["-package-name", package.lowercased()])]
+    let folder = (Context.packageDirectory.split(separator: "/").dropLast().last ?? "").lowercased()
+    let digits = folder.prefix { $0.isNumber }
+    let package =
+        String(repeating: "_", count: digits.count)
+        + folder.dropFirst(digits.count).map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined()
+    let settings: [SwiftSetting] = [.unsafeFlags(["-package-name", package])]
     return library
         ? .target(name: name, dependencies: dependencies, packageAccess: false, swiftSettings: settings)
         : .executableTarget(name: name, dependencies: dependencies, packageAccess: false, swiftSettings: settings)

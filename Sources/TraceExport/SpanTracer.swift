@@ -3,7 +3,7 @@
 
 package import Tracing
 
-/// Makes spans, and gives those that are recorded and over to a queue.
+/// Makes spans, and gives those that are recorded to a queue when they end.
 ///
 /// A span inside of a trace is recorded if that trace is; of the traces that begin here a share is.
 package struct SpanTracer: Tracer {
