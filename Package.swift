@@ -86,14 +86,17 @@ let package = Package(
         .library(
             name: "ATSLint",
             targets: [
-                "ATSLint", "AppBundles", "AppTransportSecurity", "PropertyLists", "Findings",
+                "ATSLint", "AppTransportSecurity", "PropertyLists", "Findings",
             ]
         ),
         .library(name: "AppAttest", targets: ["AppAttest", "Findings"]),
         .library(name: "AppAttestClient", targets: ["AppAttestClient"]),
         .library(name: "DeviceCheckBits", targets: ["DeviceCheckBits", "AppleServices"]),
         .library(name: "DeviceSimulator", targets: ["DeviceSimulator", "AppleSimulator"]),
-        .library(name: "TrustService", targets: ["TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite"]),
+        .library(
+            name: "TrustService",
+            targets: ["TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite", "AppAttest"]
+        ),
         .library(name: "TrustStoresPostgres", targets: ["TrustStoresPostgres"]),
         .library(name: "SealwardHummingbird", targets: ["SealwardHummingbird", "TrustPolicy"]),
         .library(name: "TrustStoreContract", targets: ["TrustStoreContract", "TrustStores"]),

@@ -1,5 +1,5 @@
 """A real service with a simulated Apple and a phone, for the checks of the examples. Standard library and openssl only."""
-import json, os, re, signal, subprocess, sys, time
+import atexit, json, os, re, signal, subprocess, sys, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 APP = "SIMTEAM001.com.example.shop"
@@ -8,10 +8,11 @@ SERVER_TOKEN, ADMIN_TOKEN = "server-token-of-the-examples-0123456789", "admin-to
 
 
 class Service:
-    """Runs until ``stop``; ``base`` and ``apple`` are its addresses."""
+    """Runs until ``stop`` or the end; ``base`` and ``apple`` are its addresses. `words` go to `serve`, `settings` into its configuration."""
 
-    def __init__(self, program, folder, **settings):
+    def __init__(self, program, folder, *words, **settings):
         self.program, self.folder, self.running = os.path.abspath(program), folder, []
+        atexit.register(self.stop)
         self.apple = self.start([self.program, "simulate", "apple", "--listen", "127.0.0.1:0", "--attestation-root", "a.pem", "--receipt-root", "r.pem"])
         subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", f"{folder}/k.ec"], check=True)
         subprocess.run(["openssl", "pkcs8", "-topk8", "-nocrypt", "-in", f"{folder}/k.ec", "-out", f"{folder}/token.pem"], check=True)
@@ -26,11 +27,11 @@ class Service:
                        "tokens": {"issuer": ISSUER, "audience": AUDIENCE, "keyFiles": [f"{folder}/token.pem"]},
                        "apps": [{"id": "shop", "teamId": "SIMTEAM001", "bundleIds": ["com.example.shop"], "binding": "challenge",
                                  "environments": ["production", "development"]}], **settings}, file)
-        self.base = self.start([self.program, "serve", "--config", f"{folder}/sealward.json"])
+        self.base = self.start([self.program, "serve", "--config", f"{folder}/sealward.json", *words])
 
     def start(self, words, pattern=r"(http://127\.0\.0\.1:\d+)", **more):
-        """Starts a program and waits until it names its address."""
-        log = os.path.join(self.folder, f"log{len(self.running)}")
+        """Starts a program and waits until it names its address; `log` is the file of what it says."""
+        self.log = log = os.path.join(self.folder, f"log{len(self.running)}")
         with open(log, "w") as errors:
             process = subprocess.Popen(words, stderr=errors, stdout=errors, cwd=more.pop("cwd", self.folder), **more)
         self.running.append(process)

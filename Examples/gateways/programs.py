@@ -38,8 +38,8 @@ GATEWAYS = {
 }
 
 
-def launch(name, trust, upstream, question):
-    """The gateway as its folder has it, with other addresses and another question."""
+def launch(name, trust, upstream, question, more=("", "")):
+    """The gateway as its folder has it, with other addresses and another question; `more` is a line, and the same with another behind it."""
     command, words, _ = GATEWAYS[name]
     place = os.path.join(folder, f"{name}-{time.monotonic_ns()}")
     shutil.copytree(os.path.join(here, name), place)
@@ -51,7 +51,7 @@ def launch(name, trust, upstream, question):
                 text = re.sub(r"\b(8000|8001|8080|9000)\b", r"<\1>", text)
                 for old, new in [("8000", port), ("8001", other), ("8080", trust.port), ("9000", upstream.port)]:
                     text = text.replace(f"<{old}>", str(new))
-                text = text.replace("?app=shop", question)
+                text = text.replace(*more).replace("?app=shop", question)
                 target.write(text)
         for path in [place, *(os.path.join(place, file) for file in os.listdir(place))]:
             if os.geteuid() == 0:

@@ -21,9 +21,9 @@ public import TLSProbe
 /// `Service`, or call ``shutDown(grace:)`` in the end.
 public final class ATSClient: Sendable {
     /// What every load is judged by.
-    public let policy: ATSPolicy
+    package let policy: ATSPolicy
     /// How the client was set up.
-    public let configuration: Configuration
+    package let configuration: Configuration
     let connector: Connector
     let pool: ConnectionPool
     private let origins: KnownOrigins

@@ -72,7 +72,6 @@ public struct Hop: Sendable, Equatable {
     /// The Location field, as it was sent.
     public let location: String?
 
-    /// Makes one from its parts, which the properties describe.
     package init(url: String, status: Int?, location: String? = nil) {
         self.url = url
         self.status = status

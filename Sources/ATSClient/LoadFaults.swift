@@ -144,6 +144,20 @@ enum LoadFaults {
             leaf: widest?.leaf,
             smaller: smaller
         )
+        if let suite = widest?.suite, requirements.suites.contains(suite), !ATSClient.canLoad(suite) {
+            return ATSLoadError(
+                .noAnswer,
+                error: verdict.error,
+                causes: [
+                    Cause(
+                        .noteLoadNotMade,
+                        "\(url.host) chooses \(suite), which \(requirements.profile.name) offers and the TLS library of this program does not "
+                            + "have. sealward ats check judges this server by a handshake of its own."
+                    )
+                ],
+                url: url.text
+            )
+        }
         return ATSLoadError(
             verdict.isDetermined ? .refused : .noAnswer,
             error: verdict.error,

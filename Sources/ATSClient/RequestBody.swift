@@ -21,9 +21,6 @@ public struct RequestBody: Sendable {
         RequestBody(content: .bytes(ByteBuffer(bytes: bytes)))
     }
 
-    /// A body that is in memory; it can be sent again after a 307 or 308 redirect.
-    public static func buffer(_ buffer: ByteBuffer) -> RequestBody { RequestBody(content: .bytes(buffer)) }
-
     /// A body that is made while it is sent. It cannot be sent twice, so a 307 or 308 redirect ends the load.
     ///
     /// - Parameter length: the exact number of bytes, where it is known; otherwise the body is sent in chunks. A body that turns out shorter or

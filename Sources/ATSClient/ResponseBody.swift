@@ -8,8 +8,6 @@ import Synchronization
 ///
 /// One consumer: a second iteration of a body that did not fit into one read finds what the first one left.
 public struct ResponseBody: AsyncSequence, Sendable {
-    public typealias Element = ByteBuffer
-
     enum Storage: Sendable {
         case buffered(ByteBuffer)
         case streaming(BodyReader)

@@ -1,13 +1,13 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppTransportSecurity
+package import AppTransportSecurity
 public import Findings
 
 /// A server to check, by the URL that an app would load.
 public struct CheckTarget: Sendable, Hashable {
     /// The URL with its port. Without a scheme, `https`.
-    public let url: LoadURL
+    package let url: LoadURL
     /// Set if one of several addresses is meant.
     public var address: String?
 
@@ -31,7 +31,7 @@ public struct CheckTarget: Sendable, Hashable {
     }
 
     /// The URL as it was given, with a scheme.
-    public let displayURL: String
+    package let displayURL: String
 
     /// The same host over TLS; nil if the target is secure already.
     package var secured: CheckTarget? {

@@ -197,7 +197,7 @@ package struct TargetDiagnosis: Sendable {
     }
 
     package func configurations(of target: CheckTarget) -> [DiagnosticConfiguration] {
-        let all = DiagnosticConfiguration.all(host: target.url.host, supportsTLS13: profile.supportsTLS13.value)
+        let all = DiagnosticConfiguration.all(host: target.url.host, supportsTLS13: profile.facts.supportsTLS13.value)
         return all + (isManaged ? [.managed] : appDictionary.map { [.app($0)] } ?? [])
     }
 

@@ -7,27 +7,20 @@ public import PropertyLists
 
 /// One Info.plist that is linted, with what is known about the app around it.
 public struct LintSubject: Sendable {
-    /// The path as reports show it.
-    public let path: String
-    /// The property list.
-    public let document: PlistDocument
-    /// The bundle identifier, where the list states one.
-    public let bundle: String?
-    /// The oldest system that the app runs on, as the list or the user states it.
-    public let minimumOS: MinimumSystem?
-    /// The SDK that the app is linked on, as the user, its executable or the list states it; nil if none does.
-    public let sdk: LinkedSDK?
-    /// What the bundle is: an app, or something inside of one.
-    public let role: Role
-    /// Names the app that the bundle belongs to; subjects with the same name are compared with each other.
-    public let app: String?
+    package let path: String
+    package private(set) var document: PlistDocument
+    package let bundle: String?
+    package let minimumOS: MinimumSystem?
+    package let sdk: LinkedSDK?
+    package let role: Role
+    package let app: String?
     /// Which HTTP stack a .NET app uses, and so whether ATS applies to it.
-    public let networkStack: NetworkStack?
+    package var networkStack: NetworkStack?
     /// Where the list comes from.
-    public let origin: Origin
+    package var origin = Origin.infoPlist
 
     /// Where a list comes from.
-    public enum Origin: Sendable, Equatable {
+    package enum Origin: Sendable, Equatable {
         /// A file of its own.
         case infoPlist
         /// The build generates it; the document points into the project file.
@@ -72,7 +65,16 @@ public struct LintSubject: Sendable {
         }
     }
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - path: the path as reports show it.
+    ///   - document: the property list.
+    ///   - bundle: the bundle identifier, where the list states one.
+    ///   - minimumOS: the oldest system that the app runs on, as the list or the user states it.
+    ///   - sdk: the SDK that the app is linked on, as the user, its executable or the list states it; nil if none does.
+    ///   - role: what the bundle is: an app, or something inside of one.
+    ///   - app: names the app that the bundle belongs to; subjects with the same name are compared with each other.
     public init(
         path: String,
         document: PlistDocument,
@@ -80,11 +82,8 @@ public struct LintSubject: Sendable {
         minimumOS: MinimumSystem? = nil,
         sdk: LinkedSDK? = nil,
         role: Role = .unknown,
-        app: String? = nil,
-        networkStack: NetworkStack? = nil,
-        origin: Origin = .infoPlist
+        app: String? = nil
     ) {
-        self.origin = origin
         self.path = path
         self.document = document
         // Apple takes 155 characters; whoever writes more finds the beginning in the report.
@@ -93,23 +92,28 @@ public struct LintSubject: Sendable {
         self.sdk = sdk ?? LinkedSDK(infoPlist: document.root)
         self.role = role == .unknown ? Role(infoPlist: document.root) : role
         self.app = app
-        self.networkStack = networkStack
+    }
+
+    /// The same list with another text.
+    package func with(_ document: PlistDocument) -> LintSubject {
+        var other = self
+        other.document = document
+        return other
     }
 }
 
 /// The HTTP stack of a .NET app, with the line that chose it.
-public struct NetworkStack: Sendable, Equatable {
+package struct NetworkStack: Sendable, Equatable {
     /// `managed`, `cfnetwork` or `nsurlsession`.
-    public let handler: String
+    package let handler: String
     /// Whether App Transport Security sees the requests of this handler.
-    public let atsApplies: Bool
+    package let atsApplies: Bool
     /// The file and the line that chose the handler, for example `App.csproj:14`.
-    public let source: String
+    package let source: String
     /// Conditions and imports of the project that could not be followed, each with its file and line: another build may choose otherwise.
-    public let notFollowed: [String]
+    package let notFollowed: [String]
 
-    /// Makes one from its parts, which the properties describe.
-    public init(handler: String, source: String, notFollowed: [String] = []) {
+    package init(handler: String, source: String, notFollowed: [String] = []) {
         self.handler = handler
         atsApplies = handler != "managed"
         self.source = source

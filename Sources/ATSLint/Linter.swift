@@ -7,7 +7,7 @@ import PropertyLists
 
 /// Runs the rules over Info.plists.
 public enum Linter {
-    /// What the rules say about each list. Lists of the same ``LintSubject/app`` are also compared with each other.
+    /// What the rules say about each list. Lists of the same `app` are also compared with each other.
     ///
     /// The findings of a list stand in the order of its text, those of one place in the order of the rules. At most 10,000 are kept of one list, those of rules that
     /// are errors before the others, and 32 MiB of them in all; ``LintResult/omitted`` counts the rest.

@@ -22,7 +22,7 @@ public struct MinimumSystem: Sendable, Equatable {
     /// The second number of the version; 0 where absent.
     package let minor: Int
     /// The version as it was stated, for example `15.0`.
-    public let text: String
+    package let text: String
 
     /// A system by its id, for example `ios15`, `ios12.2`, `macos10.12` or `watchos8`.
     public init?(id: String) {

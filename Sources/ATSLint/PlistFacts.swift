@@ -67,12 +67,19 @@ struct PlistFacts: Sendable {
 }
 
 /// One host of NSExceptionDomains or NSPinnedDomains.
-struct DomainEntry: Sendable {
+final class DomainEntry: Sendable {
     let member: PlistMember
     let path: [String]
     /// The sub-keys; nil where the entry is no dictionary.
     let members: [PlistMember]?
     let host: HostKey
+
+    init(member: PlistMember, path: [String], members: [PlistMember]?, host: HostKey) {
+        self.member = member
+        self.path = path
+        self.members = members
+        self.host = host
+    }
 
     var key: String { member.key }
 

@@ -71,15 +71,7 @@ package struct PlistFixer {
         let oldCounts = counts(before)
         for edit in finding.edits {
             guard let text = applied(edit, to: subject.document.source), let document = read(text) else { continue }
-            let next = LintSubject(
-                path: subject.path,
-                document: document,
-                bundle: subject.bundle,
-                minimumOS: subject.minimumOS,
-                role: subject.role,
-                app: subject.app,
-                networkStack: subject.networkStack
-            )
+            let next = subject.with(document)
             let result = Linter.lint(next)
             let newCounts = counts(result)
             let rule = finding.finding.rule

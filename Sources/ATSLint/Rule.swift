@@ -11,7 +11,7 @@ public struct Rule: Sendable {
     public let severity: Severity
     /// One sentence: what is wrong.
     public let summary: String
-    /// Why it matters, with the behaviour that an app would see.
+    /// Why it matters, with the behavior that an app would see.
     public let reason: String
     /// Where the rule is written.
     public let citation: Citation

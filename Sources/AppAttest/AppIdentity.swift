@@ -17,7 +17,7 @@ public struct AppIdentity: Hashable, Sendable, CustomStringConvertible {
     /// The `CFBundleIdentifier` of the full app, for example `com.example.app`.
     public let bundleId: String
     /// SHA-256 of the application identifier, 32 bytes: what a WebAuthn authenticator calls `rpIdHash`.
-    public let relyingPartyIdHash: [UInt8]
+    package let relyingPartyIdHash: [UInt8]
 
     /// Makes an identity from its two parts.
     ///

@@ -3,10 +3,10 @@
 
 /// The two worlds of App Attest keys. A key of one is worthless in the other.
 public enum AttestationEnvironment: String, Hashable, Sendable, CaseIterable {
-    /// `appattestdevelop`: keys made by development builds.
-    case development
     /// `appattest`: TestFlight, App Store, enterprise and Developer ID.
     case production
+    /// `appattestdevelop`: keys made by development builds.
+    case development
 
     /// The environment's name in field 7 of a receipt.
     var receiptName: String {

@@ -17,11 +17,6 @@ package struct AttestationObject: Sendable {
     package let receipt: ArraySlice<UInt8>
     package let authenticatorData: AuthenticatorData
 
-    /// What follows the key, read without a verdict: the map of iOS 27 or later, or the description of an unknown shape.
-    package var claimedExtensions: (known: AttestationExtensions?, unknownShape: String?) {
-        authenticatorData.claimedExtensions
-    }
-
     /// Reads the CBOR of an attestation.
     ///
     /// - Throws: `malformed.too-large`, `malformed.cbor`, `malformed.attestation`, `malformed.authenticator-data`,

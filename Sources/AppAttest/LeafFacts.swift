@@ -1,21 +1,21 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
+package import FoundationEssentials
 import StrictASN1
 
 /// What the leaf certificate of an attestation says about the device. Information, not proof of health.
 public struct LeafFacts: Hashable, Sendable {
     /// The first and the last moment of the certificate's validity.
-    public let notBefore: Date
+    package let notBefore: Date
     /// The last instant of the leaf's validity.
-    public let notAfter: Date
+    package let notAfter: Date
     /// The version of the device's system, for example `27.0.1`, where the certificate says so.
     public let osVersion: String?
     /// The build of the device's system, for example `24A446`, where the certificate says so.
     public let osBuild: String?
     /// The access control of the key as DER (extension 1.2.840.113635.100.8.6), where present: from iOS 26.1 and macOS 27 on.
-    public let accessControl: [UInt8]?
+    package let accessControl: [UInt8]?
 
     init(_ record: CertificateRecord) {
         notBefore = record.notBefore

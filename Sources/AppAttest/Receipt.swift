@@ -1,14 +1,14 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
-public import FoundationEssentials
+package import Findings
+package import FoundationEssentials
 import StrictASN1
 
 /// An App Attest receipt as it was sent, read but not judged.
 ///
 /// A receipt is a list of numbered fields, signed by Apple. Fields that this version does not know are kept.
-public struct Receipt: Sendable {
+package struct Receipt: Sendable {
     /// The most bytes that are read. Real receipts have about 4 kB.
     package static let largestSize = 64 << 10
 
@@ -32,7 +32,7 @@ public struct Receipt: Sendable {
     /// Reads a receipt in BER or DER.
     ///
     /// - Throws: `malformed.too-large`, `malformed.receipt`.
-    public init(decoding bytes: some Collection<UInt8>) throws(MalformedInput) {
+    package init(decoding bytes: some Collection<UInt8>) throws(MalformedInput) {
         guard bytes.count <= Receipt.largestSize else {
             throw MalformedInput(
                 code: .malformedTooLarge,
@@ -76,23 +76,23 @@ public struct Receipt: Sendable {
     package func field(_ number: Int) -> Field? { fields.first { $0.number == number } }
 
     /// Field 2: the application identifier.
-    public var applicationId: String? { field(2)?.text }
+    package var applicationId: String? { field(2)?.text }
     /// Field 3: the attested key's certificate as DER.
-    public var attestedCertificate: [UInt8]? { field(3)?.value }
+    package var attestedCertificate: [UInt8]? { field(3)?.value }
     /// Field 4: the client data hash. Exact in the first receipt only: later ones hold it mangled through text.
-    public var clientDataHash: [UInt8]? { field(4)?.value }
+    package var clientDataHash: [UInt8]? { field(4)?.value }
     /// Field 6.
-    public var type: ReceiptType? { field(6)?.text.map(ReceiptType.init(rawValue:)) }
+    package var type: ReceiptType? { field(6)?.text.map(ReceiptType.init(rawValue:)) }
     /// Field 7: `sandbox` or `production`.
-    public var environment: String? { field(7)?.text }
+    package var environment: String? { field(7)?.text }
     /// Field 12.
-    public var creationTime: Date? { field(12).flatMap { Receipt.time($0.value) } }
+    package var creationTime: Date? { field(12).flatMap { Receipt.time($0.value) } }
     /// Field 17: how many keys this device attested for the app in the last 30 days, about.
-    public var riskMetric: Int? { field(17).flatMap { Receipt.metric($0.value) } }
+    package var riskMetric: Int? { field(17).flatMap { Receipt.metric($0.value) } }
     /// Field 19: when a newer receipt may be asked for. It never refuses a receipt.
-    public var refreshNotBefore: Date? { field(19).flatMap { Receipt.time($0.value) } }
+    package var refreshNotBefore: Date? { field(19).flatMap { Receipt.time($0.value) } }
     /// Field 21.
-    public var expirationTime: Date? { field(21).flatMap { Receipt.time($0.value) } }
+    package var expirationTime: Date? { field(21).flatMap { Receipt.time($0.value) } }
 
     /// Up to nine decimal digits.
     static func metric(_ value: [UInt8]) -> Int? {

@@ -8,7 +8,7 @@ public import FoundationEssentials
 /// A receipt that Apple signed and that is what was expected. Only ``ReceiptVerifier`` can make one.
 public struct VerifiedReceipt: Sendable {
     /// Every field, known or not.
-    public let receipt: Receipt
+    package let receipt: Receipt
     /// ATTEST or RECEIPT (field 6).
     public let type: ReceiptType
     /// Team prefix and bundle id (field 2).
@@ -42,20 +42,22 @@ public enum ReceiptVerdict: Sendable {
 
 /// What a receipt must be for; nil asks nothing.
 public struct ReceiptExpectations: Sendable {
-    /// The app, field 2.
-    public var app: AppIdentity
-    /// The attested key, field 3.
-    public var publicKey: AttestationPublicKey?
-    /// The environment, field 7, where the receipt says so.
-    public var environment: AttestationEnvironment?
-    /// The type, field 6.
-    public var type: ReceiptType?
-    /// The client data hash, field 4; compared in a first receipt only.
-    public var clientDataHash: ClientDataHash?
-    /// The oldest age since field 12, in seconds; Apple asks for five minutes when a receipt arrives. A stored receipt has no limit.
-    public var maximumAge: TimeInterval?
+    package var app: AppIdentity
+    package var publicKey: AttestationPublicKey?
+    package var environment: AttestationEnvironment?
+    package var type: ReceiptType?
+    package var clientDataHash: ClientDataHash?
+    package var maximumAge: TimeInterval?
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - app: the app, field 2.
+    ///   - publicKey: the attested key, field 3.
+    ///   - environment: the environment, field 7, where the receipt says so.
+    ///   - type: the type, field 6.
+    ///   - clientDataHash: the client data hash, field 4; compared in a first receipt only.
+    ///   - maximumAge: the oldest age since field 12, in seconds; Apple asks for five minutes when a receipt arrives. A stored receipt has no limit.
     public init(
         app: AppIdentity,
         publicKey: AttestationPublicKey? = nil,
@@ -104,7 +106,7 @@ public struct ReceiptVerifier: Sendable {
     }
 
     /// Judges a receipt that was read before.
-    public func verify(_ receipt: Receipt, _ expected: ReceiptExpectations, at instant: Date) async -> ReceiptVerdict {
+    package func verify(_ receipt: Receipt, _ expected: ReceiptExpectations, at instant: Date) async -> ReceiptVerdict {
         do {
             return .accepted(try await judge(receipt, expected, instant))
         } catch {

@@ -4,7 +4,7 @@
 public import Findings
 
 /// Why an attestation, an assertion or a receipt is not accepted. The first failed step, and nothing after it.
-public struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+public struct Refusal: Error, Sendable, ComparedByCode, CustomStringConvertible {
     /// The stable name, for example `attest.nonce.mismatch`.
     public let code: Code
     /// The number of the failed step in Apple's published list, or in ours after it; nil where the input could not be read.
@@ -24,9 +24,6 @@ public struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
     package init(malformed: MalformedInput) {
         self.init(malformed.code, malformed.description)
     }
-
-    /// Equality is on the code: reasons may change.
-    public static func == (left: Refusal, right: Refusal) -> Bool { left.code == right.code }
 
     public var description: String { "\(code): \(reason)" }
 }

@@ -46,16 +46,18 @@ public struct KeyScope: Hashable, Sendable {
         case production
     }
 
-    /// The app's `id` in the configuration of the service.
-    public var app: String
-    /// The account in the app; nil if it has none.
-    public var user: String?
-    /// Keys of one environment are unknown in the other.
-    public var environment: Environment
-    /// The Keychain group that those share who share keys: an app and its App Clip. An extension has keys of its own, so its own group.
-    public var group: String
+    package var app: String
+    package var user: String?
+    package var environment: Environment
+    package var group: String
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - app: the app's `id` in the configuration of the service.
+    ///   - user: the account in the app; nil if it has none.
+    ///   - environment: keys of one environment are unknown in the other.
+    ///   - group: the Keychain group that those share who share keys: an app and its App Clip. An extension has keys of its own, so its own group.
     public init(app: String, user: String? = nil, environment: Environment, group: String) {
         self.app = app
         self.user = user

@@ -14,7 +14,6 @@ package struct SessionClock: Sendable {
     /// A number from 0 to 1: devices that fail together must not come back together.
     package var random: @Sendable () -> Double
 
-    /// Makes one from its parts, which the properties describe.
     package init(
         uptime: @escaping @Sendable () -> Duration,
         secondsSince1970: @escaping @Sendable () -> Double,

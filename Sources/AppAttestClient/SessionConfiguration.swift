@@ -122,12 +122,14 @@ extension AttestedSession {
 
     /// A challenge that the app's backend got for its user: the members of the service's answer.
     public struct UserChallenge: Hashable, Sendable, Codable {
-        /// Base64, as issued.
-        public let challenge: String
-        /// How long it lives.
-        public let ttlSeconds: Double
+        package let challenge: String
+        package let ttlSeconds: Double
 
-        /// Makes one from its parts, which the properties describe.
+        /// Makes one from its parts.
+        ///
+        /// - Parameters:
+        ///   - challenge: base64, as issued.
+        ///   - ttlSeconds: how long it lives.
         public init(challenge: String, ttlSeconds: Double) {
             self.challenge = challenge
             self.ttlSeconds = ttlSeconds

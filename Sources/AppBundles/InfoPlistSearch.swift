@@ -10,7 +10,8 @@ package import PropertyLists
 package struct InfoPlistSearch {
     /// Folders that hold what was built or fetched, not what was written.
     static let skippedFolders: Set<String> = [
-        "build", "Build", "DerivedData", "node_modules", "Pods", "Carthage", "bin", "obj", "xcuserdata", "vendor",
+        ".build", "build", "Build", "DerivedData", "node_modules", "Pods", "Carthage", "bin", "obj", "xcuserdata",
+        "vendor",
         "SourcePackages", "__pycache__",
     ]
 
@@ -21,11 +22,23 @@ package struct InfoPlistSearch {
     private let budget: ReadingBudget
     /// The folder that is searched, without links; nil where one file is read.
     private let root: String?
+    private let looked: () -> Void
 
-    private init(_ budget: ReadingBudget, root: String? = nil, configuration: String = "Release") {
+    private init(
+        _ budget: ReadingBudget,
+        root: String? = nil,
+        configuration: String = "Release",
+        looked: @escaping () -> Void = {}
+    ) {
         self.budget = budget
         self.root = root
         self.configuration = configuration
+        self.looked = looked
+    }
+
+    private mutating func count() {
+        found.files += 1
+        looked()
     }
 
     /// Searches one path.
@@ -36,17 +49,20 @@ package struct InfoPlistSearch {
     /// - Parameters:
     ///   - budget: what the run may still keep and unfold.
     ///   - configuration: the configuration that .NET projects are evaluated for.
+    ///   - looked: called for each file that is looked at.
     /// - Throws: `MalformedInput` where the path itself cannot be read. What cannot be read inside of a folder is listed in the result.
     package static func search(
         _ path: String,
         budget: ReadingBudget = ReadingBudget(),
-        configuration: String = "Release"
+        configuration: String = "Release",
+        looked: @escaping () -> Void = {}
     ) throws(MalformedInput) -> FoundPlists {
         let kind = FileKind(path)
         var search = InfoPlistSearch(
             budget,
             root: kind == .folder ? SystemFile.resolved(path) : nil,
-            configuration: configuration
+            configuration: configuration,
+            looked: looked
         )
         switch kind {
         case .folder:
@@ -65,7 +81,8 @@ package struct InfoPlistSearch {
                 return try InfoPlistSearch.search(
                     folder.isEmpty ? "." : folder,
                     budget: budget,
-                    configuration: configuration
+                    configuration: configuration,
+                    looked: looked
                 )
             }
             try search.file(path)
@@ -145,7 +162,7 @@ package struct InfoPlistSearch {
     // MARK: - One file
 
     private mutating func file(_ path: String) throws(MalformedInput) {
-        found.files += 1
+        count()
         let input: InputFile
         do { input = try InputFile.open(path) } catch { throw .file(error) }
         if input.isStream {
@@ -202,7 +219,7 @@ package struct InfoPlistSearch {
             guard name.utf8.count <= ReadingLimits.nameBytes, !name.hasMarkRun else { continue }
             let full = join(path, name)
             if name.hasSuffix(".plist") {
-                found.files += 1
+                count()
                 if inside || path.hasSuffix(".xcarchive") {
                     if let place = BundlePath(full) { list(full, isCandidate: place.part != .framework) }
                 } else {
@@ -216,7 +233,7 @@ package struct InfoPlistSearch {
             }
             guard let information = SystemFile.status(of: full, followingLinks: false) else { continue }
             guard information.st_mode & S_IFMT == S_IFDIR else {
-                found.files += 1
+                count()
                 other(full, name: name, folder: path)
                 continue
             }
@@ -225,11 +242,9 @@ package struct InfoPlistSearch {
                 if !name.hasSuffix(".dSYM") { folder(full, inside: true, depth: depth + 1) }
             } else if isBundle {
                 folder(full, inside: true, depth: depth + 1)
-            } else if name.hasPrefix(".") {
-                continue
             } else if Self.skippedFolders.contains(name) || name.hasSuffix(".xcframework") || name.hasSuffix(".dSYM") {
                 if found.skipped.count < 100 { found.skipped.append(full) }
-            } else {
+            } else if !name.hasPrefix(".") {
                 folder(full, inside: false, depth: depth + 1)
             }
         }
@@ -443,7 +458,7 @@ package struct InfoPlistSearch {
                 bytes,
                 name: path,
                 configuration: configuration,
-                surroundings: .tree(of: path, root: root)
+                fileAccess: .tree(of: path, root: root)
             )
         } catch {
             refuse(path, error)

@@ -13,7 +13,7 @@ public import PropertyLists
 ///     dictionary.propertyListValue        // for an Info.plist
 ///
 /// Read from a property list, nothing can fail: values of a wrong type have the effect that they have on a device, mostly none, and are
-/// listed in ``remarks``. Source: Security 61901, SecProtocolConfiguration.m (`set_ats_overrides`).
+/// listed in `remarks`. Source: Security 61901, SecProtocolConfiguration.m (`set_ats_overrides`).
 public struct ATSDictionary: Sendable, Equatable {
     /// `NSAllowsArbitraryLoads`: ATS off for everything that has no entry of its own. Nil: absent, or of a type that counts as absent.
     public var arbitraryLoads: Bool?

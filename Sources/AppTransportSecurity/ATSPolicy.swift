@@ -35,12 +35,12 @@ public struct ATSPolicy: Sendable {
         let local = isLocal || LocalHosts.contains(url, .namesAndDirectAddresses)
         guard loader.isCovered, profile.hasTransportSecurity else { return uncovered(url, loader, isLocal: local) }
         let match = lookup.match(url)
-        let ruling = match.map(exception) ?? general(isLocal: isLocal, loader: loader)
+        let ruling = ruling(match, isLocal: isLocal, loader: loader)
         let requirements = requirements(for: url, entry: match?.entry, tlsRequired: ruling.tlsRequired)
         var because: [Cause] = []
         // iOS 9 and OS X 10.11 let nothing reach addresses and local names, over TLS neither, but by an entry or the global key.
         let isOutOfReach =
-            profile.obeysOnlyArbitraryLoads.value && match == nil && ruling.tlsRequired
+            profile.facts.obeysOnlyArbitraryLoads.value && match == nil && ruling.tlsRequired
             && LocalHosts.contains(url, .namesAndAddresses)
         let isCleartext = !url.isSecure && ruling.tlsRequired
         let blocked = isCleartext || isOutOfReach
@@ -84,99 +84,22 @@ public struct ATSPolicy: Sendable {
     package func requirements(for url: LoadURL) -> TransportRequirements {
         let match = lookup.match(url)
         let isLocal = LocalHosts.contains(url, profile.localRule.value)
-        let ruling = match.map(exception) ?? general(isLocal: isLocal, loader: .urlsession)
+        let ruling = ruling(match, isLocal: isLocal, loader: .urlsession)
         return requirements(for: url, entry: match?.entry, tlsRequired: ruling.tlsRequired)
     }
 
     // MARK: - Whether TLS is required
 
-    private struct Ruling {
-        let rule: DecidingRule
-        let tlsRequired: Bool
-        let cause: Cause
-    }
-
-    /// Step 1: an entry decides alone; global keys do not count.
-    private func exception(_ match: ExceptionLookup.Match) -> Ruling {
-        let key = "NSExceptionDomains.\(match.key)"
-        let required = !match.entry.allowsInsecureHTTPLoads
-        let sentence = required ? "requires TLS" : "permits insecure loads"
-        return Ruling(
-            rule: DecidingRule(match.isBuiltIn ? .builtIn : .exception, key: key),
-            tlsRequired: required,
-            cause: Cause(
-                match.isBuiltIn ? .ruleBuiltIn : .ruleException,
-                match.isBuiltIn
-                    ? "The system's own entry for \(match.key) \(sentence); global keys do not count for this host."
-                    : "The entry \(key) decides and \(sentence); global keys do not count for this host.",
-                citation: .security("SecProtocolConfiguration.m, tls_required"),
-                kind: .rule
-            )
-        )
-    }
-
-    /// Steps 2 to 6, in the evaluator's order.
-    private func general(isLocal: Bool, loader: Loader) -> Ruling {
-        func ruling(_ source: DecidingRule.Source, _ key: String?, required: Bool, _ code: Code, _ message: String)
-            -> Ruling
-        {
-            Ruling(
-                rule: DecidingRule(source, key: key),
-                tlsRequired: required,
-                cause: Cause(
-                    code,
-                    message,
-                    citation: .security("SecProtocolConfiguration.m, tls_required"),
-                    kind: .rule
-                )
-            )
-        }
+    /// The rules in the evaluator's order. Step 1: an entry decides alone; global keys do not count.
+    private func ruling(_ match: ExceptionLookup.Match?, isLocal: Bool, loader: Loader) -> Ruling {
+        if let match { return .entry(match) }
         let arbitrary = dictionary.arbitraryLoads == true
-        let allowsAll = ruling(
-            .global,
-            ATSKey.arbitraryLoads,
-            required: false,
-            .ruleArbitraryLoads,
-            "NSAllowsArbitraryLoads is YES."
-        )
-        let defaults = ruling(
-            .default,
-            nil,
-            required: true,
-            .ruleDefault,
-            "No key says otherwise: TLS is required."
-        )
-        if profile.obeysOnlyArbitraryLoads.value { return arbitrary ? allowsAll : defaults }
+        if profile.facts.obeysOnlyArbitraryLoads.value { return arbitrary ? .arbitraryLoads : .nothingSaid }
         // Step 2: local hosts, unless NSAllowsLocalNetworking is NO.
-        if isLocal, dictionary.localNetworking != false {
-            let key = dictionary.localNetworking != nil ? ATSKey.localNetworking : nil
-            return ruling(
-                .local,
-                key,
-                required: false,
-                .ruleLocal,
-                "The host is local, and local hosts need no TLS."
-            )
-        }
+        if isLocal, dictionary.localNetworking != false { return .local(isStated: dictionary.localNetworking != nil) }
         // Step 3 and 4: the keys for one loader.
-        if dictionary.arbitraryLoadsForMedia == true, loader == .media {
-            return ruling(
-                .global,
-                ATSKey.arbitraryLoadsForMedia,
-                required: false,
-                .ruleMedia,
-                "NSAllowsArbitraryLoadsForMedia is YES, and AVFoundation loads this URL. A report of 2016 found no effect in Apple's Simulator."
-            )
-        }
-        if dictionary.arbitraryLoadsInWebContent == true, loader == .web {
-            return ruling(
-                .global,
-                ATSKey.arbitraryLoadsInWebContent,
-                required: false,
-                .ruleWebContent,
-                "NSAllowsArbitraryLoadsInWebContent is YES, and a web view loads this URL."
-            )
-        }
+        if dictionary.arbitraryLoadsForMedia == true, loader == .media { return .media }
+        if dictionary.arbitraryLoadsInWebContent == true, loader == .web { return .webContent }
         // Steps 5 and 6: NSAllowsArbitraryLoads counts only where none of its three siblings is present.
         let siblings = [
             (ATSKey.localNetworking, dictionary.localNetworking),
@@ -184,33 +107,18 @@ public struct ATSPolicy: Sendable {
             (ATSKey.arbitraryLoadsInWebContent, dictionary.arbitraryLoadsInWebContent),
         ]
         if let sibling = siblings.first(where: { $0.1 != nil })?.0 {
-            if arbitrary {
-                return ruling(
-                    .global,
-                    sibling,
-                    required: true,
-                    .ruleArbitraryLoadsIgnored,
-                    "NSAllowsArbitraryLoads is YES but does not count, because \(sibling) is present, whatever its value."
-                )
-            }
-            return ruling(
-                .default,
-                nil,
-                required: true,
-                .ruleDefault,
-                "No key permits this host: TLS is required."
-            )
+            return arbitrary ? .arbitraryLoadsIgnored(because: sibling) : .nothingPermits
         }
-        return arbitrary ? allowsAll : defaults
+        return arbitrary ? .arbitraryLoads : .nothingSaid
     }
 
     // MARK: - What TLS must be like
 
     /// Source: `transformed_options`. Without an entry and without a need for TLS, nothing is set.
     private func requirements(for url: LoadURL, entry: ExceptionEntry?, tlsRequired: Bool) -> TransportRequirements {
-        let pins = profile.readsPins.value ? pinIndex.pins(for: url.host) : nil
+        let pins = profile.facts.readsPins.value ? pinIndex.pins(for: url.host) : nil
         let hardening = entry?.hardening ?? dictionary.hardening
-        let isHardened = profile.readsHardening.value && (hardening?.hardens ?? false)
+        let isHardened = profile.facts.readsHardening.value && (hardening?.hardens ?? false)
         guard tlsRequired || entry != nil else {
             return TransportRequirements(
                 minimumTLS: isHardened ? .tls12 : nil,
@@ -231,11 +139,11 @@ public struct ATSPolicy: Sendable {
             suitePolicy: suitePolicy,
             serverTrust: insecure ? .default : .ats,
             delegateMayAccept: insecure,
-            judgesKeySize: forwardSecrecy || !profile.forwardSecrecyOffDropsKeySize.value,
+            judgesKeySize: forwardSecrecy || !profile.facts.forwardSecrecyOffDropsKeySize.value,
             pins: pins,
             isHardened: isHardened,
             entryRequiresTransparency: (entry?.requiresCertificateTransparency ?? false)
-                && profile.readsTransparencyKey.value,
+                && profile.facts.readsTransparencyKey.value,
             profile: profile
         )
     }
@@ -313,7 +221,7 @@ public struct ATSPolicy: Sendable {
         }
         notes += linkedNotes(url, requirements)
         if let entry = match?.entry {
-            if entry.minimumTLSVersion == .tls13, !profile.supportsTLS13.value {
+            if entry.minimumTLSVersion == .tls13, !profile.facts.supportsTLS13.value {
                 notes.append(
                     Cause(
                         .noteTLS13Unknown,
@@ -344,7 +252,7 @@ public struct ATSPolicy: Sendable {
             )
         }
         guard let sdk = profile.sdk else { return notes }
-        if profile.stackMinimum.basis == .inferred, requirements.effectiveMinimum < profile.releaseMinimum.value,
+        if profile.stackMinimum.basis == .inferred, requirements.effectiveMinimum < profile.facts.releaseMinimum.value,
             url.isSecure
         {
             notes.append(

@@ -46,7 +46,7 @@ package struct AddedReleases: Sendable {
         }
         guard OSProfile.named(id)?.id != id, !earlier.contains(where: { $0.id == id }) else { throw wrong("is known") }
         guard let after = entry.member("after")?.text,
-            var profile = earlier.first(where: { $0.id == after }) ?? OSProfile.named(after), after.hasPrefix(family)
+            let profile = earlier.first(where: { $0.id == after }) ?? OSProfile.named(after), after.hasPrefix(family)
         else { throw wrong("'after' names no release of \(name)") }
         guard let source = entry.member("source")?.text, let read = entry.member("read")?.text,
             read.utf8.count == 10, read.utf8.allSatisfy({ 0x30...0x39 ~= $0 || $0 == UInt8(ascii: "-") })
@@ -57,21 +57,24 @@ package struct AddedReleases: Sendable {
             guard case .bool(let flag) = value else { throw wrong("'\(name)' is not true or false") }
             return Cited(flag, citation, .measured)
         }
+        var facts = profile.facts.table
         if let value = entry.member("minimumVersion") {
             guard let version = value.text.flatMap(TLSVersionName.init(rawValue:))?.version else {
                 throw wrong("'minimumVersion' is not TLSv1.0 to TLSv1.3")
             }
-            profile.releaseMinimum = Cited(version, citation, .measured)
+            facts.releaseMinimum = Cited(version, citation, .measured)
         }
-        profile.supportsTLS13Minimum = try flag("supportsTLS13Minimum") ?? profile.supportsTLS13Minimum
-        profile.readsHardening = try flag("readsHardening") ?? profile.readsHardening
-        profile.readsPins = try flag("readsPins") ?? profile.readsPins
-        profile.readsTransparencyKey = try flag("readsTransparencyKey") ?? profile.readsTransparencyKey
-        profile.requiresTransparency = try flag("requiresTransparency") ?? profile.requiresTransparency
-        profile.id = id
-        profile.name = "\(name) \(number.text)"
-        profile.sdk = LinkedSDK(family: family, number)
-        return profile
+        facts.supportsTLS13Minimum = try flag("supportsTLS13Minimum") ?? facts.supportsTLS13Minimum
+        facts.readsHardening = try flag("readsHardening") ?? facts.readsHardening
+        facts.readsPins = try flag("readsPins") ?? facts.readsPins
+        facts.readsTransparencyKey = try flag("readsTransparencyKey") ?? facts.readsTransparencyKey
+        facts.requiresTransparency = try flag("requiresTransparency") ?? facts.requiresTransparency
+        return OSProfile(
+            id: id,
+            name: "\(name) \(number.text)",
+            sdk: LinkedSDK(family: family, number),
+            facts: SystemFacts(facts)
+        )
     }
 
     private static func fault(_ reason: String) -> MalformedInput {

@@ -44,7 +44,7 @@ public struct CTLogList: Sendable {
     let verifier: any TimestampVerifying
 
     /// How many logs the list holds.
-    public var count: Int { logs.count }
+    package var count: Int { logs.count }
 
     /// Reads a log list.
     ///
@@ -61,15 +61,15 @@ public struct CTLogList: Sendable {
             for key in ["logs", "tiled_logs"] {
                 guard case .array(let list)? = entry.members?[key] else { continue }
                 for log in list {
-                    guard let identifier = log.text("log_id").flatMap({ Data(base64Encoded: $0) }) else { continue }
+                    guard let identifier = log.text("log_id").flatMap({ Base64.decode($0) }) else { continue }
                     let states = log.members?["state"]?.members ?? [:]
                     let state = CTLogList.states.first { states[$0] != nil } ?? ""
-                    logs[[UInt8](identifier)] = Log(
+                    logs[identifier] = Log(
                         state: state,
                         since: states[state]?.text("timestamp").flatMap(CTLogList.date),
                         name: log.text("description") ?? "unnamed",
                         operatorName: operatorName,
-                        key: log.text("key").flatMap { Data(base64Encoded: $0) }.map { [UInt8]($0) },
+                        key: log.text("key").flatMap { Base64.decode($0) },
                         interval: try CTLogList.interval(of: log)
                     )
                 }
@@ -123,7 +123,7 @@ enum TransparencyEvaluation {
         guard let leaf = facts.chain.judged.first else { return ([], []) }
         let isRequired =
             requirements.entryRequiresTransparency
-            || (requirements.profile.requiresTransparency.value && facts.chain.anchor?.kind == .system
+            || (requirements.profile.facts.requiresTransparency.value && facts.chain.anchor?.kind == .system
                 && leaf.notBefore >= october2018 && instant <= leaf.notAfter)
         guard isRequired else { return ([], []) }
         let lists: [(SignedTimestamp.Source, [SignedTimestamp])] = [
@@ -133,9 +133,10 @@ enum TransparencyEvaluation {
         let counted =
             "\(lists[0].1.count) signed certificate timestamps in the certificate, \(lists[1].1.count) in the handshake, "
             + "\(lists[2].1.count) in the OCSP response"
-        let key = requirements.profile.readsTransparencyKey
+        let key = requirements.profile.facts.readsTransparencyKey
         let citation =
-            requirements.entryRequiresTransparency ? key.citation : requirements.profile.requiresTransparency.citation
+            requirements.entryRequiresTransparency
+            ? key.citation : requirements.profile.facts.requiresTransparency.citation
         // Without a single timestamp there is nothing that a list of logs could change.
         if requirements.entryRequiresTransparency, lists.allSatisfy({ $0.1.isEmpty }) {
             let dispute =
@@ -164,10 +165,8 @@ enum TransparencyEvaluation {
             Cause(.noteCTTimestampRefused, $0, citation: timestampRules, kind: .note)
         }
         if need.isMet(by: judged) { return ([], refused) }
-        let sentence =
-            "\(need.shortfall(of: judged)) (\(counted)\(judged.refusals.isEmpty ? "" : "; " + judged.refusals.joined(separator: " "))"
-            + ")."
-        return ([Cause(.ctMissing, sentence, citation: citation)], [])
+        let sentences = ["\(need.shortfall(of: judged)) (\(counted))."] + judged.refusals
+        return ([Cause(.ctMissing, sentences.joined(separator: " "), citation: citation)], [])
     }
 
     /// How many timestamps a certificate needs, by the day of its issue and its lifetime.

@@ -32,7 +32,7 @@ public func evaluate(
 ///
 /// - Parameters:
 ///   - host: as above; nil judges no name.
-public func evaluate(
+package func evaluate(
     _ requirements: TransportRequirements,
     _ facts: PresentedTrust,
     host: String?,

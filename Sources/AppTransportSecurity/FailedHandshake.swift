@@ -12,12 +12,6 @@ package struct FailedHandshakeVerdict: Sendable {
     package let causes: [Cause]
     /// What the app would see.
     package let error: URLLoadError
-
-    package init(isDetermined: Bool, causes: [Cause], error: URLLoadError) {
-        self.isDetermined = isDetermined
-        self.causes = causes
-        self.error = error
-    }
 }
 
 /// Judges a failed hello.

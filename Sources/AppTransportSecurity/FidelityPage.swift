@@ -95,6 +95,9 @@ package enum FidelityPage {
 
             A release that is not listed is the last one listed before it. Measurements are named by the ids of the tests (`MeasuredCellTests`).
 
+            `ats check`, `ats minimize` and `ats exporter` ask servers with these hellos. The loads of `ats check`, `ats fetch` and `ats proxy` speak through swift-nio-ssl:
+            the same versions, suites, groups and signature algorithms, written and ordered as that library does, and without the suites that it does not have.
+
             """
         for property in SystemProperty.allCases {
             page += "\n## \(property.title)\n\n| systems | value | known | from |\n|---|---|---|---|\n"

@@ -98,7 +98,7 @@ enum HandshakeEvaluation {
                 .tlsVersionTooLow,
                 "The server speaks nothing older than \(version), and \(requirements.profile.name) speaks nothing newer than "
                     + "\(requirements.maximum).",
-                citation: requirements.profile.supportsTLS13.citation,
+                citation: requirements.profile.facts.supportsTLS13.citation,
                 situation: Remediation.Situation.serverTooNew.rawValue
             )
         }
@@ -107,7 +107,7 @@ enum HandshakeEvaluation {
 
     /// Systems on which no load with a minimum of TLS 1.3 succeeds.
     static func minimumCause(_ requirements: TransportRequirements) -> Cause? {
-        let supports = requirements.profile.supportsTLS13Minimum
+        let supports = requirements.profile.facts.supportsTLS13Minimum
         guard requirements.minimumTLS == .tls13, !supports.value else { return nil }
         return Cause(
             .tlsHandshakeFailed,
@@ -124,13 +124,13 @@ enum HandshakeEvaluation {
             return Cause(
                 .tlsNoForwardSecrecy,
                 "The server negotiates \(suite), whose RSA key exchange has no forward secrecy; ECDHE is required.",
-                citation: requirements.profile.forwardSecretSuites.citation
+                citation: requirements.profile.facts.forwardSecretSuites.citation
             )
         }
         return Cause(
             .tlsNoCommonSuite,
             "The server negotiates \(suite), which is not among the suites that \(requirements.profile.name) offers here.",
-            citation: requirements.profile.forwardSecretSuites.citation
+            citation: requirements.profile.facts.forwardSecretSuites.citation
         )
     }
 
@@ -177,7 +177,8 @@ enum HandshakeEvaluation {
     /// The stream code for a version below the minimum: with a minimum of TLS 1.3 -9800 on macOS 10.14 (OWASP MASTG 0x06g) and -9836 on
     /// macOS 11 (blochberger/ats).
     static func tooLow(_ requirements: TransportRequirements) -> Int {
-        requirements.effectiveMinimum == .tls13 && !requirements.profile.supportsTLS13Minimum.value ? -9800 : -9836
+        requirements.effectiveMinimum == .tls13 && !requirements.profile.facts.supportsTLS13Minimum.value
+            ? -9800 : -9836
     }
 
     static func notes(_ handshake: HandshakeObservation) -> [Cause] {

@@ -14,6 +14,8 @@ struct ExceptionLookup: Sendable {
         let isBuiltIn: Bool
         /// How many labels the host has below the key: 0 for the same name.
         let depth: Int
+        /// Where the entry would stand in a dictionary.
+        var path: String { "\(ATSKey.exceptionDomains).\(key)" }
     }
 
     private let entries: [String: ExceptionEntry]
@@ -26,8 +28,12 @@ struct ExceptionLookup: Sendable {
 
     init(_ dictionary: ATSDictionary, _ profile: OSProfile) {
         entries = dictionary.exceptions
-        builtIn = profile.builtInExceptions.value
+        builtIn = profile.facts.builtInExceptions.value
         readsAddressKeys = profile.readsAddressKeys.value
+        guard !entries.isEmpty else {
+            (ranges, prefixLengths) = ([:], [])
+            return
+        }
         let named = dictionary.exceptions.keys.sorted().compactMap { key in AddressRange(key).map { ($0.clean, key) } }
         ranges = Dictionary(named, uniquingKeysWith: { first, _ in first })
         prefixLengths = Set(named.map(\.0.prefixLength)).sorted(by: >)
@@ -69,7 +75,7 @@ struct ExceptionLookup: Sendable {
 
 /// Which hosts are local. The linter asks here too.
 package enum LocalHosts {
-    static func contains(_ url: LoadURL, _ rule: OSProfile.LocalRule) -> Bool {
+    static func contains(_ url: LoadURL, _ rule: SystemFacts.LocalRule) -> Bool {
         switch rule {
         case .nothing: false
         case .namesAndAddresses: url.literalAddress != nil || isLocalName(url.host)

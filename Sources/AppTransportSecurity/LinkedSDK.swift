@@ -8,13 +8,13 @@ package import PropertyLists
 /// Some rules hold "for apps linked on or after" a release, so what a system does depends on both.
 public struct LinkedSDK: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// From 9 to the newest of the table of profiles.
-    public let number: Int
+    package let number: Int
 
     /// The numbers that there may be.
     package static let known = 9...(ProfileTable.iOS.last?.number.major ?? 9)
 
     /// Nil for numbers outside of ``known``.
-    public init?(number: Int) {
+    package init?(number: Int) {
         guard LinkedSDK.known.contains(number) else { return nil }
         self.number = number
     }

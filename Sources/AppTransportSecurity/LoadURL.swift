@@ -7,15 +7,15 @@ package import TLSFacts
 /// A URL that an app loads, taken apart once: scheme, host and port are what the policy looks at.
 public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     /// `http` or `https`; `ws` and `wss` keep their names.
-    public let scheme: String
+    package let scheme: String
     /// Lower case, without brackets around an IPv6 literal, in its ASCII form.
     public let host: String
     /// Nil where the URL names none.
-    public let port: Int?
+    package let port: Int?
     /// Path and query as they go into a request, at least `/`.
     package let pathAndQuery: String
     /// The whole URL as given, with `https://` put before a bare host.
-    public let text: String
+    package let text: String
     /// Set where the host is an address and not a name.
     package let literalAddress: IPAddress?
 
@@ -66,7 +66,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
         } else {
             port = nil
         }
-        guard let host = HostName.ascii(name) else {
+        guard let host = HostName.ascii(String(name)) else {
             throw malformed("'\(name.terminalSafe(limit: 80))' is not a host name")
         }
         self.host = host
@@ -103,10 +103,10 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The port that is connected to: the one given, or the scheme's own.
-    public var effectivePort: Int { port ?? LoadURL.defaultPorts[scheme] ?? 443 }
+    package var effectivePort: Int { port ?? LoadURL.defaultPorts[scheme] ?? 443 }
 
     /// Whether the scheme carries TLS.
-    public var isSecure: Bool { scheme == "https" || scheme == "wss" }
+    package var isSecure: Bool { scheme == "https" || scheme == "wss" }
 
     /// The host as it stands in a URL: an IPv6 address in brackets.
     package var bracketedHost: String { host.utf8.contains(0x3A) ? "[\(host)]" : host }

@@ -166,7 +166,7 @@ package struct NearMisses: Sendable {
             reasons.append(.leadingDot)
             rest = Substring(rest.utf8.dropFirst())
         }
-        guard let ascii = HostName.ascii(rest) else { return nil }
+        guard let ascii = HostName.ascii(String(rest)) else { return nil }
         if !rest.utf8.allSatisfy({ $0 < 0x80 }) {
             reasons.append(.international(ascii))
         } else if !ascii.hasSameBytes(as: rest) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Findings
-public import TLSFacts
+package import TLSFacts
 
 /// How something about a system is known, the surest first.
 package enum Basis: String, Sendable, CaseIterable {
@@ -35,9 +35,11 @@ package struct Cited<Value: Sendable>: Sendable {
     }
 }
 
-/// What one release of an operating system does with ATS, for an app that is linked on one SDK: data, so that a difference between systems
-/// is a value in a table.
-public struct OSProfile: Sendable, Identifiable {
+/// What sources say of one release, each fact with its source.
+///
+/// They are many, and judging hands systems on all the time, so a profile holds them by reference.
+@dynamicMemberLookup
+package final class SystemFacts: Sendable {
     /// Which hosts need no TLS because they are local.
     package enum LocalRule: String, Sendable {
         /// Nothing is local: iOS 9 and OS X 10.11.
@@ -48,67 +50,83 @@ public struct OSProfile: Sendable, Identifiable {
         case namesAndDirectAddresses
     }
 
+    /// The facts as values, of which each release changes some.
+    package struct Table: Sendable {
+        /// Whether NSAllowsArbitraryLoads is the only global key that is obeyed.
+        package var obeysOnlyArbitraryLoads: Cited<Bool>
+        /// The default minimum version of the system's network stack, for apps linked on the SDK of the release or a later one.
+        package var releaseMinimum: Cited<TLSVersion>
+        /// Which hosts count as local, for the same apps.
+        package var releaseLocalRule: Cited<LocalRule>
+        /// Whether exception keys may be addresses and CIDR ranges, for the same apps.
+        package var releaseReadsAddressKeys: Cited<Bool>
+        /// Whether loads succeed at all with a minimum of TLS 1.3, and whether sources agree on it.
+        package var supportsTLS13Minimum: Cited<Bool>
+        /// Whether the system's client offers TLS 1.3.
+        package var supportsTLS13: Cited<Bool>
+        /// TLS 1.2 suites of ATS, most wanted first.
+        package var forwardSecretSuites: Cited<[CipherSuite]>
+        /// What NSExceptionRequiresForwardSecrecy = NO adds.
+        package var rsaSuites: Cited<[CipherSuite]>
+        /// What the system offers where ATS restricts nothing, TLS 1.3 apart, in the order of the hello. The suites of ATS are among them.
+        package var unrestrictedSuites: Cited<[CipherSuite]>
+        /// Everything else of the hello.
+        package var hello: Cited<SystemHello>
+        /// What ATS asks of certificates.
+        package var transportSecurityRules: Cited<CertificateRules>
+        /// What plain trust evaluation asks of certificates.
+        package var plainRules: Cited<CertificateRules>
+        /// Whether switching forward secrecy off also drops the key-size check.
+        package var forwardSecrecyOffDropsKeySize: Cited<Bool>
+        /// Whether `NSPinnedDomains` has an effect.
+        package var readsPins: Cited<Bool>
+        /// Whether the hardening key has an effect.
+        package var readsHardening: Cited<Bool>
+        /// Whether NSRequiresCertificateTransparency of an entry is obeyed.
+        package var readsTransparencyKey: Cited<Bool>
+        /// Whether Certificate Transparency is required of every chain to a system root.
+        package var requiresTransparency: Cited<Bool>
+        /// Entries that the system registers itself; an app's own entry for the same key replaces one.
+        package var builtInExceptions: Cited<[String: ExceptionEntry]>
+    }
+
+    package let table: Table
+
+    init(_ table: Table) { self.table = table }
+
+    package subscript<Fact>(dynamicMember fact: KeyPath<Table, Fact>) -> Fact { table[keyPath: fact] }
+}
+
+/// What one release of an operating system does with ATS, for an app that is linked on one SDK: data, so that a difference between systems
+/// is a value in a table.
+public struct OSProfile: Sendable, Identifiable {
     /// As on the command line, for example `ios12.2`, `macos26`, `published`.
     public var id: String
     /// For people: `macOS 26`.
     public var name: String
-    /// Whether NSAllowsArbitraryLoads is the only global key that is obeyed.
-    package var obeysOnlyArbitraryLoads: Cited<Bool>
     /// The SDK that the app is linked on, the release's own unless ``linked(on:)`` says another; nil for `published`, which has none.
     public internal(set) var sdk: LinkedSDK?
-    /// The default minimum version of the system's network stack, for apps linked on the SDK of the release or a later one.
-    var releaseMinimum: Cited<TLSVersion>
-    /// Which hosts count as local, for the same apps.
-    var releaseLocalRule: Cited<LocalRule>
-    /// Whether exception keys may be addresses and CIDR ranges, for the same apps.
-    var releaseReadsAddressKeys: Cited<Bool>
-    /// Whether loads succeed at all with a minimum of TLS 1.3, and whether sources agree on it.
-    package var supportsTLS13Minimum: Cited<Bool>
-    /// Whether the system's client offers TLS 1.3.
-    package var supportsTLS13: Cited<Bool>
-    /// TLS 1.2 suites of ATS, most wanted first.
-    package var forwardSecretSuites: Cited<[CipherSuite]>
-    /// What NSExceptionRequiresForwardSecrecy = NO adds.
-    package var rsaSuites: Cited<[CipherSuite]>
-    /// What the system offers where ATS restricts nothing, TLS 1.3 apart, in the order of the hello. The suites of ATS are among them.
-    package var unrestrictedSuites: Cited<[CipherSuite]>
-    /// Everything else of the hello.
-    package var hello: Cited<SystemHello>
-    /// What ATS asks of certificates.
-    package var transportSecurityRules: Cited<CertificateRules>
-    /// What plain trust evaluation asks of certificates.
-    package var plainRules: Cited<CertificateRules>
-    /// Whether switching forward secrecy off also drops the key-size check.
-    package var forwardSecrecyOffDropsKeySize: Cited<Bool>
-    /// Whether `NSPinnedDomains` has an effect.
-    package var readsPins: Cited<Bool>
-    /// Whether the hardening key has an effect.
-    package var readsHardening: Cited<Bool>
-    /// Whether NSRequiresCertificateTransparency of an entry is obeyed.
-    package var readsTransparencyKey: Cited<Bool>
-    /// Whether Certificate Transparency is required of every chain to a system root.
-    package var requiresTransparency: Cited<Bool>
-    /// Entries that the system registers itself; an app's own entry for the same key replaces one.
-    package var builtInExceptions: Cited<[String: ExceptionEntry]>
     /// Whether the system has App Transport Security at all; where it has not, the dictionary is ignored and nothing else here counts.
-    public internal(set) var hasTransportSecurity = true
+    package internal(set) var hasTransportSecurity = true
+    /// Everything else that sources say of it.
+    package let facts: SystemFacts
 
     /// Everything that TLS may negotiate where ATS restricts nothing, TLS 1.3 first.
-    package var systemSuites: [CipherSuite] { tls13Suites + unrestrictedSuites.value }
+    package var systemSuites: [CipherSuite] { tls13Suites + facts.unrestrictedSuites.value }
 
     /// The TLS 1.3 suites; empty on systems without TLS 1.3.
-    package var tls13Suites: [CipherSuite] { hello.value.tls13Suites }
+    package var tls13Suites: [CipherSuite] { facts.hello.value.tls13Suites }
 
     /// Which hosts count as local.
-    package var localRule: Cited<LocalRule> {
-        isLinked(before: .addressRule) && releaseLocalRule.value == .namesAndDirectAddresses
-            ? Cited(.namesAndAddresses, releaseLocalRule.citation, .inferred) : releaseLocalRule
+    package var localRule: Cited<SystemFacts.LocalRule> {
+        isLinked(before: .addressRule) && facts.releaseLocalRule.value == .namesAndDirectAddresses
+            ? Cited(.namesAndAddresses, facts.releaseLocalRule.citation, .inferred) : facts.releaseLocalRule
     }
 
     /// Whether exception keys may be addresses and CIDR ranges.
     package var readsAddressKeys: Cited<Bool> {
-        isLinked(before: .addressRule) && releaseReadsAddressKeys.value
-            ? Cited(false, releaseReadsAddressKeys.citation, .inferred) : releaseReadsAddressKeys
+        isLinked(before: .addressRule) && facts.releaseReadsAddressKeys.value
+            ? Cited(false, facts.releaseReadsAddressKeys.citation, .inferred) : facts.releaseReadsAddressKeys
     }
 
     /// The oldest version that the system's network stack speaks for the app, whatever its dictionary says.
@@ -116,8 +134,8 @@ public struct OSProfile: Sendable, Identifiable {
     /// TLS 1.2 if both the system and the SDK are 26 or later. Code of the app can lower it again
     /// (`URLSessionConfiguration.tlsMinimumSupportedProtocolVersion`), a dictionary cannot.
     package var stackMinimum: Cited<TLSVersion> {
-        isLinked(before: .stackMinimum) && releaseMinimum.value > .tls10
-            ? Cited(.tls10, releaseMinimum.citation, .inferred) : releaseMinimum
+        isLinked(before: .stackMinimum) && facts.releaseMinimum.value > .tls10
+            ? Cited(.tls10, facts.releaseMinimum.citation, .inferred) : facts.releaseMinimum
     }
 
     /// The same system with an app that is linked on another SDK. A profile without an SDK stays as it is.
@@ -142,13 +160,13 @@ public struct OSProfile: Sendable, Identifiable {
     }
 
     /// The newest version that the system speaks.
-    public var maximumVersion: TLSVersion { supportsTLS13.value ? .tls13 : .tls12 }
+    package var maximumVersion: TLSVersion { facts.supportsTLS13.value ? .tls13 : .tls12 }
 
     /// Groups for the key exchange, in the order of the client's preference.
-    package var groups: [NamedGroup] { hello.value.groups }
+    package var groups: [NamedGroup] { facts.hello.value.groups }
 
     /// What the system's client puts into signature_algorithms, in its order.
-    package var signatureSchemes: [SignatureScheme] { hello.value.signatureSchemes }
+    package var signatureSchemes: [SignatureScheme] { facts.hello.value.signatureSchemes }
 }
 
 extension OSProfile {

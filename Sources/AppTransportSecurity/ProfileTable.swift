@@ -8,7 +8,7 @@ import TLSFacts
 enum ProfileTable {
     struct Release: Sendable {
         let number: ReleaseNumber
-        let change: @Sendable (inout OSProfile) -> Void
+        let change: @Sendable (inout SystemFacts.Table) -> Void
     }
 
     static let iOS = releases([
@@ -28,25 +28,26 @@ enum ProfileTable {
     ])
 
     static func releases(of family: String, _ name: String, _ releases: [Release]) -> [OSProfile] {
-        var profile = first
+        var facts = first
         return releases.map { release in
-            release.change(&profile)
-            profile.id = family + release.number.text
-            profile.sdk = LinkedSDK(family: family, release.number)
-            profile.name = (profile.id == "macos10.11" ? "OS X" : name) + " " + release.number.text
-            return profile
+            release.change(&facts)
+            let id = family + release.number.text
+            return OSProfile(
+                id: id,
+                name: (id == "macos10.11" ? "OS X" : name) + " " + release.number.text,
+                sdk: LinkedSDK(family: family, release.number),
+                facts: SystemFacts(facts)
+            )
         }
     }
 
-    private static func releases(_ list: [(String, @Sendable (inout OSProfile) -> Void)]) -> [Release] {
+    private static func releases(_ list: [(String, @Sendable (inout SystemFacts.Table) -> Void)]) -> [Release] {
         list.compactMap { text, change in ReleaseNumber(text).map { Release(number: $0, change: change) } }
     }
 
     // MARK: - The first systems
 
-    private static let first = OSProfile(
-        id: "ios9",
-        name: "iOS 9",
+    private static let first = SystemFacts.Table(
         obeysOnlyArbitraryLoads: Cited(true, .apple("NSAppTransportSecurity, versioning", read: "2026-11-21")),
         releaseMinimum: Cited(.tls10, .stackMinimum),
         releaseLocalRule: Cited(.nothing, .apple(ATSKey.localNetworking, read: "2026-11-21")),
@@ -75,27 +76,27 @@ enum ProfileTable {
 
     // MARK: - What each release changed
 
-    private static let changes2016: @Sendable (inout OSProfile) -> Void = { profile in
-        profile.unrestrictedSuites = Cited(SuiteLists.offered2016, .capture("iOS 10 and macOS 10.12"), .inferred)
-        profile.hello = Cited(SystemHellos.of2016, .capture("iOS 10 and macOS 10.12"), .inferred)
-        profile.obeysOnlyArbitraryLoads = Cited(false, .apple("NSAppTransportSecurity, versioning", read: "2026-11-21"))
-        profile.releaseLocalRule = Cited(.namesAndAddresses, .apple(ATSKey.localNetworking, read: "2026-11-21"))
-        profile.readsTransparencyKey = Cited(
+    private static let changes2016: @Sendable (inout SystemFacts.Table) -> Void = { facts in
+        facts.unrestrictedSuites = Cited(SuiteLists.offered2016, .capture("iOS 10 and macOS 10.12"), .inferred)
+        facts.hello = Cited(SystemHellos.of2016, .capture("iOS 10 and macOS 10.12"), .inferred)
+        facts.obeysOnlyArbitraryLoads = Cited(false, .apple("NSAppTransportSecurity, versioning", read: "2026-11-21"))
+        facts.releaseLocalRule = Cited(.namesAndAddresses, .apple(ATSKey.localNetworking, read: "2026-11-21"))
+        facts.readsTransparencyKey = Cited(
             true,
             .apple("Cocoa Keys: NSRequiresCertificateTransparency", read: "2026-11-21")
         )
     }
 
-    private static let hello2017: @Sendable (inout OSProfile) -> Void = { profile in
-        profile.unrestrictedSuites = Cited(SuiteLists.offered2017, .capture("macOS 10.13.6"), .inferred)
-        profile.hello = Cited(SystemHellos.of2017, .capture("macOS 10.13.6"), .inferred)
+    private static let hello2017: @Sendable (inout SystemFacts.Table) -> Void = { facts in
+        facts.unrestrictedSuites = Cited(SuiteLists.offered2017, .capture("macOS 10.13.6"), .inferred)
+        facts.hello = Cited(SystemHellos.of2017, .capture("macOS 10.13.6"), .inferred)
     }
 
-    private static let tls13: @Sendable (inout OSProfile) -> Void = { profile in
-        profile.unrestrictedSuites = Cited(SuiteLists.offered2018, .capture("iOS 12.2 and macOS 10.14.6"), .inferred)
-        profile.hello = Cited(SystemHellos.of2018, .capture("iOS 12.2 and macOS 10.14.6"), .inferred)
-        profile.supportsTLS13 = Cited(true, .apple("NSExceptionMinimumTLSVersion: TLSv1.3", read: "2026-11-21"))
-        profile.supportsTLS13Minimum = Cited(
+    private static let tls13: @Sendable (inout SystemFacts.Table) -> Void = { facts in
+        facts.unrestrictedSuites = Cited(SuiteLists.offered2018, .capture("iOS 12.2 and macOS 10.14.6"), .inferred)
+        facts.hello = Cited(SystemHellos.of2018, .capture("iOS 12.2 and macOS 10.14.6"), .inferred)
+        facts.supportsTLS13 = Cited(true, .apple("NSExceptionMinimumTLSVersion: TLSv1.3", read: "2026-11-21"))
+        facts.supportsTLS13Minimum = Cited(
             false,
             .report(
                 "rdar 50887327: blochberger, gist 8e98f768502283dccb245f7ca81a79f8; OWASP MASTG 0x06g, nscurl of macOS 10.14"
@@ -104,97 +105,95 @@ enum ProfileTable {
         )
     }
 
-    private static let certificateRules2019: @Sendable (inout OSProfile) -> Void = { profile in
-        profile.transportSecurityRules = Cited(
+    private static let certificateRules2019: @Sendable (inout SystemFacts.Table) -> Void = { facts in
+        facts.transportSecurityRules = Cited(
             .transportSecuritySince2019,
             .apple("HT210176 and HT211025", read: "2026-11-21")
         )
-        profile.plainRules = Cited(.plainSince2019, .apple("HT210176 and HT211025", read: "2026-11-21"))
-        profile.forwardSecrecyOffDropsKeySize = Cited(false, .security("SecPolicy.c, SecPolicyCreateSSL_internal"))
-        profile.requiresTransparency = Cited(true, .security("CertificateTransparency.m"))
+        facts.plainRules = Cited(.plainSince2019, .apple("HT210176 and HT211025", read: "2026-11-21"))
+        facts.forwardSecrecyOffDropsKeySize = Cited(false, .security("SecPolicy.c, SecPolicyCreateSSL_internal"))
+        facts.requiresTransparency = Cited(true, .security("CertificateTransparency.m"))
         // Measured on macOS 11, where the key still counts; Apple's published evaluator does not read it.
-        profile.readsTransparencyKey = Cited(
+        facts.readsTransparencyKey = Cited(
             true,
             .report(
                 "blochberger/ats, tests/test_ats.py on macOS 11 (the key counts), against Apple's published evaluator (it does not)"
             ),
             .unknown
         )
-        profile.forwardSecretSuites = Cited(SuiteLists.withChaCha, .security("60157.80.4: SecProtocolInternal.h"))
-        profile.builtInExceptions = Cited(BuiltInExceptions.all, .security("SecProtocolConfiguration.m"))
+        facts.forwardSecretSuites = Cited(SuiteLists.withChaCha, .security("60157.80.4: SecProtocolInternal.h"))
+        facts.builtInExceptions = Cited(BuiltInExceptions.all, .security("SecProtocolConfiguration.m"))
     }
 
-    private static let release2020: @Sendable (inout OSProfile) -> Void = { profile in
-        profile.readsPins = Cited(true, .apple(ATSKey.pinnedDomains, read: "2026-11-21"))
-        profile.supportsTLS13Minimum = Cited(true, .report("blochberger/ats, tests/test_ats.py on macOS 11"), .measured)
+    private static let release2020: @Sendable (inout SystemFacts.Table) -> Void = { facts in
+        facts.readsPins = Cited(true, .apple(ATSKey.pinnedDomains, read: "2026-11-21"))
+        facts.supportsTLS13Minimum = Cited(true, .report("blochberger/ats, tests/test_ats.py on macOS 11"), .measured)
     }
 
-    private static let changes2021: @Sendable (inout OSProfile) -> Void = { profile in
-        profile.unrestrictedSuites = Cited(SuiteLists.offered2021, .capture("macOS 12.3.1"), .inferred)
-        profile.hello = Cited(SystemHellos.of2021, .capture("macOS 12.3.1"), .inferred)
-        profile.readsTransparencyKey = Cited(false, .apple(ATSKey.certificateTransparency, read: "2026-11-21"))
+    private static let changes2021: @Sendable (inout SystemFacts.Table) -> Void = { facts in
+        facts.unrestrictedSuites = Cited(SuiteLists.offered2021, .capture("macOS 12.3.1"), .inferred)
+        facts.hello = Cited(SystemHellos.of2021, .capture("macOS 12.3.1"), .inferred)
+        facts.readsTransparencyKey = Cited(false, .apple(ATSKey.certificateTransparency, read: "2026-11-21"))
     }
 
-    private static let hello2024: @Sendable (inout OSProfile) -> Void = { profile in
-        profile.unrestrictedSuites = Cited(SuiteLists.offered2021, .capture("iOS 18.4 and macOS 15.4"), .inferred)
-        profile.hello = Cited(SystemHellos.of2024, .capture("iOS 18.4 and macOS 15.4"), .inferred)
+    private static let hello2024: @Sendable (inout SystemFacts.Table) -> Void = { facts in
+        facts.unrestrictedSuites = Cited(SuiteLists.offered2021, .capture("iOS 18.4 and macOS 15.4"), .inferred)
+        facts.hello = Cited(SystemHellos.of2024, .capture("iOS 18.4 and macOS 15.4"), .inferred)
     }
 
-    private static let stackMinimum: @Sendable (inout OSProfile) -> Void = { profile in
-        profile.unrestrictedSuites = Cited(SuiteLists.offered2021, .capture("iOS 26.4 and macOS 26.4"), .inferred)
-        profile.hello = Cited(
+    private static let stackMinimum: @Sendable (inout SystemFacts.Table) -> Void = { facts in
+        facts.unrestrictedSuites = Cited(SuiteLists.offered2021, .capture("iOS 26.4 and macOS 26.4"), .inferred)
+        facts.hello = Cited(
             SystemHellos.of2025,
             .report(
                 "Safari's ClientHello of iOS 26.4 and macOS 26.4; support.apple.com/122756 on X25519MLKEM768 since 26"
             ),
             .inferred
         )
-        profile.releaseMinimum = Cited(.tls12, .stackMinimum)
+        facts.releaseMinimum = Cited(.tls12, .stackMinimum)
     }
 
-    private static let suites2021: @Sendable (inout OSProfile) -> Void = { profile in
-        profile.forwardSecretSuites = Cited(SuiteLists.current, .security("SecProtocolInternal.h, ats group"))
-        profile.rsaSuites = Cited(SuiteLists.rsaFour, .security("SecProtocolInternal.h, ats compatibility group"))
-        profile.unrestrictedSuites = Cited(
+    private static let suites2021: @Sendable (inout SystemFacts.Table) -> Void = { facts in
+        facts.forwardSecretSuites = Cited(SuiteLists.current, .security("SecProtocolInternal.h, ats group"))
+        facts.rsaSuites = Cited(SuiteLists.rsaFour, .security("SecProtocolInternal.h, ats compatibility group"))
+        facts.unrestrictedSuites = Cited(
             SuiteLists.offered2021,
             .security("SecProtocolInternal.h"),
             .inferred
         )
     }
 
-    private static let addressRule: @Sendable (inout OSProfile) -> Void = { profile in
-        profile.releaseLocalRule = Cited(
+    private static let addressRule: @Sendable (inout SystemFacts.Table) -> Void = { facts in
+        facts.releaseLocalRule = Cited(
             .namesAndDirectAddresses,
             .apple("iOS 17 release notes, 101967030", read: "2026-11-21")
         )
-        profile.releaseReadsAddressKeys = Cited(true, .apple(ATSKey.exceptionDomains, read: "2026-11-21"))
+        facts.releaseReadsAddressKeys = Cited(true, .apple(ATSKey.exceptionDomains, read: "2026-11-21"))
     }
 
-    private static let hardening: @Sendable (inout OSProfile) -> Void = { profile in
-        profile.readsHardening = Cited(true, .apple(ATSKey.requiresNIAP, read: "2026-11-21"))
+    private static let hardening: @Sendable (inout SystemFacts.Table) -> Void = { facts in
+        facts.readsHardening = Cited(true, .apple(ATSKey.requiresNIAP, read: "2026-11-21"))
     }
 
     /// The documents' suites and versions, with the certificate rules as documented today.
     static let published: OSProfile = {
-        var profile = releases(of: "macos", "macOS", macOS).first { $0.id == "macos26" } ?? first
-        profile.id = "published"
-        profile.name = "the published documents"
-        // Documents are linked on nothing, and say nothing of the network stack's own minimum.
-        profile.sdk = nil
-        profile.releaseMinimum = Cited(.tls10, .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"))
-        profile.forwardSecretSuites = Cited(
+        var facts = releases(of: "macos", "macOS", macOS).first { $0.id == "macos26" }?.facts.table ?? first
+        // Documents say nothing of the network stack's own minimum.
+        facts.releaseMinimum = Cited(.tls10, .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"))
+        facts.forwardSecretSuites = Cited(
             SuiteLists.published,
             .apple("Preventing Insecure Network Connections", read: "2026-11-21")
         )
-        profile.rsaSuites = Cited(
+        facts.rsaSuites = Cited(
             SuiteLists.rsaSix,
             .apple("Cocoa Keys: NSExceptionRequiresForwardSecrecy", read: "2026-11-21")
         )
-        profile.unrestrictedSuites = Cited(SuiteLists.offered2018, .apple("Cocoa Keys", read: "2026-11-21"))
-        profile.transportSecurityRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
-        profile.plainRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
-        profile.builtInExceptions = Cited([:], .apple(ATSKey.exceptionDomains, read: "2026-11-21"))
-        return profile
+        facts.unrestrictedSuites = Cited(SuiteLists.offered2018, .apple("Cocoa Keys", read: "2026-11-21"))
+        facts.transportSecurityRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
+        facts.plainRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
+        facts.builtInExceptions = Cited([:], .apple(ATSKey.exceptionDomains, read: "2026-11-21"))
+        // Documents are linked on nothing.
+        return OSProfile(id: "published", name: "the published documents", sdk: nil, facts: SystemFacts(facts))
     }()
 }
 

@@ -67,29 +67,30 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         return switch self {
         case .stackMinimum: say(profile.stackMinimum, \.description)
         case .stackMinimumOfOlderApps: say(older(than: 18).stackMinimum, \.description)
-        case .newestVersion: say(profile.supportsTLS13) { _ in profile.maximumVersion.description }
-        case .tls13Minimum: say(profile.supportsTLS13Minimum, yes)
-        case .globalKeys: say(profile.obeysOnlyArbitraryLoads) { $0 ? "NSAllowsArbitraryLoads alone" : "all four" }
+        case .newestVersion: say(profile.facts.supportsTLS13) { _ in profile.maximumVersion.description }
+        case .tls13Minimum: say(profile.facts.supportsTLS13Minimum, yes)
+        case .globalKeys:
+            say(profile.facts.obeysOnlyArbitraryLoads) { $0 ? "NSAllowsArbitraryLoads alone" : "all four" }
         case .localHosts: say(profile.localRule, \.words)
         case .localHostsOfOlderApps: say(older(than: 16).localRule, \.words)
         case .addressKeys: say(profile.readsAddressKeys, obeyed)
-        case .forwardSecretSuites: say(profile.forwardSecretSuites) { "\($0.count)" }
-        case .rsaSuites: say(profile.rsaSuites) { "\($0.count)" }
-        case .unrestrictedSuites: say(profile.unrestrictedSuites) { "\($0.count)" }
-        case .hello: say(profile.hello, \.words)
-        case .transportSecurityRules: say(profile.transportSecurityRules, \.words)
-        case .plainRules: say(profile.plainRules, \.words)
-        case .keySizeWithoutForwardSecrecy: say(profile.forwardSecrecyOffDropsKeySize) { yes(!$0) }
-        case .pins: say(profile.readsPins, obeyed)
-        case .hardening: say(profile.readsHardening, obeyed)
-        case .transparencyKey: say(profile.readsTransparencyKey, obeyed)
-        case .transparency: say(profile.requiresTransparency) { $0 ? "required" : "not required" }
-        case .builtInExceptions: say(profile.builtInExceptions) { $0.isEmpty ? "none" : "\($0.count)" }
+        case .forwardSecretSuites: say(profile.facts.forwardSecretSuites) { "\($0.count)" }
+        case .rsaSuites: say(profile.facts.rsaSuites) { "\($0.count)" }
+        case .unrestrictedSuites: say(profile.facts.unrestrictedSuites) { "\($0.count)" }
+        case .hello: say(profile.facts.hello, \.words)
+        case .transportSecurityRules: say(profile.facts.transportSecurityRules, \.words)
+        case .plainRules: say(profile.facts.plainRules, \.words)
+        case .keySizeWithoutForwardSecrecy: say(profile.facts.forwardSecrecyOffDropsKeySize) { yes(!$0) }
+        case .pins: say(profile.facts.readsPins, obeyed)
+        case .hardening: say(profile.facts.readsHardening, obeyed)
+        case .transparencyKey: say(profile.facts.readsTransparencyKey, obeyed)
+        case .transparency: say(profile.facts.requiresTransparency) { $0 ? "required" : "not required" }
+        case .builtInExceptions: say(profile.facts.builtInExceptions) { $0.isEmpty ? "none" : "\($0.count)" }
         }
     }
 }
 
-extension OSProfile.LocalRule {
+extension SystemFacts.LocalRule {
     fileprivate var words: String {
         switch self {
         case .nothing: "none"

@@ -6,7 +6,7 @@ public import TLSFacts
 /// What one connection to one host must meet: the output of the policy and the input of ``evaluate(_:_:host:at:logs:)``.
 public struct TransportRequirements: Sendable {
     /// Which suites are offered.
-    public enum SuitePolicy: String, Sendable {
+    package enum SuitePolicy: String, Sendable {
         /// The forward-secret suites of ATS.
         case ats
         /// Those and the RSA key exchange.
@@ -24,9 +24,9 @@ public struct TransportRequirements: Sendable {
     }
 
     /// The minimum that ATS sets; nil where it sets none.
-    public let minimumTLS: TLSVersion?
+    package let minimumTLS: TLSVersion?
     /// Which suites are offered.
-    public let suitePolicy: SuitePolicy
+    package let suitePolicy: SuitePolicy
     /// Which rules certificates are judged by.
     public let serverTrust: ServerTrust
     /// Whether app code may accept a certificate that trust evaluation refused.
@@ -40,9 +40,8 @@ public struct TransportRequirements: Sendable {
     /// Whether signed certificate timestamps are required of this host by an entry of the dictionary.
     package let entryRequiresTransparency: Bool
     /// The system whose client loads.
-    public let profile: OSProfile
+    package let profile: OSProfile
 
-    /// Makes one from its parts, which the properties describe.
     package init(
         minimumTLS: TLSVersion?,
         suitePolicy: SuitePolicy,
@@ -90,19 +89,20 @@ public struct TransportRequirements: Sendable {
     package var isLimitedByStack: Bool { policyMinimum < profile.stackMinimum.value }
 
     /// The highest version that the system's client offers.
-    public var maximum: TLSVersion { profile.maximumVersion }
+    package var maximum: TLSVersion { profile.maximumVersion }
 
     /// What a hello offers in the order of the system's client, TLS 1.3 suites first; suites that no allowed version can use are left out.
     public var suites: [CipherSuite] {
         guard effectiveMinimum < .tls13 else { return profile.tls13Suites }
-        let allowed: Set<CipherSuite>
-        switch suitePolicy {
-        case .ats: allowed = Set(profile.forwardSecretSuites.value)
-        case .atsPlusRSA: allowed = Set(profile.forwardSecretSuites.value + profile.rsaSuites.value)
-        case .system: allowed = Set(profile.unrestrictedSuites.value)
-        }
-        let kept = profile.unrestrictedSuites.value.filter {
-            allowed.contains($0) && (!isHardened || SuiteLists.hardened.contains($0))
+        let (ats, rsa) = (profile.facts.forwardSecretSuites.value, profile.facts.rsaSuites.value)
+        let kept = profile.facts.unrestrictedSuites.value.filter { suite in
+            let isAllowed =
+                switch suitePolicy {
+                case .ats: ats.contains(suite)
+                case .atsPlusRSA: ats.contains(suite) || rsa.contains(suite)
+                case .system: true
+                }
+            return isAllowed && (!isHardened || SuiteLists.hardened.contains(suite))
         }
         return profile.tls13Suites + kept
     }
@@ -111,10 +111,10 @@ public struct TransportRequirements: Sendable {
     package var groups: [NamedGroup] { profile.groups }
 
     /// The groups of which the hello has a key share.
-    package var keyShareGroups: [NamedGroup] { profile.hello.value.keyShareGroups }
+    package var keyShareGroups: [NamedGroup] { profile.facts.hello.value.keyShareGroups }
 
     /// How the system's client writes its hello.
-    package var helloLayout: HelloLayout { profile.hello.value.layout }
+    package var helloLayout: HelloLayout { profile.facts.hello.value.layout }
 
     /// What the system's client offers as signature_algorithms.
     package var signatureSchemes: [SignatureScheme] {
@@ -124,6 +124,6 @@ public struct TransportRequirements: Sendable {
 
     /// The rules that certificates are judged by.
     package var certificateRules: Cited<CertificateRules> {
-        serverTrust == .ats ? profile.transportSecurityRules : profile.plainRules
+        serverTrust == .ats ? profile.facts.transportSecurityRules : profile.facts.plainRules
     }
 }

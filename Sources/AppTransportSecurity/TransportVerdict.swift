@@ -15,12 +15,4 @@ public struct TransportVerdict: Sendable {
     public let error: URLLoadError?
     /// Whether only trust evaluation failed, so that app code may accept the certificate where the dictionary permits it.
     package let onlyTrustFailed: Bool
-
-    package init(passed: Bool, causes: [Cause], notes: [Cause], error: URLLoadError?, onlyTrustFailed: Bool) {
-        self.passed = passed
-        self.causes = causes
-        self.notes = notes
-        self.error = error
-        self.onlyTrustFailed = onlyTrustFailed
-    }
 }

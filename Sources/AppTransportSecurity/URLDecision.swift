@@ -47,7 +47,6 @@ public struct DecidingRule: Sendable, Equatable {
     /// The key path below NSAppTransportSecurity, where a key decided.
     public let key: String?
 
-    /// Makes one from its parts, which the properties describe.
     package init(_ source: Source, key: String? = nil) {
         self.source = source
         self.key = key

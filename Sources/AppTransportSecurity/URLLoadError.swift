@@ -14,7 +14,6 @@ public struct URLLoadError: Error, Sendable, Equatable {
     /// The localized description.
     public let message: String
 
-    /// Makes one from its parts, which the properties describe.
     package init(code: Int, streamCode: Int? = nil, message: String) {
         domain = "NSURLErrorDomain"
         self.code = code
@@ -88,9 +87,6 @@ extension URLLoadError {
     package static func clientCertificateRequired(host: String) -> URLLoadError {
         URLLoadError(code: -1206, streamCode: nil, message: "The server “\(host)” requires a client certificate.")
     }
-
-    /// NSURLErrorHTTPTooManyRedirects.
-    package static let tooManyRedirects = URLLoadError(code: -1007, message: "too many HTTP redirects")
 
     /// The error of a connection that ended before TLS.
     package static func connection(_ failure: ConnectionFailure) -> URLLoadError {

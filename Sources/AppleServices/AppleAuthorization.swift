@@ -17,36 +17,28 @@ public struct AppleAuthorizationFault: Error, Sendable, Equatable, CustomStringC
 
 /// Makes the ES256 tokens with which a team speaks to Apple, and keeps one for as long as Apple wants it kept.
 ///
-/// Apple refuses a token that is older than an hour and asks not to make one for each request, so a token serves for
-/// ``Configuration/lifetime`` and is then made again.
+/// Apple refuses a token that is older than an hour and asks not to make one for each request, so a token serves for its
+/// lifetime and is then made again.
 public actor AppleAuthorization {
-    /// How long a token serves.
-    public struct Configuration: Sendable {
-        /// 40 minutes by default; Apple's notification service, whose tokens these are like, asks for 20 to 60.
-        public var lifetime: Duration
-
-        /// Makes one from its parts, which the properties describe.
-        public init(lifetime: Duration = .seconds(2400)) { self.lifetime = lifetime }
-    }
-
     /// The team, ten characters: `iss`.
     package nonisolated let teamId: String
     /// The key's id, ten characters: `kid`.
     package nonisolated let keyId: String
     private let keys: JWTKeyCollection
-    private let configuration: Configuration
+    private let lifetime: Duration
     private var current: (token: String, madeAt: Date)?
 
     /// - Parameters:
     ///   - teamId: The `iss` of the token: Apple's ten-character team id.
     ///   - keyId: The `kid` of the token: the id of the key with DeviceCheck enabled.
     ///   - privateKeyPEM: The contents of Apple's `.p8` file: a P-256 key as PKCS#8 in PEM.
+    ///   - lifetime: how long a token serves. Apple's notification service, whose tokens these are like, asks for 20 to 60 minutes.
     /// - Throws: ``AppleAuthorizationFault`` where the text contains no P-256 private key, or an id is empty.
     public init(
         teamId: String,
         keyId: String,
         privateKeyPEM: String,
-        configuration: Configuration = Configuration()
+        lifetime: Duration = .seconds(2400)
     ) async throws(AppleAuthorizationFault) {
         guard !teamId.isEmpty else { throw AppleAuthorizationFault(reason: "the team id is empty") }
         guard !keyId.isEmpty else { throw AppleAuthorizationFault(reason: "the key id is empty") }
@@ -58,7 +50,7 @@ public actor AppleAuthorization {
         }
         self.teamId = teamId
         self.keyId = keyId
-        self.configuration = configuration
+        self.lifetime = lifetime
         keys = JWTKeyCollection()
         await keys.add(ecdsa: key, kid: JWKIdentifier(string: keyId))
     }
@@ -68,7 +60,7 @@ public actor AppleAuthorization {
         if let current {
             let age = instant.timeIntervalSince(current.madeAt)
             // A clock that was set back must not keep a token from the future in use.
-            if age >= 0, age < Double(configuration.lifetime.components.seconds) { return current.token }
+            if age >= 0, age < Double(lifetime.components.seconds) { return current.token }
         }
         return try await make(at: instant, insteadOf: current?.token)
     }

@@ -22,14 +22,13 @@ public struct AppleRequest: Sendable, Equatable {
         public let value: String
 
         /// A header field.
-        public init(_ name: String, _ value: String) {
+        package init(_ name: String, _ value: String) {
             self.name = name
             self.value = value
         }
     }
 
-    /// Makes one from its parts, which the properties describe.
-    public init(method: String, url: String, headers: [Header], body: [UInt8]) {
+    package init(method: String, url: String, headers: [Header], body: [UInt8]) {
         self.method = method
         self.url = url
         self.headers = headers
@@ -39,14 +38,16 @@ public struct AppleRequest: Sendable, Equatable {
 
 /// Apple's whole answer.
 public struct AppleAnswer: Sendable, Equatable, CustomStringConvertible {
-    /// The HTTP status.
-    public let status: Int
-    /// The fields by lower-case name; of a repeated field the first value.
-    public let headers: [String: String]
-    /// The content.
-    public let body: [UInt8]
+    package let status: Int
+    package let headers: [String: String]
+    package let body: [UInt8]
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - status: the HTTP status.
+    ///   - headers: the fields by lower-case name; of a repeated field the first value.
+    ///   - body: the content.
     public init(status: Int, headers: [String: String] = [:], body: [UInt8] = []) {
         self.status = status
         self.headers = headers
@@ -60,7 +61,7 @@ public struct AppleAnswer: Sendable, Equatable, CustomStringConvertible {
 /// Carries one request to Apple and one answer back: the only door of this target to the network.
 ///
 /// A transport never follows a redirect (the authorization must not leave the configured host), and never returns a body beyond
-/// ``AppleTransportFault/bodyLimit`` bytes.
+/// `AppleTransportFault.bodyLimit` bytes.
 public protocol AppleTransport: Sendable {
     /// Sends the request and reads the whole answer, whatever its status.
     ///
@@ -71,7 +72,7 @@ public protocol AppleTransport: Sendable {
 /// No whole answer came from Apple.
 ///
 /// Codes: `apple.unreachable`, `apple.untrusted`, `apple.answer.too-large`, `apple.timeout`.
-public struct AppleTransportFault: Error, Sendable, Equatable, CustomStringConvertible {
+public struct AppleTransportFault: Error, Sendable, ComparedByCode, CustomStringConvertible {
     /// The stable code, as in `docs/codes.md`.
     public let code: Code
     /// One sentence without a full stop.
@@ -82,8 +83,6 @@ public struct AppleTransportFault: Error, Sendable, Equatable, CustomStringConve
         self.code = code
         self.reason = reason
     }
-
-    public static func == (left: AppleTransportFault, right: AppleTransportFault) -> Bool { left.code == right.code }
 
     public var description: String { reason }
 

@@ -116,7 +116,7 @@ public struct ReceiptRefreshClient: Sendable {
 
     /// Standard base64 with padding; line ends are borne, since mail-style encoders put them in.
     private static func decode(_ body: [UInt8]) -> [UInt8]? {
-        Base64.decode(body.lazy.filter { $0 != 0x0A && $0 != 0x0D })
+        Base64.decode(body.filter { $0 != 0x0A && $0 != 0x0D })
     }
 
     private static func isAboutEnvironment(_ body: [UInt8]) -> Bool {

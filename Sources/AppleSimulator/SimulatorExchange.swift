@@ -5,16 +5,18 @@ import Foundation
 
 /// A request to the simulator, apart from how it came.
 public struct SimulatorRequest: Sendable {
-    /// Upper case.
-    public let method: String
-    /// Without a query.
-    public let path: String
-    /// The Authorization header, whole.
-    public let authorization: String?
-    /// The content.
-    public let body: [UInt8]
+    package let method: String
+    package let path: String
+    package let authorization: String?
+    package let body: [UInt8]
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - method: upper case.
+    ///   - path: without a query.
+    ///   - authorization: the Authorization header, whole.
+    ///   - body: the content.
     public init(method: String, path: String, authorization: String? = nil, body: [UInt8] = []) {
         self.method = method
         self.path = path

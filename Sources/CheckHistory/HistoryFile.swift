@@ -16,11 +16,6 @@ package final class HistoryFile {
         /// When the run began, in seconds since 1970.
         package let at: Int64
         package let summary: TargetSummary
-
-        package init(at: Int64, summary: TargetSummary) {
-            self.at = at
-            self.summary = summary
-        }
     }
 
     /// `SWHI`: says to SQLite's own tools, and to us, whose file it is.

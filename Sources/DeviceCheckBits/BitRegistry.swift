@@ -5,16 +5,17 @@ import Findings
 
 /// What one bit means to the team, and when it stops meaning it.
 public struct BitMeaning: Hashable, Sendable {
-    /// Which of the two bits.
-    public let bit: DeviceBit
-    /// The name that requests use, for example `trialUsed`.
-    public let name: String
-    /// After how many months without a write the bit counts as clear again; nil for never.
-    ///
-    /// A device may change hands: Apple advises to use the month of the last write and to reset by a policy of one's own.
-    public let resetAfterMonths: Int?
+    package let bit: DeviceBit
+    package let name: String
+    package let resetAfterMonths: Int?
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - bit: which of the two bits.
+    ///   - name: the name that requests use, for example `trialUsed`.
+    ///   - resetAfterMonths: after how many months without a write the bit counts as clear again; nil for never.
+    ///     A device may change hands: Apple advises to use the month of the last write and to reset by a policy of one's own.
     public init(bit: DeviceBit, name: String, resetAfterMonths: Int? = nil) {
         self.bit = bit
         self.name = name
@@ -25,18 +26,11 @@ public struct BitMeaning: Hashable, Sendable {
 /// A list of meanings that cannot be a registry.
 public struct BitRegistryFault: Error, Sendable, Equatable, CustomStringConvertible {
     /// Which entry of the list, counted from 0.
-    public let index: Int
+    package let index: Int
     /// The member that is wrong: `bit`, `name` or `resetAfterMonths`.
-    public let member: String
+    package let member: String
     /// What is wrong with it.
-    public let reason: String
-
-    /// Makes one from its parts, which the properties describe.
-    package init(index: Int, member: String, reason: String) {
-        self.index = index
-        self.member = member
-        self.reason = reason
-    }
+    package let reason: String
 
     public var description: String { "bits[\(index)].\(member): \(reason)" }
 }

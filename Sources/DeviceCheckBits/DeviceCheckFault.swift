@@ -10,7 +10,7 @@ public import Findings
 /// `devicecheck.unavailable`, `devicecheck.status.unknown`, `devicecheck.answer.too-large`, `devicecheck.answer.not-json`,
 /// `devicecheck.answer.bits-missing`, `devicecheck.answer.bits-not-boolean`, `devicecheck.answer.time-missing`,
 /// `devicecheck.answer.time-malformed`.
-public struct DeviceCheckFault: Error, Sendable, Equatable, CustomStringConvertible {
+public struct DeviceCheckFault: Error, Sendable, ComparedByCode, CustomStringConvertible {
     /// What the caller may do about it.
     public enum Advice: Sendable, Equatable {
         /// The same request will fail again.
@@ -30,15 +30,12 @@ public struct DeviceCheckFault: Error, Sendable, Equatable, CustomStringConverti
     /// What to do about it.
     public let advice: Advice
 
-    /// Makes one from its parts, which the properties describe.
     package init(code: Code, reason: String, status: Int? = nil, advice: Advice = .never) {
         self.code = code
         self.reason = reason
         self.status = status
         self.advice = advice
     }
-
-    public static func == (left: DeviceCheckFault, right: DeviceCheckFault) -> Bool { left.code == right.code }
 
     public var description: String { reason }
 

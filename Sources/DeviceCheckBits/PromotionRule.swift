@@ -8,9 +8,9 @@
 /// offers no compare-and-set, so the caller must let only one claim of a device run at a time as far as it can tell devices apart.
 public struct PromotionRule: Sendable, Equatable {
     /// What the bits mean.
-    public let registry: BitRegistry
+    package let registry: BitRegistry
     /// The bit that remembers the promotion.
-    public let meaning: BitMeaning
+    package let meaning: BitMeaning
 
     /// - Returns: nil where the registry has no bit of this name.
     public init?(_ name: String, in registry: BitRegistry) {

@@ -6,16 +6,18 @@ public import FoundationEssentials
 
 /// What a phone asks Apple to certify.
 public struct SimulatedAttestationRequest: Sendable {
-    /// `0x04`, x, y: 65 bytes.
-    public var publicKey: [UInt8]
-    /// The app that asks.
-    public var app: SimulatedApp
-    /// The device's system.
-    public var system: SimulatedSystem
-    /// What the app handed to `attestKey`, 16 bytes or more.
-    public var clientDataHash: [UInt8]
+    package var publicKey: [UInt8]
+    package var app: SimulatedApp
+    package var system: SimulatedSystem
+    package var clientDataHash: [UInt8]
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - publicKey: `0x04`, x, y: 65 bytes.
+    ///   - app: the app that asks.
+    ///   - system: the device's system.
+    ///   - clientDataHash: what the app handed to `attestKey`, 16 bytes or more.
     public init(publicKey: [UInt8], app: SimulatedApp, system: SimulatedSystem, clientDataHash: [UInt8]) {
         self.publicKey = publicKey
         self.app = app

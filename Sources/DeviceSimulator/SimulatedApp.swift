@@ -17,16 +17,18 @@ public struct SimulatedApp: Hashable, Sendable {
         case developerId = 6
     }
 
-    /// `PREFIX.bundle`, of the full app also where this is its App Clip.
-    public var applicationId: String
-    /// `CFBundleVersion`.
-    public var bundleVersion: String
-    /// How it reached the device.
-    public var distribution: Distribution
-    /// An App Clip: its keys go when it is deleted while the full app is not there.
-    public var isAppClip: Bool
+    package var applicationId: String
+    package var bundleVersion: String
+    package var distribution: Distribution
+    package var isAppClip: Bool
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - applicationId: `PREFIX.bundle`, of the full app also where this is its App Clip.
+    ///   - bundleVersion: `CFBundleVersion`.
+    ///   - distribution: how it reached the device.
+    ///   - isAppClip: an App Clip: its keys go when it is deleted while the full app is not there.
     public init(
         _ applicationId: String,
         bundleVersion: String = "1",
@@ -40,7 +42,7 @@ public struct SimulatedApp: Hashable, Sendable {
     }
 
     /// Whether the keys are of the production environment: for everything but development builds.
-    public var isProduction: Bool { distribution != .development }
+    package var isProduction: Bool { distribution != .development }
 
     /// The App Clip of this app.
     public var clip: SimulatedApp {

@@ -69,7 +69,7 @@ public struct SimulatedAuthority: Sendable {
     public var receiptRootPEM: String { SimulatedAuthority.pem(receiptRoot.certificate) }
 
     /// Both roots, for programs that take one file.
-    public var rootsPEM: String { attestationRootPEM + receiptRootPEM }
+    package var rootsPEM: String { attestationRootPEM + receiptRootPEM }
 
     package static func pem(_ der: [UInt8]) -> String {
         PEMDocument(type: "CERTIFICATE", derBytes: der).pemString + "\n"

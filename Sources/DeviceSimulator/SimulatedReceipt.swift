@@ -50,7 +50,6 @@ package struct SimulatedReceipt: Sendable {
     /// Signs attributes that hold the content's digest, as some receipts of 2020 have, instead of the content itself.
     package var signsAttributes = false
 
-    /// Makes one from its parts, which the properties describe.
     package init(
         type: ReceiptType,
         applicationId: String,

@@ -6,10 +6,10 @@
 
 extension UInt8 {
     /// The byte, or its lower-case letter if it is one of A to Z.
-    package var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
+    @inlinable package var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
 
     /// Whether the byte is one of 0 to 9, A to Z and a to z.
-    package var isASCIIAlphanumeric: Bool {
+    @inlinable package var isASCIIAlphanumeric: Bool {
         switch self {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
         default: false
@@ -24,15 +24,15 @@ extension UInt8 {
 
 extension Sequence<UInt8> {
     /// The bytes with A to Z as a to z.
-    package var asciiLowercased: [UInt8] { map(\.asciiLowercased) }
+    @inlinable package var asciiLowercased: [UInt8] { map(\.asciiLowercased) }
 
     /// Whether these are the bytes of an ASCII word, given in lower case, whatever the case of their letters.
-    package func equalsIgnoringASCIICase(_ word: String) -> Bool {
+    @inlinable package func equalsIgnoringASCIICase(_ word: String) -> Bool {
         elementsEqual(word.utf8) { $0.asciiLowercased == $1 }
     }
 
     /// Two digits a byte, without separators, in lower case unless asked otherwise.
-    package func hexadecimal(uppercase: Bool = false) -> String {
+    @inlinable package func hexadecimal(uppercase: Bool = false) -> String {
         let digits = Array((uppercase ? "0123456789ABCDEF" : "0123456789abcdef").utf8)
         var text: [UInt8] = []
         text.reserveCapacity(underestimatedCount * 2)

@@ -11,13 +11,8 @@ package enum Base64 {
         decode(Array(text.utf8))
     }
 
-    /// The same of bytes.
-    package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
-        decode(Array(text))
-    }
-
     /// The standard alphabet where other characters are passed over and the first `=` ends the text: how Apple reads property lists.
-    package static func decode(skippingOthers text: some Sequence<UInt8>) -> [UInt8] {
+    package static func decode(skippingOthers text: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
         var count: UInt32 = 0
@@ -38,7 +33,8 @@ package enum Base64 {
         bytes.append(UInt8(truncatingIfNeeded: bits >> count))
     }
 
-    private static func decode(_ text: [UInt8]) -> [UInt8]? {
+    /// The same of bytes.
+    package static func decode(_ text: [UInt8]) -> [UInt8]? {
         guard text.count % 4 == 0 else { return nil }
         let padding = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count
         var bytes: [UInt8] = []

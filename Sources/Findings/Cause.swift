@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// One reason for a decision or a verdict: a code for programs, a sentence for people, and the source of the rule.
-public struct Cause: Sendable, CustomStringConvertible {
+public struct Cause: Sendable, ComparedByCode, CustomStringConvertible {
     /// What a cause does to the verdict.
-    public enum Kind: Sendable {
+    package enum Kind: Sendable {
         /// It fails or blocks.
         case failure
         /// It names the rule that decided.
@@ -21,7 +21,7 @@ public struct Cause: Sendable, CustomStringConvertible {
     public let citation: Citation?
 
     /// Whether it fails, names a rule, or only informs.
-    public let kind: Kind
+    package let kind: Kind
 
     /// Which of several situations with this code it is, where they are fixed in different ways; nil for the usual one.
     package let situation: String?
@@ -47,9 +47,4 @@ public struct Cause: Sendable, CustomStringConvertible {
     }
 
     public var description: String { "\(code): \(message)" }
-}
-
-extension Cause: Equatable {
-    /// Equality is on the code: messages may change.
-    public static func == (left: Cause, right: Cause) -> Bool { left.code == right.code }
 }

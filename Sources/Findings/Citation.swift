@@ -10,7 +10,6 @@ public struct Citation: Hashable, Sendable, CustomStringConvertible {
     /// The day on which the source was read, as `YYYY-MM-DD`.
     public let read: String
 
-    /// Makes one from its parts, which the properties describe.
     package init(source: String, url: String? = nil, read: String) {
         self.source = source
         self.url = url

@@ -13,3 +13,14 @@ public struct Code: Hashable, Sendable, RawRepresentable, ExpressibleByStringLit
 
     public var description: String { rawValue }
 }
+
+/// A value with a sentence for people, which is compared by its code alone: sentences may change.
+public protocol ComparedByCode: Equatable {
+    /// What happened, for programs.
+    var code: Code { get }
+}
+
+extension ComparedByCode {
+    /// Whether the codes are the same.
+    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+}

@@ -48,7 +48,6 @@ package struct CodeExplanation: Sendable {
     /// What they do, as an instruction without a full stop.
     package let action: String
 
-    /// Makes one from its parts, which the properties describe.
     package init(_ code: Code, _ meaning: String, _ actor: Actor, _ action: String) {
         self.code = code
         self.meaning = meaning

@@ -3,17 +3,17 @@
 
 extension StringProtocol {
     /// How many columns a terminal gives to the text: 2 for wide characters (Unicode Standard Annex 11, W and F) and emoji, 0 for marks, for
-    /// what joins emoji and for sequences that set a colour, 1 for all else.
+    /// what joins emoji and for sequences that set a color, 1 for all else.
     package var displayWidth: Int {
         var width = 0
         var last: Unicode.Scalar?
         var isJoined = false
-        var isColour = false
+        var isColor = false
         for scalar in unicodeScalars {
-            if isColour {
-                isColour = scalar != "m"
+            if isColor {
+                isColor = scalar != "m"
             } else if scalar == "\u{1B}" {
-                isColour = true
+                isColor = true
             } else if scalar == "\u{FE0F}", let before = last, before.columns == 1, before.properties.isEmoji {
                 // The sign before it is drawn as an emoji.
                 width += 1

@@ -28,8 +28,7 @@ public struct SourceLocation: Hashable, Sendable {
     /// From 1, in characters.
     public let column: Int
 
-    /// Makes one from its parts, which the properties describe.
-    public init(line: Int, column: Int) {
+    package init(line: Int, column: Int) {
         self.line = line
         self.column = column
     }
@@ -52,8 +51,7 @@ public struct Finding: Sendable, Equatable {
     /// Where the rule is written.
     public let citation: Citation?
 
-    /// Makes one from its parts, which the properties describe.
-    public init(
+    package init(
         rule: String,
         severity: Severity,
         location: SourceLocation? = nil,

@@ -4,7 +4,7 @@
 /// Bytes or text from outside that are not what they claim to be.
 ///
 /// Match on ``code``; print the rest. Equality ignores everything but the code, so codes are easy to test and reasons may improve.
-public struct MalformedInput: Error, Sendable, CustomStringConvertible {
+public struct MalformedInput: Error, Sendable, ComparedByCode, CustomStringConvertible {
     /// What kind of input was malformed, for example `malformed.cbor`.
     public let code: Code
     /// Where: a byte offset (`offset 12`), a line (`line 3`, with its column where that is known) or a key path. Empty where the whole input is meant.
@@ -12,8 +12,7 @@ public struct MalformedInput: Error, Sendable, CustomStringConvertible {
     /// One sentence without a full stop: what was expected and what was found.
     public let reason: String
 
-    /// Makes one from its parts, which the properties describe.
-    public init(code: Code, place: String = "", reason: String) {
+    package init(code: Code, place: String = "", reason: String) {
         self.code = code
         self.place = place
         self.reason = reason
@@ -26,8 +25,4 @@ public struct MalformedInput: Error, Sendable, CustomStringConvertible {
     }
 
     public var description: String { place.isEmpty ? reason : "\(place): \(reason)" }
-}
-
-extension MalformedInput: Equatable {
-    public static func == (left: MalformedInput, right: MalformedInput) -> Bool { left.code == right.code }
 }

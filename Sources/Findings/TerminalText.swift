@@ -6,7 +6,7 @@ extension StringProtocol {
     /// characters, line and paragraph separators, and bidirectional controls, as `\u{1b}`.
     ///
     /// The one function for text from outside that is shown to people or written to a log.
-    package var terminalSafe: String {
+    @inlinable package var terminalSafe: String {
         guard unicodeScalars.contains(where: { $0.steersTerminal }) else { return String(self) }
         var result = ""
         for scalar in unicodeScalars {
@@ -22,19 +22,12 @@ extension StringProtocol {
     /// The same, cut to at most `limit` bytes of the text and marked with `...` if something was cut.
     package func terminalSafe(limit: Int) -> String {
         guard utf8.count > limit else { return terminalSafe }
-        var scalars = String.UnicodeScalarView()
-        var length = 0
-        for scalar in unicodeScalars {
-            length += UTF8.width(scalar)
-            if length > limit { break }
-            scalars.append(scalar)
-        }
-        return String(scalars).terminalSafe + "..."
+        return prefix(bytes: limit).terminalSafe + "..."
     }
 }
 
 extension Unicode.Scalar {
-    fileprivate var steersTerminal: Bool {
+    @usableFromInline var steersTerminal: Bool {
         switch value {
         case 0...0x1F, 0x7F...0x9F, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
         default: false

@@ -33,7 +33,7 @@ package struct UTF8Key: Hashable, Comparable, Sendable, ExpressibleByStringLiter
 
 extension StringProtocol {
     /// Whether both texts have the same UTF-8 bytes: linear, and never true for different bytes, which `==` is not for text from outside.
-    package func hasSameBytes(as other: some StringProtocol) -> Bool { utf8.elementsEqual(other.utf8) }
+    @inlinable package func hasSameBytes(as other: some StringProtocol) -> Bool { utf8.elementsEqual(other.utf8) }
 }
 
 extension String {

@@ -30,7 +30,6 @@ public struct PlistDocument: Sendable {
         /// The offset in ``PlistDocument/source``, in bytes.
         package let offset: Int
 
-        /// Makes one from its parts, which the properties describe.
         package init(_ kind: Kind, keyPath: [String], offset: Int) {
             self.kind = kind
             self.keyPath = keyPath
@@ -49,7 +48,6 @@ public struct PlistDocument: Sendable {
     /// What the reader took although it is not as it should be.
     package let oddities: [Oddity]
 
-    /// Makes one from its parts, which the properties describe.
     package init(
         root: PlistNode,
         format: Format,

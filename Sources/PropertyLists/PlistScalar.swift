@@ -12,7 +12,7 @@ enum PlistScalar {
         case .integer: integer(text)
         case .real: real(text)
         case .date: date(text).map(PlistNode.Value.date)
-        case .data: .data(Base64.decode(skippingOthers: text.utf8))
+        case .data: .data(Base64.decode(skippingOthers: Array(text.utf8)))
         default: nil
         }
     }

@@ -242,9 +242,9 @@ package struct DiagnosisPage: Sendable {
             let tag =
                 isOut
                 ? " <span class=\"tag fail\">outside</span>" : isSoon ? " <span class=\"tag warning\">soon</span>" : ""
-            result += "<tr><td>\(HTMLPage.text(name))</td><td>\(CivilDate.text(certificate.notBefore))</td>"
-            result +=
-                "<td>\(CivilDate.text(certificate.notAfter))\(tag)</td>"
+            result += "<tr><td>\(HTMLPage.text(name))</td>"
+            result += "<td class=\"day\" data-of=\"from\">\(CivilDate.text(certificate.notBefore))</td>"
+            result += "<td class=\"day\" data-of=\"to\">\(CivilDate.text(certificate.notAfter))\(tag)</td>"
             result +=
                 "<td><div class=\"span\"><i\(state) style=\"left:\(percent(certificate.notBefore))%;"
             result += "right:calc(100% - \(percent(certificate.notAfter))%)\"></i>"

@@ -18,7 +18,6 @@ package struct FindingsReport: Sendable {
         /// Where it is written.
         package let citation: Citation
 
-        /// Makes one from its parts, which the properties describe.
         package init(id: String, severity: Severity, summary: String, reason: String, citation: Citation) {
             self.id = id
             self.severity = severity
@@ -35,7 +34,6 @@ package struct FindingsReport: Sendable {
         /// In the order of the file.
         package let findings: [Finding]
 
-        /// Makes one from its parts, which the properties describe.
         package init(path: String, findings: [Finding]) {
             self.path = path
             self.findings = findings
@@ -55,7 +53,6 @@ package struct FindingsReport: Sendable {
     /// Sentences about the run that are no findings, for readers of the text.
     package let notes: [String]
 
-    /// Makes one from its parts, which the properties describe.
     package init(
         version: String,
         rules: [RuleDescription],

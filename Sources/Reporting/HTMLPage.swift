@@ -59,7 +59,8 @@ struct HTMLPage {
             .path{color:var(--dim);font-size:.85rem;overflow-wrap:anywhere}
             .smallest td:first-child{font-weight:600}
             .strip th:first-child{position:sticky;left:0;background:var(--card);min-width:11rem}.strip td,.strip th+th{text-align:center}
-            .span{position:relative;height:1.1rem;background:var(--code);border:1px solid var(--line);border-radius:.3rem;min-width:12rem}
+            td:has(>.span){vertical-align:middle}td.day{white-space:nowrap}
+            .span{position:relative;height:1.1rem;background:var(--code);border:1px solid var(--line);border-radius:.3rem;min-width:7rem}
             .span i{position:absolute;top:0;bottom:0;background:var(--goodbg);border:1px solid var(--good);border-radius:.2rem}
             .span i.soon{background:var(--warnbg);border-color:var(--warn)}.span i.out{background:var(--badbg);border-color:var(--bad)}
             .span b{position:absolute;top:-.2rem;bottom:-.2rem;width:2px;background:var(--ink)}
@@ -69,6 +70,7 @@ struct HTMLPage {
             .same{display:block}
             @media (max-width:40rem){.strip th:first-child{position:static}.stack thead{display:none}.stack tr,.stack td{display:block;width:100%}
             .stack tr{border-top:1px solid var(--line);padding:.4rem 0}.stack td{border:0;padding:.1rem 0}
+            td[data-of]::before{content:attr(data-of);display:inline-block;min-width:4rem;color:var(--dim);font-size:.85rem}
             .pair{grid-template-columns:minmax(0,1fr)}}
             @media print{body{background:#fff}section{break-inside:avoid}}
             """

@@ -97,8 +97,8 @@ package struct HistoryPage: Sendable {
             "<table class=\"stack\"><thead><tr><th>\(first)</th><th>what</th><th>before</th><th>after</th></tr></thead><tbody>\n"
         for (cell, change) in rows {
             result += "<tr><td>\(HTMLPage.text(cell))</td><td>\(HTMLPage.text(change.field))</td>"
-            result +=
-                "<td><code>\(HTMLPage.text(change.before))</code></td><td><code>\(HTMLPage.text(change.after))</code></td></tr>\n"
+            result += "<td data-of=\"before\"><code>\(HTMLPage.text(change.before))</code></td>"
+            result += "<td data-of=\"after\"><code>\(HTMLPage.text(change.after))</code></td></tr>\n"
         }
         return result + "</tbody></table>\n"
     }

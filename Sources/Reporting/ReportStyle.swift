@@ -3,10 +3,10 @@
 
 /// The look of every page that Sealward makes: reports and the console.
 package enum ReportStyle {
-    /// Colours for light and dark, and the form of what all pages have: text, sections, tables, tags.
+    /// Colors for light and dark, and the form of what all pages have: text, sections, tables, tags.
     ///
     /// `--bg` the page, `--card` what lies on it, `--ink` text, `--dim` text of less weight, `--line` borders; the others by what they say.
-    /// Each text colour has a contrast of at least 4.5 to 1 on its ground (WCAG 2.2, criterion 1.4.3).
+    /// Each text color has a contrast of at least 4.5 to 1 on its ground (WCAG 2.2, criterion 1.4.3).
     package static let style = """
         :root{--bg:#f6f7f9;--card:#fff;--ink:#1b1f24;--dim:#59636e;--line:#d8dee4;--good:#116329;--goodbg:#dafbe1;--bad:#a40e26;
         --badbg:#ffebe9;--warn:#7d4e00;--warnbg:#fff8c5;--note:#0550ae;--notebg:#ddf4ff;--code:#eff1f4}

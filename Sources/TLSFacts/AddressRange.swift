@@ -11,14 +11,16 @@ public struct AddressRange: Hashable, Sendable {
     package let hadHostBits: Bool
 
     /// Reads `10.0.0.0/8`, the short form `10/8`, or `2001:db8::/32`; nil for anything else, scopes included.
-    public init?(_ text: some StringProtocol) {
-        guard text.utf8.count <= 49, let slash = text.utf8.firstIndex(of: 0x2F) else { return nil }
+    @inlinable public init?(_ text: some StringProtocol) { self.init(cidr: Array(text.utf8.prefix(50))) }
+
+    @usableFromInline init?(cidr text: [UInt8]) {
+        guard text.count <= 49, let slash = text.firstIndex(of: 0x2F) else { return nil }
         let address = text[..<slash]
-        let length = text[text.utf8.index(after: slash)...].utf8
+        let length = text[(slash + 1)...]
         guard (1...3).contains(length.count), length.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         let bits = length.reduce(0) { $0 * 10 + Int($1 - 0x30) }
         let parsed =
-            address.utf8.contains(0x3A) ? IPAddress.v6(address) : IPAddress.v4(address, fields: 1...4)
+            address.contains(0x3A) ? IPAddress.v6(address) : IPAddress.v4(address, fields: 1...4)
         guard let bytes = parsed, bits <= bytes.count * 8 else { return nil }
         let masked = AddressRange.masked(bytes, bits)
         guard let base = IPAddress(bytes: masked) else { return nil }
@@ -48,7 +50,7 @@ public struct AddressRange: Hashable, Sendable {
     }
 
     /// Whether the address is of the same family and shares the leading bits.
-    public func contains(_ address: IPAddress) -> Bool {
+    package func contains(_ address: IPAddress) -> Bool {
         address.bytes.count == base.bytes.count && AddressRange.masked(address.bytes, prefixLength) == base.bytes
     }
 

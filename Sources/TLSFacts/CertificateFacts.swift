@@ -60,7 +60,6 @@ public struct CertificateFacts: Sendable, Equatable {
     /// What else breaks the profile of RFC 5280 in the certificate by itself, as sentences without their subject and end.
     package let faults: [String]
 
-    /// Makes one from its parts, which the properties describe.
     package init(
         der: [UInt8],
         version: Int = 3,
@@ -155,7 +154,6 @@ public struct AlternativeNames: Sendable, Equatable {
     /// 4 or 16 bytes each.
     public let addresses: [[UInt8]]
 
-    /// Makes one from its parts, which the properties describe.
     package init(dnsNames: [String], addresses: [[UInt8]]) {
         self.dnsNames = dnsNames
         self.addresses = addresses
@@ -184,7 +182,6 @@ public struct PublicKeyFacts: Sendable, Equatable {
     /// The DER SubjectPublicKeyInfo.
     package let der: [UInt8]
 
-    /// Makes one from its parts, which the properties describe.
     package init(kind: Kind, sha256: [UInt8], der: [UInt8]) {
         self.kind = kind
         self.sha256 = sha256
@@ -221,7 +218,6 @@ public struct SignatureFacts: Sendable, Equatable {
     /// The hash of the signature.
     public let hash: Hash
 
-    /// Makes one from its parts, which the properties describe.
     package init(algorithm: String, hash: Hash) {
         self.algorithm = algorithm
         self.hash = hash

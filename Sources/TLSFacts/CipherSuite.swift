@@ -40,7 +40,7 @@ public struct CipherSuite: RawRepresentable, Hashable, Sendable, CustomStringCon
     }
 
     /// The name that the `openssl` program uses, where it has one.
-    public var opensslName: String? { CipherSuite.registry[self]?.openssl }
+    package var opensslName: String? { CipherSuite.registry[self]?.openssl }
 
     struct Entry: Sendable {
         let name: String

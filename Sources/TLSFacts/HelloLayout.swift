@@ -51,7 +51,6 @@ package struct HelloLayout: Sendable, Hashable {
     /// Whether TLS_EMPTY_RENEGOTIATION_INFO_SCSV, 0x00FF, leads the suites (RFC 5746 section 3.3).
     package let leadsWithRenegotiation: Bool
 
-    /// Makes one from its parts, which the properties describe.
     package init(items: [Item], usesGREASE: Bool = false, leadsWithRenegotiation: Bool = false) {
         self.items = items
         self.usesGREASE = usesGREASE

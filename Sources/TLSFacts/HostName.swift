@@ -12,7 +12,7 @@ package enum HostName {
     /// it stands and not decoded. A dot at the end stays.
     ///
     /// - Returns: nil for what no URL can have as its host.
-    package static func ascii(_ name: some StringProtocol) -> String? {
+    package static func ascii(_ name: String) -> String? {
         // 254 bytes of ASCII come of fewer scalars, and each of those of four bytes in at most a few parts.
         guard name.utf8.count <= 4096 else { return nil }
         let host: String

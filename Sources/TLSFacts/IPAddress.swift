@@ -2,23 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An IPv4 or IPv6 address: 4 or 16 bytes.
-public struct IPAddress: Hashable, Sendable {
+@usableFromInline package struct IPAddress: Hashable, Sendable {
     /// Network byte order; the count is 4 or 16.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// Reads a literal as it stands in a URL: dotted quad, or IPv6 without brackets and without a scope.
-    public init?(_ text: some StringProtocol) {
-        guard text.utf8.count <= 45 else { return nil }
-        let isV6 = text.utf8.contains(0x3A)
+    @inlinable package init?(_ text: some StringProtocol) { self.init(literal: Array(text.utf8.prefix(46))) }
+
+    @usableFromInline package init?(literal text: [UInt8]) {
+        guard text.count <= 45 else { return nil }
+        let isV6 = text.contains(0x3A)
         // Most texts are names, and one letter tells.
-        guard isV6 || text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2E }),
-            let bytes = isV6 ? IPAddress.v6(text) : IPAddress.v4(text, fields: 4...4)
+        guard isV6 || text.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2E }),
+            let bytes = isV6 ? IPAddress.v6(text[...]) : IPAddress.v4(text[...], fields: 4...4)
         else { return nil }
         self.bytes = bytes
     }
 
     /// Makes an address of 4 or 16 bytes; nil for any other count.
-    public init?(bytes: [UInt8]) {
+    package init?(bytes: [UInt8]) {
         guard bytes.count == 4 || bytes.count == 16 else { return nil }
         self.bytes = bytes
     }
@@ -27,9 +29,9 @@ public struct IPAddress: Hashable, Sendable {
     package var isIPv4: Bool { bytes.count == 4 }
 
     /// Reads one to four decimal fields; missing ones are zero, as in `10/8`.
-    static func v4(_ text: some StringProtocol, fields allowed: ClosedRange<Int>) -> [UInt8]? {
-        guard text.utf8.count <= 15 else { return nil }
-        let fields = text.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
+    static func v4(_ text: ArraySlice<UInt8>, fields allowed: ClosedRange<Int>) -> [UInt8]? {
+        guard text.count <= 15 else { return nil }
+        let fields = text.split(separator: 0x2E, omittingEmptySubsequences: false)
         guard allowed.contains(fields.count) else { return nil }
         var bytes: [UInt8] = []
         for field in fields {
@@ -44,16 +46,15 @@ public struct IPAddress: Hashable, Sendable {
     }
 
     /// RFC 4291 section 2.2, all three forms.
-    static func v6(_ text: some StringProtocol) -> [UInt8]? {
-        guard text.utf8.count <= 45 else { return nil }
-        let characters = Array(text.utf8)
-        let gap = characters.indices.dropLast().first { characters[$0] == 0x3A && characters[$0 + 1] == 0x3A }
+    static func v6(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        guard text.count <= 45 else { return nil }
+        let gap = text.indices.dropLast().first { text[$0] == 0x3A && text[$0 + 1] == 0x3A }
         guard let gap else {
-            guard let whole = groups(characters[...], mayEndInV4: true), whole.count == 16 else { return nil }
+            guard let whole = groups(text, mayEndInV4: true), whole.count == 16 else { return nil }
             return whole
         }
-        guard let head = groups(characters[..<gap], mayEndInV4: false),
-            let tail = groups(characters[(gap + 2)...], mayEndInV4: true), head.count + tail.count <= 14
+        guard let head = groups(text[..<gap], mayEndInV4: false),
+            let tail = groups(text[(gap + 2)...], mayEndInV4: true), head.count + tail.count <= 14
         else { return nil }
         return head + [UInt8](repeating: 0, count: 16 - head.count - tail.count) + tail
     }
@@ -64,7 +65,7 @@ public struct IPAddress: Hashable, Sendable {
         let fields = text.split(separator: 0x3A, omittingEmptySubsequences: false)
         for (index, field) in fields.enumerated() {
             if index == fields.count - 1, mayEndInV4, field.contains(0x2E) {
-                guard let tail = v4(String(decoding: field, as: UTF8.self), fields: 4...4) else { return nil }
+                guard let tail = v4(field, fields: 4...4) else { return nil }
                 bytes += tail
             } else {
                 guard (1...4).contains(field.count) else { return nil }

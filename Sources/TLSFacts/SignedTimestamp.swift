@@ -33,7 +33,6 @@ package struct SignedTimestamp: Sendable, Hashable {
     /// When the log saw the certificate.
     package var issued: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 
-    /// Makes one from its parts, which the properties describe.
     package init(
         version: UInt8,
         logIdentifier: [UInt8],

@@ -18,7 +18,6 @@ public struct AnchorFacts: Sendable, Equatable {
     /// The store, for the report: `/etc/ssl/certs/ca-certificates.crt (Mozilla)` or the file that was named.
     public let store: String
 
-    /// Makes one from its parts, which the properties describe.
     package init(certificate: CertificateFacts, kind: AnchorKind, store: String) {
         self.certificate = certificate
         self.kind = kind
@@ -47,23 +46,15 @@ public struct ChainFacts: Sendable, Equatable {
     /// The path that was built.
     public let path: Path
     /// Intermediates that were fetched from caIssuers addresses, with their address.
-    package let fetched: [FetchedCertificate]
+    package var fetched: [FetchedCertificate] = []
     /// What breaks RFC 5280 on the path, apart from signatures, dates and the name of the server.
-    public let violations: [PathViolation]
+    package var violations: [PathViolation] = []
 
     /// Makes one from its parts, which the properties describe.
-    public init(
-        presented: [CertificateFacts],
-        unparsed: Int = 0,
-        path: Path,
-        fetched: [FetchedCertificate] = [],
-        violations: [PathViolation] = []
-    ) {
+    public init(presented: [CertificateFacts], unparsed: Int = 0, path: Path) {
         self.presented = presented
         self.unparsed = unparsed
         self.path = path
-        self.fetched = fetched
-        self.violations = violations
     }
 
     /// The certificates to judge, leaf first, without the anchor.
@@ -87,7 +78,7 @@ public struct ChainFacts: Sendable, Equatable {
 
 /// One rule of RFC 5280 section 6.1 that a path breaks: not an authority, a path too long, names outside of the constraints, an
 /// unknown critical extension.
-public struct PathViolation: Sendable, Equatable {
+package struct PathViolation: Sendable, Equatable {
     /// What the rule is about.
     package enum Rule: String, Sendable {
         /// A certificate by itself: its version, its extensions.
@@ -101,11 +92,10 @@ public struct PathViolation: Sendable, Equatable {
     }
 
     /// For people.
-    public let sentence: String
+    package let sentence: String
     /// The kind of the rule.
     package let rule: Rule
 
-    /// Makes one from its parts, which the properties describe.
     package init(_ sentence: String, _ rule: Rule = .certificate) {
         self.sentence = sentence
         self.rule = rule
@@ -113,13 +103,12 @@ public struct PathViolation: Sendable, Equatable {
 }
 
 /// An intermediate certificate that the server left out and that was fetched.
-public struct FetchedCertificate: Sendable, Equatable {
+package struct FetchedCertificate: Sendable, Equatable {
     /// The caIssuers address that it came from.
     package let address: String
     /// What came from there.
     package let certificate: CertificateFacts
 
-    /// Makes one from its parts, which the properties describe.
     package init(address: String, certificate: CertificateFacts) {
         self.address = address
         self.certificate = certificate
@@ -137,7 +126,6 @@ public struct PresentedTrust: Sendable, Equatable {
     /// SignedCertificateTimestampList out of the OCSP response.
     package let stapledTimestamps: [UInt8]?
 
-    /// Makes one from its parts, which the properties describe.
     package init(
         chain: ChainFacts,
         staple: StapleStatus? = nil,

@@ -27,7 +27,7 @@ package struct ClientFlight: Sendable {
     package var isOver: Bool { serverName != nil || violation != nil }
 
     /// Takes the next bytes that the client sent.
-    package mutating func read(_ bytes: some Collection<UInt8>) {
+    package mutating func read(_ bytes: [UInt8]) {
         guard !isOver else { return }
         guard records.received + bytes.count <= WireLimits.hello else {
             violation = "The client's hello is larger than \(WireLimits.hello) bytes"

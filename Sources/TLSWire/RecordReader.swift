@@ -25,7 +25,7 @@ package struct RecordReader: Sendable {
 
     package init() {}
 
-    package mutating func append(_ bytes: some Collection<UInt8>) {
+    package mutating func append(_ bytes: [UInt8]) {
         if position > 16 * 1024 {
             buffer.removeFirst(position)
             position = 0
@@ -87,7 +87,7 @@ package struct MessageReader: Sendable {
     /// Whether a message has begun and not ended.
     package var isInsideMessage: Bool { position < buffer.count }
 
-    package mutating func append(_ fragment: some Collection<UInt8>) {
+    package mutating func append(_ fragment: ArraySlice<UInt8>) {
         if position == buffer.count {
             buffer.removeAll(keepingCapacity: true)
             position = 0

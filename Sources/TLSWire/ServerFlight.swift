@@ -39,7 +39,7 @@ package struct ServerFlight: Sendable {
     package var hasHello: Bool { version != nil }
 
     /// Takes the next bytes that the server sent.
-    package mutating func read(_ bytes: some Collection<UInt8>) {
+    package mutating func read(_ bytes: [UInt8]) {
         guard !isOver else { return }
         if records.received + bytes.count > WireLimits.flight {
             end("The server's flight is larger than \(WireLimits.flight) bytes")

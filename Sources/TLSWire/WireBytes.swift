@@ -7,7 +7,8 @@ package struct WireWriter: Sendable {
 
     package init() {}
 
-    package mutating func write(_ more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
+    package mutating func write(_ more: [UInt8]) { bytes.append(contentsOf: more) }
+    package mutating func write(_ more: ArraySlice<UInt8>) { bytes.append(contentsOf: more) }
     package mutating func write8(_ value: UInt8) { bytes.append(value) }
     package mutating func write16(_ value: UInt16) {
         bytes.append(UInt8(value >> 8))
@@ -30,7 +31,7 @@ package struct WireWriter: Sendable {
 package struct WireReader: Sendable {
     package private(set) var rest: ArraySlice<UInt8>
 
-    package init(_ bytes: some Sequence<UInt8>) { rest = ArraySlice(bytes) }
+    package init(_ bytes: [UInt8]) { rest = bytes[...] }
     package init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
     package var isEmpty: Bool { rest.isEmpty }

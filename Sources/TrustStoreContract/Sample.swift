@@ -59,7 +59,7 @@ package enum Sample {
         receipt: ReceiptRecord = Sample.receipt(),
         refreshAt: Date? = nil
     ) -> KeyRegistration {
-        KeyRegistration(
+        let record = KeyRecord(
             id: id,
             publicKeyBytes: [4] + id.bytes + id.bytes,
             app: app,
@@ -70,7 +70,10 @@ package enum Sample {
             attestationDigest: digest,
             validationCategory: 4,
             bundleVersion: "1.0",
-            osVersion: "27.0.1",
+            osVersion: "27.0.1"
+        )
+        return KeyRegistration(
+            record,
             receipt: receipt,
             refreshAt: refreshAt
         )

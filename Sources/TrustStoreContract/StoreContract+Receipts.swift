@@ -32,7 +32,7 @@ extension StoreContract {
         // Rows that another node is looking at are passed over, so a few may be left for the next round.
         let rest = try await fixture.store.leaseDueReceipts(at: instant, limit: 100, for: .seconds(60))
         try expect(leases.count + rest.count, is: 40)
-        try expect(Set((leases + rest).map(\.keyId)), is: due)
+        try expect(Set((leases + rest).map(\.key.id)), is: due)
         try expect(try await nodes[1].leaseDueReceipts(at: instant + 59, limit: 100, for: .seconds(60)).isEmpty)
         try expect(try await nodes[1].leaseDueReceipts(at: instant + 60, limit: 100, for: .seconds(60)).count, is: 40)
     }
@@ -43,11 +43,11 @@ extension StoreContract {
         let receipt = Sample.receipt(metric: 3, notBefore: Sample.now - 5)
         let early = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now + 1, receipt: receipt)
         let leases = try await fixture.store.leaseDueReceipts(at: Sample.now + 3, limit: 1, for: .seconds(9))
-        try expect(leases.map(\.keyId), is: [early])
-        try expect(leases.first?.receipt == receipt && leases.first?.environment == "production")
-        try expect(leases.first?.publicKeyBytes.count == 65 && leases.first?.failures == 0)
+        try expect(leases.map(\.key.id), is: [early])
+        try expect(leases.first?.receipt == receipt && leases.first?.key.environment == "production")
+        try expect(leases.first?.key.publicKeyBytes.count == 65 && leases.first?.failures == 0)
         try expect(
-            try await fixture.store.leaseDueReceipts(at: Sample.now + 3, limit: 9, for: .seconds(9)).map(\.keyId),
+            try await fixture.store.leaseDueReceipts(at: Sample.now + 3, limit: 9, for: .seconds(9)).map(\.key.id),
             is: [
                 late
             ]

@@ -7,18 +7,20 @@ public import TrustStores
 
 /// One store under contract and its neighbours.
 public struct StoreFixture: Sendable {
-    /// The store, empty.
-    public let store: any TrustStore
-    /// The clock of all nodes, and of the database if it has one. The contract lets its time pass.
-    public let clock: FixtureClock
-    /// Whether the store asks a clock of its own (``StoreReading/time``), as a database server's; it must then be ``clock``.
-    public let hasServerClock: Bool
-    /// Opens a second node on the same data.
-    public let another: @Sendable () async throws -> any TrustStore
+    package let store: any TrustStore
+    package let clock: FixtureClock
+    package let hasServerClock: Bool
+    package let another: @Sendable () async throws -> any TrustStore
     /// The store as the next process finds it; nil if nothing is kept.
     package let reopened: (@Sendable () async throws -> any TrustStore)?
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - store: the store, empty.
+    ///   - clock: the clock of all nodes, and of the database if it has one. The contract lets its time pass.
+    ///   - hasServerClock: whether the store asks a clock of its own (`time` of its `StoreReading`), as a database server's; it must then be `clock`.
+    ///   - another: opens a second node on the same data.
     public init(
         store: any TrustStore,
         clock: FixtureClock,

@@ -92,11 +92,10 @@ package struct ChallengeCodec: Sendable {
     /// challenge that was issued for a key or user serves that one alone. For an attestation a stated user needs a challenge
     /// that was issued for that user; for an assertion a challenge without a user serves any.
     package func read(
-        _ bytes: some Collection<UInt8>,
+        _ bytes: [UInt8],
         for presented: ChallengeBinding,
         at instant: Date
     ) -> ChallengeReading {
-        let bytes = Array(bytes)
         guard bytes.count == ChallengeCodec.length, bytes[0] == 1 else { return .refused(.unknown) }
         let now = StoreTime.milliseconds(instant)
         let head = Array(bytes.prefix(40))

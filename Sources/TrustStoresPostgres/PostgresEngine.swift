@@ -7,13 +7,15 @@
 
     /// A pool of connections, each driven by a thread of its own, because libpq waits.
     ///
-    /// A writer runs one transaction at a time; its statements travel together where no answer is needed in between. A reader takes
-    /// whatever waits and asks it in one pipeline. A connection that breaks is opened again for the next caller.
+    /// A writer runs one transaction at a time; its statements travel together where no answer is needed in between. Two writers do
+    /// nothing but what many callers ask with one statement, and commit that together; a reader takes whatever waits and asks it in one
+    /// pipeline. A connection that breaks is opened again for the next caller.
     ///
     /// Nothing here waits without an end: a caller waits at most `queueTimeout` for a connection and `answerTimeout` for the answer.
     final class PostgresEngine: SQLEngine {
         let systemName = "postgresql"
         private let writing: WorkQueue<PostgresTransaction>
+        private let joining: WorkQueue<PostgresShare>
         private let reading: WorkQueue<PostgresQuestion>
         private let facts: PostgresFacts
 
@@ -22,17 +24,34 @@
             self.facts = facts
             let (limit, longest) = (configuration.waitingLimit, configuration.queueTimeout)
             writing = WorkQueue(limit: limit, longestWait: longest) { $0.fail($1) }
+            joining = WorkQueue(limit: limit, longestWait: longest) { $0.end(.failure($1)) }
             reading = WorkQueue(limit: limit, longestWait: longest) { $0.fail($1) }
-            for _ in 0..<max(1, configuration.writers) {
+            let writers = max(2, configuration.writers)
+            let joiners = min(PostgresEngine.mostJoiners, writers / 2)
+            for _ in joiners..<writers {
                 let link = PostgresLink(facts)
-                writing.serve(atOnce: 1, answer: { link.answer($0) }, finally: { link.drop() })
+                writing.serve(atOnce: 1, work: { link.answer($0) }, finally: { link.drop() })
+            }
+            for _ in 0..<joiners {
+                let link = PostgresLink(facts)
+                joining.serve(
+                    atOnce: PostgresEngine.batchLimit,
+                    gathers: true,
+                    work: { link.answer($0) },
+                    finally: { link.drop() }
+                )
             }
             for _ in 0..<max(1, configuration.readers) {
                 let link = PostgresLink(facts)
-                reading.serve(atOnce: 64, answer: { link.answer($0) }, finally: { link.drop() })
+                reading.serve(atOnce: PostgresEngine.batchLimit, work: { link.answer($0) }, finally: { link.drop() })
             }
             watch()
         }
+
+        /// At most this many callers share a round trip: enough to share its cost, few enough to bound the wait.
+        private static let batchLimit = 128
+        /// While one batch is committed the next one is run; and a connection that is stuck does not stop all.
+        private static let mostJoiners = 2
 
         /// Between two looks at who has waited too long.
         private static let tick = Duration.milliseconds(100)
@@ -40,19 +59,22 @@
         /// Refuses who has waited too long, on a thread of its own, because all others may be waiting for the server. Ends some time after
         /// the engine closed.
         private func watch() {
-            let (writing, reading, facts) = (writing, reading, facts)
+            let (writing, joining, reading, facts) = (writing, joining, reading, facts)
             let thread = Thread {
                 var shown = 0
                 while true {
                     let closing = facts.closingDeadline
                     if let closing, closing <= .now {
                         writing.refuseAll()
+                        joining.refuseAll()
                         reading.refuseAll()
                         return
                     }
-                    let refused = writing.refuseOverdue(at: .now) + reading.refuseOverdue(at: .now)
+                    let refused =
+                        writing.refuseOverdue(at: .now) + joining.refuseOverdue(at: .now)
+                        + reading.refuseOverdue(at: .now)
                     for _ in 0..<refused { facts.observe(.waitedTooLong) }
-                    let waiting = writing.count + reading.count
+                    let waiting = writing.count + joining.count + reading.count
                     if waiting != shown { facts.observe(.waiting, value: waiting) }
                     shown = waiting
                     Thread.sleep(forTimeInterval: PostgresEngine.tick / .seconds(1))
@@ -77,11 +99,32 @@
             }
         }
 
+        func join(_ row: [SQLValue], in statement: String) async throws -> SQLRow? {
+            try await withCheckedThrowingContinuation { continuation in
+                let share = PostgresShare(statement: statement, row: row) { continuation.resume(with: $0) }
+                if !joining.add(share) { facts.observe(.lineFull) }
+            }
+        }
+
         func read<Outcome: Sendable>(
+            _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
+        ) async throws -> Outcome {
+            try await ask(isShort: false, body)
+        }
+
+        func look<Outcome: Sendable>(
+            _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
+        ) async throws -> Outcome {
+            try await ask(isShort: true, body)
+        }
+
+        private func ask<Outcome: Sendable>(
+            isShort: Bool,
             _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
         ) async throws -> Outcome {
             try await withCheckedThrowingContinuation { continuation in
                 let question = PostgresQuestion(
+                    isShort: isShort,
                     ask: { session in
                         let outcome = try body(session)
                         return { continuation.resume(returning: outcome) }
@@ -90,12 +133,6 @@
                 )
                 if !reading.add(question) { facts.observe(.lineFull) }
             }
-        }
-
-        func look<Outcome: Sendable>(
-            _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
-        ) async throws -> Outcome {
-            try await read(body)
         }
 
         func migrate(_ migrations: [Migration]) async throws {
@@ -118,6 +155,7 @@
         func close() async {
             facts.close(at: .now + facts.configuration.closeTimeout)
             await withCheckedContinuation { continuation in writing.close { continuation.resume() } }
+            await withCheckedContinuation { continuation in joining.close { continuation.resume() } }
             await withCheckedContinuation { continuation in reading.close { continuation.resume() } }
         }
     }
@@ -130,8 +168,17 @@
         var limit: Duration?
     }
 
+    /// One caller's row in a statement for many.
+    struct PostgresShare: Sendable {
+        let statement: String
+        let row: [SQLValue]
+        let end: @Sendable (Result<SQLRow?, any Error>) -> Void
+    }
+
     /// One caller's question. `ask` may run twice: first to learn what is to be sent, then with the answers.
     struct PostgresQuestion: Sendable {
+        /// Whether it reads a few rows by their keys.
+        let isShort: Bool
         let ask: @Sendable (any SQLSession) throws -> () -> Void
         let fail: @Sendable (any Error) -> Void
     }

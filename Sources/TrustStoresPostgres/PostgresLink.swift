@@ -35,37 +35,72 @@
             aside = []
         }
 
-        func answer(_ transactions: [PostgresTransaction]) {
-            for transaction in transactions {
-                let deadline = ContinuousClock.now + (transaction.limit ?? facts.configuration.answerTimeout)
-                do { try retrying(until: deadline) { try transaction.run($0) }() } catch { transaction.fail(error) }
-            }
+        /// Runs each transaction, and gives what answers those who wait for them.
+        func answer(_ transactions: [PostgresTransaction]) -> () -> Void {
+            all(
+                transactions.map { transaction in
+                    let deadline = ContinuousClock.now + (transaction.limit ?? facts.configuration.answerTimeout)
+                    do { return try retrying(until: deadline) { try transaction.run($0) } } catch {
+                        return { transaction.fail(error) }
+                    }
+                }
+            )
         }
 
-        func answer(_ questions: [PostgresQuestion]) {
+        /// Commits the shares of each statement together. If the server refuses a statement, nothing of it is done for anybody, and nobody's
+        /// row is answered.
+        func answer(_ shares: [PostgresShare]) -> () -> Void {
             let deadline = ContinuousClock.now + facts.configuration.answerTimeout
-            let recorded = questions.map { question in
+            return all(
+                Dictionary(grouping: shares, by: \.statement).map { statement, shares in
+                    let result = Result {
+                        let given = shares.map(\.row)
+                        let rows = try retrying(until: deadline) { try $0.commit(statement, rows: given) }?.rows ?? []
+                        return try Dictionary(rows.map { (try $0.integer(0), $0) }) { first, _ in first }
+                    }
+                    return {
+                        for (number, share) in zip(Int64(1)..., shares) { share.end(result.map { $0[number] }) }
+                    }
+                }
+            )
+        }
+
+        /// Asks all questions in one pipeline, the short ones with one synchronisation point.
+        func answer(_ questions: [PostgresQuestion]) -> () -> Void {
+            let deadline = ContinuousClock.now + facts.configuration.answerTimeout
+            let asked = (questions.filter(\.isShort) + questions.filter { !$0.isShort }).map { question in
                 let recorder = RecordingSession()
                 _ = try? question.ask(recorder)
-                return recorder.statements
+                return (question: question, statements: recorder.statements)
             }
+            let short = asked.prefix { $0.question.isShort }
+            let groups = [short.flatMap(\.statements)] + asked.dropFirst(short.count).map(\.statements)
             do {
-                let answers = try retrying(until: deadline) { try $0.pipeline(recorded) }
-                for (question, answer) in zip(questions, answers) {
-                    do {
+                var answers = try retrying(until: deadline) { try $0.pipeline(groups) }.map { try? $0.get() }[...]
+                var shared = answers.popFirst().flatMap { $0 }?[...]
+                let results = short.map { question in
+                    let own = shared?.prefix(question.statements.count)
+                    shared = shared?.dropFirst(question.statements.count)
+                    return own.map(Array.init)
+                }
+                return {
+                    for (asked, results) in zip(asked, results + answers) {
                         // What failed in the pipeline is asked again alone.
-                        let results = try? answer.get()
-                        try retrying(until: deadline) {
-                            try question.ask(ReplayingSession(results: results, connection: $0))
-                        }()
-                    } catch {
-                        question.fail(error)
+                        do {
+                            try self.retrying(until: deadline) {
+                                try asked.question.ask(ReplayingSession(results: results, connection: $0))
+                            }()
+                        } catch {
+                            asked.question.fail(error)
+                        }
                     }
                 }
             } catch {
-                for question in questions { question.fail(error) }
+                return { for question in questions { question.fail(error) } }
             }
         }
+
+        private func all(_ answers: [() -> Void]) -> () -> Void { { for answer in answers { answer() } } }
 
         /// Runs the body on a connection that works. What was not yet committed when a connection broke is tried once more on a new
         /// one: the server has rolled it back.

@@ -48,7 +48,8 @@
 
     /// How the store uses its PostgreSQL.
     public struct PostgresConfiguration: Sendable {
-        /// How many connections write. Commits on different connections share one flush of the server's disk.
+        /// How many connections write, at least 2. Two of them, or one of fewer than 4, only commit assertions of many callers together.
+        /// Commits on different connections share one flush of the server's disk.
         public var writers = 8
         /// How many connections read; each sends many questions before it waits for answers.
         public var readers = 2

@@ -7,35 +7,92 @@
     import Foundation
     import TrustStores
 
+    /// One statement as it is sent.
+    struct PostgresStatement {
+        let text: String
+        let arguments: PostgresArguments
+
+        init(_ statement: SQLStatement) {
+            text = statement.text.postgres
+            arguments = PostgresArguments(statement.arguments)
+        }
+
+        /// A statement whose arguments are lists, one for each column of the rows.
+        init(text: String, rows: [[SQLValue]]) {
+            self.text = text
+            arguments = PostgresArguments(columnsOf: rows)
+        }
+
+        static let begin = PostgresStatement(SQLStatement("BEGIN", arguments: []))
+        static let commit = PostgresStatement(SQLStatement("COMMIT", arguments: []))
+        static let rollback = PostgresStatement(SQLStatement("ROLLBACK", arguments: []))
+        /// Statements of the transaction are planned for the arguments that they have.
+        static let ownPlan = PostgresStatement(
+            SQLStatement("SET LOCAL plan_cache_mode = force_custom_plan", arguments: [])
+        )
+        /// No lock of the transaction is waited for longer than a second.
+        static let shortLocks = PostgresStatement(SQLStatement("SET LOCAL lock_timeout = 1000", arguments: []))
+    }
+
     /// The arguments of one statement in the server's binary form.
     struct PostgresArguments {
         let values: [[UInt8]?]
         let types: [Oid]
 
         init(_ arguments: [SQLValue]) {
-            values = arguments.map { value in
-                switch value {
-                case .null: nil
-                case .integer(let number):
-                    (0..<8).map { UInt8(truncatingIfNeeded: number >> Int64(56 - 8 * $0)) }
-                // PostgreSQL refuses a text with a zero byte in it; the values that stores take never have one (StoreText).
-                case .text(let text): Array(text.utf8)
-                case .bytes(let bytes): bytes
-                }
-            }
-            types = arguments.map { value in
-                switch value {
-                case .null: 0
-                case .integer: PostgresType.int8
-                case .text: PostgresType.text
-                case .bytes: PostgresType.bytea
+            values = arguments.map(\.postgres)
+            types = arguments.map { PostgresType.of($0).one }
+        }
+
+        /// A list for each column. All rows have the columns of the first one, and in each the same type.
+        init(columnsOf rows: [[SQLValue]]) {
+            func number(_ value: some BinaryInteger) -> [UInt8] { SQLValue.bigEndian(UInt32(clamping: value)) }
+            let columns = (rows.first ?? []).indices.map { column in rows.map { $0[column] } }
+            let types = columns.map { PostgresType.of($0.first ?? .null) }
+            self.types = types.map(\.list)
+            values = zip(columns, types).map { column, type in
+                // One dimension, with NULL in it or not; then how many there are, numbered from 1.
+                let head =
+                    number(1) + number(column.contains(.null) ? 1 : 0) + number(type.one) + number(column.count)
+                    + number(1)
+                return column.reduce(into: head) { list, value in
+                    let bytes = value.postgres
+                    list += bytes.map { number($0.count) } ?? SQLValue.bigEndian(UInt32.max)
+                    list += bytes ?? []
                 }
             }
         }
     }
 
-    /// The types that the schema uses, by their fixed numbers in the server's catalogue.
+    extension SQLValue {
+        fileprivate static func bigEndian<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
+            stride(from: Number.bitWidth - 8, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> $0) }
+        }
+
+        /// The value in the server's binary form; nil for NULL.
+        fileprivate var postgres: [UInt8]? {
+            switch self {
+            case .null: nil
+            case .integer(let number): SQLValue.bigEndian(number)
+            // PostgreSQL refuses a text with a zero byte in it; the values that stores take never have one (StoreText).
+            case .text(let text): Array(text.utf8)
+            case .bytes(let bytes): bytes
+            }
+        }
+    }
+
+    /// The types that the schema uses, by their fixed numbers in the server's catalog.
     enum PostgresType {
+        /// The type of a value, and of a list of such values; 0 for NULL, whose type the statement says.
+        static func of(_ value: SQLValue) -> (one: Oid, list: Oid) {
+            switch value {
+            case .null: (0, 0)
+            case .integer: (int8, 1016)
+            case .text: (text, 1009)
+            case .bytes: (bytea, 1001)
+            }
+        }
+
         static let bytea: Oid = 17
         static let int8: Oid = 20
         static let int2: Oid = 21

@@ -23,7 +23,9 @@
         }
 
         private let state = Mutex(State())
-        private let available = DispatchSemaphore(value: 0)
+        /// One thread at a time waits here for work; the others wait for their turn.
+        private let gathering = Gathering()
+        private let turn = Mutex(())
         private let limit: Int
         private let longestWait: Duration
         private let refuse: @Sendable (Work, StoreFault) -> Void
@@ -43,16 +45,16 @@
 
         /// Adds work; false if the line is full. Work that is not added is refused.
         func add(_ work: Work) -> Bool {
-            let refusal = state.withLock { state -> (fault: StoreFault, isFull: Bool)? in
-                if state.isClosed { return (.unavailable("the store is closed"), false) }
+            let (waiting, refusal) = state.withLock { state -> (Int, (fault: StoreFault, isFull: Bool)?) in
+                if state.isClosed { return (0, (.unavailable("the store is closed"), false)) }
                 if state.waiting.count >= limit {
-                    return (.unavailable("too many callers wait for PostgreSQL"), true)
+                    return (0, (.unavailable("too many callers wait for PostgreSQL"), true))
                 }
                 state.waiting.append(Waiting(work: work, until: .now + longestWait))
-                return nil
+                return (state.waiting.count, nil)
             }
             guard let refusal else {
-                available.signal()
+                gathering.arrived(waiting)
                 return true
             }
             refuse(work, refusal.fault)
@@ -79,15 +81,25 @@
             return refused.count
         }
 
-        /// Starts a thread that answers work, up to `count` pieces together, until the queue is closed and empty.
+        /// Starts a thread that does work, up to `count` pieces together, until the queue is closed and empty.
+        ///
+        /// - Parameters:
+        ///   - gathers: whether it waits a moment for more of it.
+        ///   - work: does it, and gives what answers those who wait for it.
         func serve(
             atOnce count: Int,
-            answer: @escaping @Sendable ([Work]) -> Void,
+            gathers: Bool = false,
+            work: @escaping @Sendable ([Work]) -> () -> Void,
             finally: @escaping @Sendable () -> Void
         ) {
             state.withLock { $0.threads += 1 }
             let thread = Thread { [self] in
-                while let work = take(upTo: count) { answer(work) }
+                while let pieces = take(upTo: count, gathers: gathers) {
+                    let start = ContinuousClock.now
+                    let answer = work(pieces)
+                    gathering.ended(atWork: pieces.count + self.count, spent: .now - start)
+                    answer()
+                }
                 finally()
                 let actions = state.withLock { state -> [@Sendable () -> Void] in
                     state.threads -= 1
@@ -106,23 +118,25 @@
                 state.whenClosed.append(action)
                 return state.threads == 0
             }
-            if isDone { action() } else { available.signal() }
+            if isDone { action() } else { gathering.arrived(.max) }
         }
 
-        private func take(upTo count: Int) -> [Work]? {
-            while true {
-                available.wait()
-                let (work, isClosed) = state.withLock { state in
-                    (state.waiting.take(upTo: count).map(\.work), state.isClosed)
+        private func take(upTo limit: Int, gathers: Bool) -> [Work]? {
+            turn.withLock { _ in
+                while true {
+                    if gathers { gathering.pause(upTo: limit) { isClosed ? limit : self.count } }
+                    if self.count == 0 {
+                        gathering.ended(atWork: 0, spent: .zero)
+                        gathering.wait(for: 1) { isClosed ? 1 : self.count }
+                    }
+                    let work = state.withLock { $0.waiting.take(upTo: limit).map(\.work) }
+                    if !work.isEmpty { return work }
+                    if isClosed { return nil }
+                    // What waited was refused.
                 }
-                if !work.isEmpty { return work }
-                if isClosed {
-                    // The next thread is to see it too.
-                    available.signal()
-                    return nil
-                }
-                // A signal whose work another thread took along with its own, or whose work was refused.
             }
         }
+
+        private var isClosed: Bool { state.withLock { $0.isClosed } }
     }
 #endif

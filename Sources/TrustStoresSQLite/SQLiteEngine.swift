@@ -23,8 +23,8 @@ final class SQLiteEngine: SQLEngine {
     private let reading = OperationQueue()
     private let identity: SQLiteFileIdentity
     private let queue = Mutex(Queue())
-    /// Tells the writer that as many wait as it wants.
-    private let gathered = DispatchSemaphore(value: 0)
+    /// Where the writer waits for more callers.
+    private let gathering = Gathering()
 
     private let answerTimeout: Duration
     private let observe: @Sendable (StoreObservation) -> Void
@@ -39,8 +39,6 @@ final class SQLiteEngine: SQLEngine {
         var isWatched = false
         /// When closing gives up to wait for the disk.
         var closingDeadline: ContinuousClock.Instant?
-        /// For how many the writer waits just now.
-        var wanted: Int?
         var isDraining = false
         var isClosed = false
         /// Whether all was finished goes to who waits.
@@ -89,21 +87,17 @@ final class SQLiteEngine: SQLEngine {
     ) async throws -> Outcome {
         try await withCheckedThrowingContinuation { continuation in
             let transaction = Transaction(body: body, continuation: continuation, until: .now + answerTimeout)
-            let (isFirst, isEnough, refusal) = queue.withLock { queue -> (Bool, Bool, String?) in
-                if let reason = reasonToRefuse(queue) { return (false, false, reason) }
+            let (isFirst, waiting, refusal) = queue.withLock { queue -> (Bool, Int, String?) in
+                if let reason = reasonToRefuse(queue) { return (false, 0, reason) }
                 queue.waiting.append(transaction)
                 defer { queue.isDraining = true }
-                guard let wanted = queue.wanted, queue.waiting.count >= wanted else {
-                    return (!queue.isDraining, false, nil)
-                }
-                queue.wanted = nil
-                return (!queue.isDraining, true, nil)
+                return (!queue.isDraining, queue.waiting.count, nil)
             }
             if let refusal {
                 transaction.fail(.unavailable(refusal))
                 return
             }
-            if isEnough { gathered.signal() }
+            gathering.arrived(waiting)
             if isFirst {
                 watch()
                 writing.async { self.drain() }
@@ -197,19 +191,11 @@ final class SQLiteEngine: SQLEngine {
         }
     }
 
-    /// For each so many callers at work the writer waits, at most, as long as a commit takes.
-    static let gathering = 4
-    /// And never longer than this, however slow the disk is.
-    static let longestGathering = Duration.milliseconds(4)
-
     /// Runs batches until nothing waits any more. Only one of these runs at a time, on the writer's own queue.
     private func drain() {
         let clock = ContinuousClock()
-        var atWork = 0
-        var spent = Duration.zero
         while true {
-            let pause = min(spent * atWork / SQLiteEngine.gathering, SQLiteEngine.longestGathering)
-            gather(atWork, for: pause)
+            gathering.pause(upTo: SQLiteEngine.batchLimit) { queue.withLock { $0.waiting.count } }
             let (batch, idle) = queue.withLock { queue in
                 let batch = queue.waiting.take(upTo: SQLiteEngine.batchLimit)
                 queue.current = batch
@@ -220,44 +206,21 @@ final class SQLiteEngine: SQLEngine {
                 return (batch, queue.whenIdle)
             }
             if batch.isEmpty {
+                gathering.ended(atWork: 0, spent: .zero)
                 for continuation in idle { continuation.resume(returning: true) }
                 return
             }
             let start = clock.now
             let answer = commit(batch)
-            spent = clock.now - start
-            // Counted before anybody is answered, so that nobody counts twice.
-            atWork =
-                batch.count
-                + queue.withLock { queue in
-                    queue.current = []
-                    queue.since = nil
-                    return queue.waiting.count
-                }
+            let spent = clock.now - start
+            let waiting = queue.withLock { queue in
+                queue.current = []
+                queue.since = nil
+                return queue.waiting.count
+            }
+            gathering.ended(atWork: batch.count + waiting, spent: spent)
             answer()
         }
-    }
-
-    /// Waits a moment until as many callers wait as were at work before.
-    ///
-    /// Without it callers fall into two halves, each of which waits for the other's flush; or the first who comes back has a flush
-    /// for itself and all others wait for that. The more are at work, the longer the wait is worth: while signatures are checked, a
-    /// flush for a few costs the processor what one for many does. One caller alone never waits here.
-    private func gather(_ callers: Int, for duration: Duration) {
-        guard callers > 1 else { return }
-        let wanted = min(callers, SQLiteEngine.batchLimit)
-        let isEnough = queue.withLock { queue in
-            queue.wanted = queue.waiting.count < wanted && !queue.isClosed ? wanted : nil
-            return queue.wanted == nil
-        }
-        if isEnough { return }
-        let isSignalled = gathered.wait(timeout: .now() + .nanoseconds(Int(duration / .nanoseconds(1)))) == .success
-        // Who was the last to come in time has taken the wish and signals; the signal is not left for a later wait.
-        let isComing = queue.withLock { queue in
-            defer { queue.wanted = nil }
-            return queue.wanted == nil
-        }
-        if isComing, !isSignalled { gathered.wait() }
     }
 
     /// Commits the batch, and gives what tells each caller how it went.

@@ -20,20 +20,21 @@ struct Sealward: AsyncParsableCommand {
     mutating func run() async throws { print(Overview.text, terminator: "") }
 
     static func main() async {
-        if let unknown = UnknownSubcommand.find(in: Array(CommandLine.arguments.dropFirst()), below: Sealward.self) {
-            CommandIO.say(unknown.message)
+        let words = Array(CommandLine.arguments.dropFirst())
+        if let message = UnknownSubcommand.message(for: words, below: Sealward.self) {
+            CommandIO.say(message)
             Foundation.exit(ExitCode.validationFailure.rawValue)
         }
         do {
             let releases = try AddedReleases.ofEnvironment()
-            await OSProfile.adding(releases) { await parseAndRun() }
+            await OSProfile.adding(releases) { await parseAndRun(words) }
         } catch {
             CommandIO.say("\(error)")
             Foundation.exit(Outcome.undetermined.rawValue)
         }
     }
 
-    private static func parseAndRun() async {
+    private static func parseAndRun(_ words: [String]) async {
         do {
             var command = try await asyncParseAsRoot()
             do {
@@ -44,13 +45,20 @@ struct Sealward: AsyncParsableCommand {
                 }
             } catch let usage as ValidationError {
                 // What only the run could judge is answered like everything else: with the usage of the command itself.
-                let leaf = type(of: command)
-                CommandIO.say("Error: \(usage.message)\nUsage: \(usageString(for: leaf))")
-                CommandIO.say("  See '\(Overview.name(of: leaf)) --help' for more information.")
-                Foundation.exit(ExitCode.validationFailure.rawValue)
+                refuse(usage.message, type(of: command))
             }
         } catch {
+            if exitCode(for: error) == .validationFailure, let unknown = UnknownOption(in: words, below: Sealward.self)
+            {
+                refuse(unknown.message, unknown.command)
+            }
             exit(withError: error)
         }
+    }
+
+    private static func refuse(_ message: String, _ command: any ParsableCommand.Type) -> Never {
+        CommandIO.say("Error: \(message)\nUsage: \(usageString(for: command))")
+        CommandIO.say("  See '\(Overview.name(of: command)) --help' for more information.")
+        Foundation.exit(ExitCode.validationFailure.rawValue)
     }
 }

@@ -98,7 +98,7 @@ import Testing
                     for start in stride(from: 0, to: bytes.count, by: pieces) where !flight.isOver {
                         let piece = bytes[start..<min(start + pieces, bytes.count)]
                         sent += piece.count
-                        flight.read(piece)
+                        flight.read(Array(piece))
                     }
                     times += bytes.count
                 } while times < limit && !flight.isOver

@@ -48,6 +48,14 @@ import Testing
         #expect(text.contains("http://\(ModelServer.host) ") && text.contains("over https the load fails as well"))
     }
 
+    /// A figure is never parted from its unit.
+    @Test func aNarrowTerminalBreaksTheFirstLineBeforeTheSuite() async throws {
+        let text = CheckText(colored: false, verbose: false).render(try await TargetDiagnosis.of(ModelServer()))
+        let lines = text.wrapped(to: 60).split(separator: "\n")
+        #expect(lines[0].contains(" ms  TLSv1."), "\(text)")
+        #expect(lines[1].trimmingPrefix(while: { $0 == " " }).hasPrefix("TLS_"), "\(text)")
+    }
+
     @Test func aServerThatDoesNotAnswerIsUndeterminedOnlyWhereTheLoadIsAllowed() async throws {
         let silent = LoadTrace.End.noAnswer(.connection(.timeout), [Cause("ats.net.timeout", "Nothing came.")])
         let report = try await Self.report("http://shop.example/", end: silent)

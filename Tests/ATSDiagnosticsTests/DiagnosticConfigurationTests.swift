@@ -37,7 +37,8 @@ import Testing
     func theSearchForExceptionsNeedsNoHelloOfItsOwn(_ os: String) throws {
         let profile = try #require(OSProfile.named(os))
         let target = try CheckTarget("h.example")
-        let rows = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: profile.supportsTLS13.value).map {
+        let rows = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: profile.facts.supportsTLS13.value).map
+        {
             ($0.dictionary, profile)
         }
         let own = Offer.distinct(rows, target.url)

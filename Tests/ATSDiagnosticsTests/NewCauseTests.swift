@@ -91,7 +91,7 @@ import Testing
         let finding = DeviceLogReport.Finding(
             urlError: -1200,
             streamError: nil,
-            words: nil,
+            sentence: nil,
             codes: [Self.code],
             count: 1,
             line: 7

@@ -117,16 +117,41 @@ import Testing
 
     static let file = SharedVectors.file("apple-hellos/hellos.json")
 
-    static func captured(_ name: String) throws -> Structure {
-        struct List: Decodable {
-            struct Hello: Decodable {
-                let name: String
-                let hello: String
-            }
-            let hellos: [Hello]
+    /// The captures that say nothing about a profile, with the reason.
+    static let others = [
+        "before iOS 9 and OS X 10.11, which have no App Transport Security": [
+            "Safari 5.1.9 OS X 10.6.8", "Safari 5 iOS 5.1.1", "Safari 6.0.4 OS X 10.8.4", "Safari 6 iOS 6.0.1",
+            "Safari 7 iOS 7.1", "Safari 7 OS X 10.9", "Safari 8 iOS 8.0 Beta", "Safari 8 iOS 8.4",
+            "Safari 8 OS X 10.10",
+        ],
+        "the suites of Apple's page in its order, with a record version that no capture has": ["Apple ATS 9 iOS 9"],
+        "of other programs than those that load a URL": [
+            "LibreSSL 2.8.3 (Apple)", "LibreSSL 3.3.6 (macOS)", "Apple Mail (16.0)",
+        ],
+    ]
+
+    private struct List: Decodable {
+        struct Hello: Decodable {
+            let name: String
+            let hello: String
         }
-        let list = try JSONDecoder().decode(List.self, from: Data(contentsOf: try #require(file)))
-        let text = try #require(list.hellos.first { $0.name == name }).hello
+        let hellos: [Hello]
+    }
+
+    private static func list() throws -> [List.Hello] {
+        try JSONDecoder().decode(List.self, from: Data(contentsOf: try #require(file))).hellos
+    }
+
+    @Test(
+        "Each capture of the file is compared, or has a reason why not",
+        .enabled(if: file != nil, "vectors/apple-hellos is needed")
+    )
+    func everyCaptureIsAccountedFor() throws {
+        #expect(Set(try Self.list().map(\.name)) == Set(Self.captures.map(\.0) + Self.others.values.joined()))
+    }
+
+    static func captured(_ name: String) throws -> Structure {
+        let text = try #require(try list().first { $0.name == name }).hello
         let digits = text.compactMap(\.hexDigitValue)
         return try Structure(stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
     }
@@ -206,10 +231,13 @@ import Testing
         for profile in OSProfile.all where profile.id != "published" {
             let isNew = (profile.sdk?.number ?? 0) >= 26
             #expect(profile.groups.contains(.x25519MLKEM768) == isNew, "\(profile.id)")
-            #expect(Set(profile.hello.value.keyShareGroups).isSubset(of: profile.groups), "\(profile.id)")
-            #expect(profile.tls13Suites.isEmpty != profile.supportsTLS13.value, "\(profile.id)")
-            let all = Set(profile.unrestrictedSuites.value)
-            #expect(all.isSuperset(of: profile.forwardSecretSuites.value + profile.rsaSuites.value), "\(profile.id)")
+            #expect(Set(profile.facts.hello.value.keyShareGroups).isSubset(of: profile.groups), "\(profile.id)")
+            #expect(profile.tls13Suites.isEmpty != profile.facts.supportsTLS13.value, "\(profile.id)")
+            let all = Set(profile.facts.unrestrictedSuites.value)
+            #expect(
+                all.isSuperset(of: profile.facts.forwardSecretSuites.value + profile.facts.rsaSuites.value),
+                "\(profile.id)"
+            )
         }
     }
 }

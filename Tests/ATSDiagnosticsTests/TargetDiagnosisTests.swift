@@ -139,7 +139,7 @@ import Testing
         let here = try LoadURL("https://api.example.com:443/")
         let loop = LoadTrace(
             places: [here],
-            end: .refused(.tooManyRedirects, [Cause("ats.http.redirect-loop", "A loop.")])
+            end: .refused(.connection(.timeout), [Cause("ats.http.redirect-loop", "A loop.")])
         )
         let looped = try await TargetDiagnosis.of(ModelServer(), load: loop)
         #expect(looped.results.allSatisfy { $0.result == .fail && $0.because.first?.code == "ats.http.redirect-loop" })

@@ -22,13 +22,14 @@ enum LintFixtures {
         app: String? = nil,
         handler: String? = nil
     ) throws -> LintSubject {
-        LintSubject(
+        var subject = LintSubject(
             path: path,
             document: try PlistReader.read(Array(text.utf8)),
             role: role,
-            app: app,
-            networkStack: handler.map { NetworkStack(handler: $0, source: "App.csproj:3") }
+            app: app
         )
+        subject.networkStack = handler.map { NetworkStack(handler: $0, source: "App.csproj:3") }
+        return subject
     }
 
     /// What the rules say about an example, comparing parts of an app and versions where the example has them.

@@ -4,6 +4,7 @@
 import AppAttest
 import Findings
 import Foundation
+import TestSupport
 import Testing
 
 /// An object of a real device or a published sample, as `../shared/vectors/README.md` describes it.
@@ -62,9 +63,7 @@ struct AppleVector: Decodable, CustomTestStringConvertible, Sendable {
         .deletingLastPathComponent()
 
     /// The folder of the objects that are not in this repository.
-    static let folder =
-        ProcessInfo.processInfo.environment["SEALWARD_VECTORS"].map { URL(fileURLWithPath: $0) }
-        ?? root.deletingLastPathComponent().appending(path: "shared/vectors/appattest")
+    static let folder = SharedVectors.appAttest
 
     /// Apple's published sample, which is in this repository, first; then the others where they are.
     static let all: [AppleVector] = {

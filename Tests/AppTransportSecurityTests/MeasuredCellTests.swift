@@ -5,6 +5,7 @@ import Findings
 import Foundation
 import PropertyLists
 import TLSFacts
+import TestSupport
 import Testing
 
 @testable import AppTransportSecurity
@@ -52,12 +53,9 @@ struct MeasuredCellTests {
     private struct File: Decodable { let cells: [Cell] }
 
     static let cells: [Cell] = {
-        var root = URL(fileURLWithPath: #filePath)
-        for _ in 0..<3 { root.deleteLastPathComponent() }
-        let folder =
-            ProcessInfo.processInfo.environment["SEALWARD_ATS_CELLS"].map { URL(fileURLWithPath: $0) }
-            ?? root.deletingLastPathComponent().appending(path: "shared/vectors/ats-cells")
-        guard let data = try? Data(contentsOf: folder.appending(path: "cells.json")) else { return [] }
+        guard let file = SharedVectors.file("ats-cells/cells.json"), let data = try? Data(contentsOf: file) else {
+            return []
+        }
         return (try? JSONDecoder().decode(File.self, from: data))?.cells ?? []
     }()
 

@@ -162,9 +162,9 @@ struct RequirementsTests {
     func profiles() {
         #expect(Set(OSProfile.all.map(\.id)).count == OSProfile.all.count)
         for profile in OSProfile.all {
-            #expect(!profile.forwardSecretSuites.value.isEmpty && !profile.name.isEmpty)
-            #expect(profile.forwardSecretSuites.value.allSatisfy { $0.hasForwardSecrecy })
-            #expect(profile.rsaSuites.value.allSatisfy { $0.keyExchange == .rsa })
+            #expect(!profile.facts.forwardSecretSuites.value.isEmpty && !profile.name.isEmpty)
+            #expect(profile.facts.forwardSecretSuites.value.allSatisfy { $0.hasForwardSecrecy })
+            #expect(profile.facts.rsaSuites.value.allSatisfy { $0.keyExchange == .rsa })
         }
     }
 

@@ -33,12 +33,12 @@ struct Team {
     let key = P256.Signing.PrivateKey()
     let instant = Date(timeIntervalSince1970: 1_795_250_000)
 
-    func authorization(_ configuration: AppleAuthorization.Configuration = .init()) async throws -> AppleAuthorization {
+    func authorization(lifetime: Duration = .seconds(2400)) async throws -> AppleAuthorization {
         try await AppleAuthorization(
             teamId: "TEAM123456",
             keyId: "KEY7890123",
             privateKeyPEM: key.pemRepresentation,
-            configuration: configuration
+            lifetime: lifetime
         )
     }
 

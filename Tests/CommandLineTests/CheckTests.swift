@@ -98,6 +98,10 @@ struct CheckTests {
         ] {
             #expect(try Self.check(["modern"], wrong).status == 64, "\(wrong)")
         }
+        for (list, words) in [("ios8,ios18", "does not exist on iOS 8"), ("ios18,beos", "'beos' is no system")] {
+            let run = try ProgramRun(["ats", "check", "a.example", "--systems", list])
+            #expect(run.status == 64 && run.errors.contains(words), "\(run.errors)")
+        }
     }
 
     /// Whatever the company, a system gets the rows, causes, errors and exception that it gets alone; hellos are shared.

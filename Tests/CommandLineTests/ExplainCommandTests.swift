@@ -96,6 +96,21 @@ import Testing
         #expect(lint.output.contains("App Transport Security does not exist before iOS 9"), "\(lint.output)")
     }
 
+    /// Everybody has the app at hand; the commands that take one property list say where it is.
+    @Test(arguments: [["explain", "http://a.example/"], ["minimize", "a.example"], ["check", "a.example"]])
+    func anAppInPlaceOfItsPropertyListIsNamed(_ command: [String]) throws {
+        let folder = try TemporaryDirectory()
+        try FileManager.default.createDirectory(atPath: folder.path("Shop.app"), withIntermediateDirectories: true)
+        try Data([0x50, 0x4B, 3, 4] + [UInt8](repeating: 0, count: 40)).write(
+            to: URL(fileURLWithPath: folder.path("Shop.ipa"))
+        )
+        for (name, words) in [("Shop.app", "is a folder; name a file"), ("Shop.ipa", "is an archive")] {
+            let run = try ProgramRun(["ats"] + command + ["--info-plist", folder.path(name)])
+            #expect(run.status == 2, "\(run.errors)")
+            #expect(run.errors.contains("\(name): \(words)"), "\(run.errors)")
+        }
+    }
+
     @Test(arguments: [("tvos17", "tvOS 17"), ("watchos10", "watchOS 10"), ("visionos1", "visionOS 1")])
     func systemsThatNoSourceSpeaksOfAreRefusedWithThatSentence(_ system: String, _ name: String) throws {
         for command in [["explain", "http://a.example/"], ["check", "a.example"], ["systems"]] {

@@ -172,6 +172,30 @@ extension FetchCommandTests {
         )
     }
 
+    @Test(
+        "A suite that the system has and the library of loads has not is no fault of the server",
+        arguments: ["fetch", "check"]
+    )
+    func suiteWithoutLibrary(_ command: String) throws {
+        let servers = try #require(LoopbackServers.shared)
+        let server = try OpenSSLServer([
+            "-cert", servers.folder + "/rsa2048.crt", "-key", servers.folder + "/rsa2048.key", "-cert_chain",
+            servers.folder + "/intermediate.crt", "-tls1_2",
+            "-cipher", "ECDHE-RSA-AES256-SHA384",
+        ])
+        let place = "\(LoopbackServers.host):\(server.port)"
+        let run = try ProgramRun(
+            ["ats", command, "https://\(place)/", "--resolve", "\(place):127.0.0.1", "--ca-file", servers.authority]
+                + ["--os", "ios10"] + (command == "check" ? ["--format", "json"] : [])
+        )
+        if command == "check" {
+            #expect(run.status == 0 && run.output.contains("The load itself was not made"), "\(run.output)")
+        } else {
+            #expect(run.status == 2 && !run.errors.contains("no-common"), "\(run.errors)")
+            #expect(run.errors.contains("TLS library") && run.errors.contains("ats check"), "\(run.errors)")
+        }
+    }
+
     @Test("A reader that goes away and a full disk end the command in order, not with a crash")
     func unwritable() throws {
         try Self.withLargeFile { url, folder in

@@ -256,15 +256,14 @@ import Testing
     }
 
     @Test func whatIsPassedOverIsSaid() throws {
-        for name in ["Pods/A/Info.plist", "SourcePackages/checkouts/B/Info.plist", "App.dSYM/Contents/Info.plist"] {
-            try write(name, arbitrary)
-        }
+        let folders = ["Pods/A", "SourcePackages/checkouts/B", ".build/checkouts/C", "App.dSYM/Contents", ".git/D"]
+        for folder in folders { try write(folder + "/Info.plist", arbitrary) }
         try write("App/Info.plist", "")
         let run = try sealward(["lint", "."])
         #expect(run.status == 0)
         #expect(
             run.output.contains(
-                "Passed over, because builds and package managers write them: App.dSYM, Pods, SourcePackages."
+                "Passed over, because builds and package managers write them: .build, App.dSYM, Pods, SourcePackages."
             )
         )
         let json = try sealward(["lint", ".", "--format", "json"])

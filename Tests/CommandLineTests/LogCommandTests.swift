@@ -44,6 +44,17 @@ import Testing
         _kCFStreamErrorDomainKey=3, _kCFStreamErrorCodeKey=-9836}}, _kCFStreamErrorCodeKey=-9836}
         """
 
+    /// What PowerShell and Windows editors make of a log that was sent there.
+    @Test(arguments: [String.Encoding.utf16LittleEndian, .utf16BigEndian])
+    func aLogInUTF16IsNamedAndNotCountedAsUnknown(_ encoding: String.Encoding) throws {
+        let mark: [UInt8] = encoding == .utf16BigEndian ? [0xFE, 0xFF] : [0xFF, 0xFE]
+        let text = try #require(Self.error.data(using: encoding))
+        try (Data(mark) + text).write(to: URL(fileURLWithPath: folder.path("log")))
+        let run = try ProgramRun(["ats", "log", folder.path("log")])
+        #expect(run.status == 2 && run.output.isEmpty)
+        #expect(run.errors.contains("it is UTF-16") && run.errors.contains("iconv"), "\(run.errors)")
+    }
+
     /// One and the same error, as five tools show it.
     @Test(arguments: [
         error,
@@ -104,7 +115,7 @@ import Testing
             ),
             (
                 "Error [ATS FCPv2.1 violation]: TLS 1.2 negotiated without extended master secret (EMS) for server: H",
-                "ats.tls.handshake-failed"
+                "ats.tls.no-extended-master-secret"
             ),
             (
                 "Warning [ATS FCPv2.1 violation]: Ciphersuite(0xc027) not offered in ATS FCP_v2.1 mode negotiated for server: H",
@@ -137,7 +148,9 @@ import Testing
         #expect(found(run) == ["api.example.com": [expected]], "\(run.output)")
         let scheme = cause.contains("cleartext") ? "http" : "https"
         let host = (run.json["hosts"] as? [[String: Any]])?.first
-        #expect(host?["check"] as? String == "sealward ats check \(scheme)://api.example.com/")
+        // A plain check passes where only the hardened load fails.
+        let purpose = line.contains("FCP") ? " --for managed" : ""
+        #expect(host?["check"] as? String == "sealward ats check \(scheme)://api.example.com/\(purpose)")
     }
 
     /// Lines that name no host are kept apart, unless another line about the same load names it.

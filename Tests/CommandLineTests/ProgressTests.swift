@@ -67,6 +67,63 @@ struct ProgressTests {
         #expect(!seen.contains("1 of ") && !seen.contains(" left"), "\(seen)")
     }
 
+    @Test func aFleetOfSimulatedDevicesSaysHowFarItIs() async throws {
+        let folder = try TemporaryDirectory()
+        let (service, apple) = (try FreePort.take(), try FreePort.take())
+        let made = try ProgramRun(
+            ["init", "trust", "--listen", "127.0.0.1:\(service)", "--apple", "127.0.0.1:\(apple)"],
+            in: folder.url
+        )
+        #expect(made.status == 0, "\(made.errors)")
+        let programs = [
+            try await ListeningProgram(
+                [
+                    "simulate", "apple", "--seed-file", folder.path("trust/simulator.seed"), "--listen",
+                    "127.0.0.1:\(apple)",
+                ]
+                    + ["--team", "SIMTEAM001:SIMKEY0001"],
+                in: folder
+            ), try await ListeningProgram(["serve", "--config", folder.path("trust/sealward.json")], in: folder),
+        ]
+        defer { for program in programs { _ = program.stop() } }
+        let words = [
+            BuiltProgram.url.path, "simulate", "fleet", "--service", programs[1].address, "--apple",
+            programs[0].address,
+            "--app", "shop", "--app-id", "SIMTEAM001.com.example.shop", "--devices", "40", "--concurrency", "1",
+            "--mix", "honest=1",
+        ]
+        let seen = try PythonPackages.run(Self.terminal, ["terminal"] + words)
+        #expect(seen.contains("1 of 40, about ") && seen.contains("s left"), "\(seen)")
+        #expect(seen.hasSuffix("\r\u{1B}[K\n"), "\(seen)")
+        #expect(try PythonPackages.run(Self.terminal, ["pipe"] + words) == "\n")
+    }
+
+    /// How many files a tree has, nobody knows before the end.
+    @Test func lintCountsTheFilesOfABigTreeAndSaysNothingOfASmallOne() throws {
+        let folder = try TemporaryDirectory()
+        // Longer to read than the tenth of a second in which nothing is shown, on any machine.
+        let keys = (0..<100).map { "<key>Key\($0)</key><string>value</string>" }.joined()
+        let list =
+            "<plist version=\"1.0\"><dict><key>CFBundleIdentifier</key><string>a.b</string>\(keys)</dict></plist>"
+        for number in 0..<3000 {
+            try list.write(toFile: folder.path("\(number)-Info.plist"), atomically: false, encoding: .utf8)
+        }
+        func lint(_ stream: String, _ place: String, _ more: [String] = []) throws -> String {
+            try PythonPackages.run(
+                Self.terminal,
+                [stream, BuiltProgram.url.path, "ats", "lint", folder.path(place)] + more
+            )
+        }
+        let seen = try lint("terminal", "")
+        #expect(seen.contains(/[0-9]+ files looked at/), "\(seen)")
+        #expect(seen.hasSuffix("\r\u{1B}[K\n"), "\(seen)")
+        for nothing in [
+            try lint("terminal", "7-Info.plist"), try lint("pipe", ""), try lint("terminal", "", ["--quiet"]),
+        ] {
+            #expect(nothing == "\n")
+        }
+    }
+
     @Test func quietIsQuiet() throws {
         let words = ["terminal", BuiltProgram.url.path] + Self.commands[0].words + ["--quiet"]
         #expect(try !PythonPackages.run(Self.terminal, words).contains(" of 3"))

@@ -33,6 +33,30 @@ import Testing
         #expect(run.output.isEmpty && !run.errors.contains("\u{7}"))
     }
 
+    /// Whatever else is missing, or wrong in a later word.
+    @Test(
+        arguments: [
+            (["ats", "explain", "--no-such-option"], "'--no-such-option'"),
+            (["ats", "lint", "--formt=json"], "'--formt'. Did you mean '--format'?"),
+            (["ramp", "--daily-user", "5"], "'--daily-user'. Did you mean '--daily-users'?"),
+            (["keys", "list", "--urll", "x"], "'--urll'. Did you mean '--url'?"),
+            (["attest", "verify", "--zzz", "--at", "noon"], "'--zzz'"),
+            (["simulate", "--seed"], "'--seed'"),
+        ]
+    )
+    func anUnknownOptionIsNamedFirst(_ words: [String], _ option: String) throws {
+        let run = try ProgramRun(words)
+        #expect(run.status == 64 && run.output.isEmpty)
+        #expect(run.errors.hasPrefix("Error: Unknown option \(option)\nUsage: sealward "), "\(run.errors)")
+    }
+
+    /// A word behind `--` is none, and neither is one that a known option has for its value.
+    @Test func whatOnlyLooksLikeAnOptionIsNotCalledOne() throws {
+        for words in [["ats", "lint", "--", "--formt"], ["ats", "lint", "--format", "-"]] {
+            #expect(try !ProgramRun(words).errors.contains("Unknown option"))
+        }
+    }
+
     @Test(arguments: [["--version"], ["help"], ["help", "ats"], ["ats", "--help"], ["ats", "check", "--help"]])
     func whatIsAskedForIsNoSlip(_ words: [String]) throws {
         let run = try ProgramRun(words)

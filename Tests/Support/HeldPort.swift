@@ -3,27 +3,33 @@
 
 import Foundation
 
-/// A port of 127.0.0.1 that is taken for as long as this lives, so that nothing else gets it.
+/// A port of this machine that is taken for as long as this lives, so that nothing else gets it.
 package final class HeldPort: Sendable {
     package let port: Int
-    private let descriptor: Int32
+    /// The socket. When this object goes, a thread that waits in `accept` is woken.
+    package let descriptor: Int32
 
-    /// - Parameter isListening: whether connections are accepted, by the system alone; else they are refused.
-    package init(isListening: Bool = false) throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isHeld = withUnsafeMutablePointer(to: &address) { [descriptor] address in
-            address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
-                    && (!isListening || listen(descriptor, 1) == 0)
-            }
-        }
-        port = Int(UInt16(bigEndian: address.sin_port))
-        guard isHeld else { throw FreePort.Exhausted() }
+    /// - Parameters:
+    ///   - host: 0 for every address of the machine.
+    ///   - number: 0 takes a free port.
+    ///   - isListening: whether connections are accepted, by the system alone unless somebody calls `accept`; else they are refused.
+    ///   - backlog: how many connections may wait for `accept`.
+    package init(
+        _ host: UInt32 = LoopbackAddress.first,
+        port number: Int = 0,
+        isListening: Bool = false,
+        backlog: Int32 = 1
+    ) throws {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        self.descriptor = descriptor
+        let isBound = LoopbackAddress.with(host, port: number) { bind(descriptor, $0, $1) == 0 }
+        let own = LoopbackAddress.own(of: descriptor)
+        port = own.map { Int(UInt16(bigEndian: $0.sin_port)) } ?? 0
+        guard isBound, port > 0, !isListening || listen(descriptor, backlog) == 0 else { throw FreePort.Exhausted() }
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        shutdown(descriptor, Int32(SHUT_RDWR))
+        close(descriptor)
+    }
 }

@@ -23,8 +23,8 @@ package final class LoopbackClient {
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &wait, size)
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &wait, size)
         guard
-            LoopbackClient.with(last, 0, { bind(descriptor, $0, $1) }) == 0,
-            LoopbackClient.with(1, UInt16(clamping: port), { connect(descriptor, $0, $1) }) == 0
+            LoopbackAddress.with(0x7F00_0000 | last, { bind(descriptor, $0, $1) }) == 0,
+            LoopbackAddress.with(port: port, { connect(descriptor, $0, $1) }) == 0
         else { throw Failure(description: "127.0.0.\(last) cannot connect to port \(port): errno \(errno)") }
     }
 
@@ -61,17 +61,5 @@ package final class LoopbackClient {
             if let end, text.hasSuffix(end) { break }
         }
         return text
-    }
-
-    private static func with(_ last: UInt32, _ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt)
-        -> CInt
-    {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(port).bigEndian
-        address.sin_addr.s_addr = (UInt32(0x7F00_0000) | last).bigEndian
-        return withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
-        }
     }
 }

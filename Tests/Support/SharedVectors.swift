@@ -5,8 +5,23 @@ public import Foundation
 
 /// Vectors of others that are not in this repository: `../shared/vectors`, whose README says what is there and where it is from.
 public enum SharedVectors {
-    private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().appending(path: "shared/vectors")
+    /// `../shared/vectors`, or the folder that `SEALWARD_VECTORS` names: that one, or its `appattest`.
+    private static let named = ProcessInfo.processInfo.environment["SEALWARD_VECTORS"].map { URL(fileURLWithPath: $0) }
+    private static let holdsAll = named.map { isFolder($0.appending(path: "appattest")) } ?? true
+    private static let folder: URL = {
+        if let named { return holdsAll ? named : named.deletingLastPathComponent() }
+        return URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().appending(path: "shared/vectors")
+    }()
+
+    private static func isFolder(_ place: URL) -> Bool {
+        var isFolder: ObjCBool = false
+        return FileManager.default.fileExists(atPath: place.path, isDirectory: &isFolder) && isFolder.boolValue
+    }
+
+    /// The folder of the objects of App Attest, which may be missing.
+    public static let appAttest =
+        holdsAll ? folder.appending(path: "appattest") : named ?? folder.appending(path: "appattest")
 
     /// A file by its path in the folder; nil where it is not there.
     public static func file(_ path: String) -> URL? {

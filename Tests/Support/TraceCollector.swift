@@ -27,39 +27,24 @@ package final class TraceCollector: Sendable {
     package var base: String { "http://127.0.0.1:\(port)" }
     /// Every request as it came: its head, and its body.
     package let requests: AsyncStream<(head: String, body: Data)>
-    private let listener: Int32
+    private let listener: HeldPort
 
     /// - Parameter answer: what every request is answered with, status line and all.
     package init(answer: String = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
         throws
     {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        self.listener = listener
+        listener = try HeldPort(isListening: true, backlog: 64)
+        port = listener.port
         let (requests, continuation) = AsyncStream.makeStream(of: (head: String, body: Data).self)
         self.requests = requests
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isListening = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, size) == 0 && listen(listener, 64) == 0 && getsockname(listener, $0, &size) == 0
-            }
-        }
-        port = Int(UInt16(bigEndian: address.sin_port))
-        guard isListening else { throw FreePort.Exhausted() }
+        let socket = listener.descriptor
         Thread.detachNewThread {
             while true {
-                let descriptor = accept(listener, nil, nil)
+                let descriptor = accept(socket, nil, nil)
                 guard descriptor >= 0 else { return continuation.finish() }
                 Thread.detachNewThread { TraceCollector.serve(descriptor, answer) { continuation.yield($0) } }
             }
         }
-    }
-
-    deinit {
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
     }
 
     private static func serve(_ descriptor: Int32, _ answer: String, _ take: ((head: String, body: Data)) -> Void) {

@@ -198,15 +198,7 @@ enum BlockingSocket {
         defer { close(descriptor) }
         var limit = timeval(tv_sec: 20, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(UInt16(port)).bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let status = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
+        let status = LoopbackAddress.with(port: port) { connect(descriptor, $0, $1) }
         guard status == 0 else { throw OpenSSLProgram.Failure(description: "cannot connect to \(port)") }
         var outgoing = first
         var buffer = [UInt8](repeating: 0, count: 16384)

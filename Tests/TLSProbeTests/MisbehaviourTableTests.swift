@@ -69,7 +69,7 @@ import Testing
         for start in stride(from: 0, to: bytes.count, by: 2048) where run.handshake.outcome == nil {
             let piece = bytes[start..<min(start + 2048, bytes.count)]
             run.bytes += piece.count
-            reply += run.handshake.receive(piece)
+            reply += run.handshake.receive(Array(piece))
         }
         run.longestReply = max(run.longestReply, reply.count)
         return reply
@@ -128,7 +128,7 @@ import Testing
             guard case .send(let flight)? = row.play(&session).first else { continue }
             for length in Array(stride(from: 0, to: flight.count, by: step)) + [flight.count - 1] {
                 var cut = handshake
-                _ = cut.receive(flight.prefix(length))
+                _ = cut.receive(Array(flight.prefix(length)))
                 cut.end(.closed)
                 #expect(cut.outcome == .connection(.closed), "\(name), cut at \(length) of \(flight.count)")
             }

@@ -31,7 +31,7 @@ import Testing
         writer.prefixed(2) { list in
             for name in names {
                 list.write8(kind)
-                list.prefixed(2) { $0.write(name.utf8) }
+                list.prefixed(2) { $0.write(Array(name.utf8)) }
             }
         }
         return writer.bytes
@@ -41,7 +41,7 @@ import Testing
         var flight = ClientFlight()
         var rest = RecordReader.record(ContentType.handshake, version: 0x0301, message)[...]
         while !rest.isEmpty {
-            flight.read(rest.prefix(pieces))
+            flight.read(Array(rest.prefix(pieces)))
             rest = rest.dropFirst(pieces)
         }
         return flight

@@ -49,7 +49,7 @@ import Testing
         var flight = ServerFlight()
         var rest = RecordReader.record(ContentType.handshake, version: 0x0303, messages.flatMap { $0 })[...]
         while !rest.isEmpty {
-            flight.read(rest.prefix(pieces))
+            flight.read(Array(rest.prefix(pieces)))
             rest = rest.dropFirst(pieces)
         }
         return flight

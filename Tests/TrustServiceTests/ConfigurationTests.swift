@@ -1,10 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import Crypto
 import Foundation
 import TLSFacts
 import Testing
+import TrustStores
 
 @testable import TrustService
 

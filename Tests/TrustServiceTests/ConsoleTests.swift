@@ -67,6 +67,8 @@ import TrustStores
                 #expect(page.body.contains(text), "\(text)")
             }
             #expect(page.body.contains("in all, at most 1."))
+            // To sign in is nothing to be alarmed about.
+            #expect(page.body.contains("No alerts.") && !page.body.contains("signins"))
             // The refusal is there by its code.
             #expect(page.body.contains("<code>assert.signature.invalid</code>"), "\(page.body)")
             let old = browser.cookies.withLockedValue { $0 }
@@ -114,8 +116,11 @@ import TrustStores
             for _ in 0..<9 { answers.append(try browser.signIn("guess").status) }
             #expect(answers.prefix(8).allSatisfy { $0 == 403 } && answers.last == 429, "\(answers)")
             #expect(try !browser.signIn(RunningService.adminToken).fields("retry-after").isEmpty)
-            // Somebody else is not kept out.
-            #expect(try ConsoleBrowser(service.internalBase, source: 9).signIn(RunningService.adminToken).status == 303)
+            // Somebody else is not kept out, and sees that there were too many tries.
+            let other = try ConsoleBrowser(service.internalBase, source: 9)
+            #expect(try other.signIn(RunningService.adminToken).status == 303)
+            let page = try other.get("/console/").body
+            #expect(page.contains("limited") && !page.contains("No alerts.") && !page.contains("accepted&quot;"))
         }
     }
 

@@ -14,20 +14,9 @@ final class RawConnection {
     init(port: Int, source: UInt8 = 1) throws {
         self.port = port
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        func use(_ host: UInt32, _ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_port = in_port_t(UInt16(port)).bigEndian
-            address.sin_addr = in_addr(s_addr: host.bigEndian)
-            return withUnsafePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
-                }
-            }
-        }
         let descriptor = descriptor
-        let bound = source == 1 ? 0 : use(0x7F00_0000 + UInt32(source), 0) { bind(descriptor, $0, $1) }
-        let connected = use(0x7F00_0001, port) { connect(descriptor, $0, $1) }
+        let bound = source == 1 ? 0 : LoopbackAddress.with(0x7F00_0000 + UInt32(source)) { bind(descriptor, $0, $1) }
+        let connected = LoopbackAddress.with(port: port) { connect(descriptor, $0, $1) }
         guard bound == 0, connected == 0 else { throw Failure("no connection to port \(port)") }
     }
 

@@ -65,7 +65,7 @@ import TrustStoreContract
         let next = CounterAdvance(keyId: id, counter: 42, mode: .strict, challenge: Sample.challenge())
         #expect(try await store.advance(next, at: Sample.now) == .advanced(previous: 41))
         #expect(try await store.tallies(app: "app", from: Sample.now, to: Sample.now + 1).map(\.count) == [12])
-        #expect(try await store.leaseDueReceipts(at: Sample.now + 9, limit: 9, for: .seconds(9)).map(\.keyId) == [id])
+        #expect(try await store.leaseDueReceipts(at: Sample.now + 9, limit: 9, for: .seconds(9)).map(\.key.id) == [id])
     }
 
     @Test("a SQLite store of each released schema opens and keeps everything", arguments: [1])

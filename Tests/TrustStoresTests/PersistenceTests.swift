@@ -31,7 +31,7 @@ import TrustStoreContract
         #expect(try await again.advance(advance, at: Sample.now) == .refused(.challengeUsed))
         #expect(try await again.secret(named: "s", orElse: [9]) == secret)
         #expect(try await again.consume(token, at: Sample.now) == .alreadyUsed)
-        #expect(try await again.leaseDueReceipts(at: Sample.now, limit: 9, for: .seconds(9)).map(\.keyId) == [id])
+        #expect(try await again.leaseDueReceipts(at: Sample.now, limit: 9, for: .seconds(9)).map(\.key.id) == [id])
         await again.close()
     }
 

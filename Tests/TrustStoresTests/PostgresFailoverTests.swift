@@ -86,7 +86,7 @@ import TrustStoreContract
                 .replacingOccurrences(of: ":\(server.port)/", with: ":\(relay.port)/")
             let seen = Sightings()
             let configuration = PostgresDeadlineTests.hasty { configuration in
-                configuration.writers = 4
+                configuration.writers = 6
                 configuration.connectTimeout = .seconds(5)
                 configuration.answerTimeout = .seconds(10)
                 configuration.queueTimeout = .seconds(10)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSClient
+import AppAttest
 import AppTransportSecurity
 import Foundation
 import Logging

@@ -16,10 +16,10 @@ import TrustStoresSQLite
 /// The assertions are made beforehand, one key for each connection; each is sent once, and one refused answer fails the bench. What is
 /// measured is what a phone waits for: the signature, and the counter and the challenge committed in one transaction. The empty POST
 /// sends the same bodies to a path that answers without looking at them. Ends with status 1 where SQLite with synchronous=FULL gives
-/// less than 0.3 of it; PostgreSQL is reported.
+/// less than 0.4 of it, or PostgreSQL less than 0.3.
 @main
 struct ServiceBench {
-    static let required = 0.3
+    static let required = (sqlite: 0.4, postgres: 0.3)
     static let rounds = 3
 
     static func main() async throws {
@@ -46,12 +46,13 @@ struct ServiceBench {
         let path = "sqlite:\(folder.path)/store.sqlite"
         let sqlite = try SQLTrustStore.sqlite(at: "\(folder.path)/store.sqlite")
         let ratio = try await measure("SQLite FULL", sqlite, path, program, wrk, folder, connections, seconds, each)
+        var holds = figure("assertions against empty POST, SQLite FULL", ratio, .atLeast(required.sqlite))
         if let url = arguments["--postgres"] {
             let postgres = try await SQLTrustStore.postgres(url)
             let ratio = try await measure("PostgreSQL", postgres, url, program, wrk, folder, connections, seconds, each)
-            figure("assertions against empty POST, PostgreSQL", ratio, .none)
+            holds = figure("assertions against empty POST, PostgreSQL", ratio, .atLeast(required.postgres)) && holds
         }
-        return figure("assertions against empty POST, SQLite FULL", ratio, .atLeast(required))
+        return holds
     }
 
     static func measure(

@@ -29,7 +29,7 @@ FuzzDriver.run(corpus: "handshake") { input in
     _ = pieces.start()
     var rest = input[...]
     while !rest.isEmpty {
-        _ = pieces.receive(rest.prefix(7))
+        _ = pieces.receive(Array(rest.prefix(7)))
         rest = rest.dropFirst(7)
     }
     precondition(isSame(whole, pieces), "the outcome depends on how the bytes arrive")

@@ -24,7 +24,7 @@ final class FlightWatchHandler: ChannelInboundHandler, RemovableChannelHandler {
     init(_ state: HandshakeState) { self.state = state }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        state.flight.read(unwrapInboundIn(data).readableBytesView)
+        state.flight.read(Array(unwrapInboundIn(data).readableBytesView))
         context.fireChannelRead(data)
         if state.flight.isOver { context.pipeline.syncOperations.removeHandler(context: context, promise: nil) }
     }

@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Bounds
+import NIOCore
 import NIOSSL
 import TLSFacts
 
@@ -55,6 +56,10 @@ struct TLSOffer: Hashable, Sendable {
             signatureSchemes.filter { TLSOffer.knownSchemes.contains($0) && seen.insert($0).inserted }
             .map { SignatureAlgorithm(rawValue: $0.rawValue) }
         configuration.applicationProtocols = protocols
+        // A client that has its answer need not wait for the server's close_notify (RFC 8446 section 6.1). The library keeps the buffers of a
+        // connection, 48 KB, for the whole of this time after a server that closes without one, and most do: its five seconds are the memory
+        // of 2,500 connections in a fleet of 500 a second.
+        configuration.shutdownTimeout = .milliseconds(100)
         return configuration
     }
 

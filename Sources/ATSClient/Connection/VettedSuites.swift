@@ -19,15 +19,6 @@ enum VettedSuites {
         .rsaWithAES128GCMSHA256, .rsaWithAES256CBCSHA, .rsaWithAES128CBCSHA, .rsaWith3DESCBCSHA,
     ]
 
-    /// The four that are missing, and of the system's own list, where ATS is off, two with 3DES and four with RC4; only the prober can offer
-    /// them.
-    static let unavailable: [CipherSuite] = [
-        .ecdheECDSAWithAES256CBCSHA384, .ecdheRSAWithAES256CBCSHA384, .rsaWithAES256CBCSHA256, .rsaWithAES128CBCSHA256,
-        .ecdheECDSAWith3DESCBCSHA, .ecdheRSAWith3DESCBCSHA, .ecdheECDSAWithRC4128SHA, .ecdheRSAWithRC4128SHA,
-        .rsaWithRC4128SHA,
-        .rsaWithRC4128MD5,
-    ]
-
     /// BoringSSL offers these three by itself; they cannot be chosen.
     static let tls13: [CipherSuite] = [.aes128GCMSHA256, .aes256GCMSHA384, .chacha20Poly1305SHA256]
 

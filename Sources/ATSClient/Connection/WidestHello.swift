@@ -47,7 +47,9 @@ package enum WidestHello {
     }
 
     private static let everySuite: [CipherSuite] = {
-        let known = OSProfile.all.flatMap { $0.systemSuites + $0.forwardSecretSuites.value + $0.rsaSuites.value }
+        let known = OSProfile.all.flatMap {
+            $0.systemSuites + $0.facts.forwardSecretSuites.value + $0.facts.rsaSuites.value
+        }
         let rare: [CipherSuite] = [
             .dheRSAWithAES256GCMSHA384, .dheRSAWithAES128GCMSHA256, .dheRSAWithAES256CBCSHA256,
             .dheRSAWithAES128CBCSHA256,

@@ -67,7 +67,7 @@ public final class ATSProxy: Service {
     }
 
     /// How the proxy was set up.
-    public let configuration: Configuration
+    package let configuration: Configuration
     let judge: ProxyJudge
     let client: ATSClient
     private let record: ProxyRecord
@@ -187,16 +187,6 @@ public final class ATSProxy: Service {
         record.add(event, host: host, port: port, isSecure: isSecure)
         onEvent(event)
     }
-
-    /// Tunnels that were cut since the start because their hello asked for another host than the tunnel was opened to.
-    package var mismatchedNames: Int { mismatches.withLock { $0 } }
-
-    func countMismatch() { mismatches.withLock { $0 = $0 &+ 1 } }
-
-    private let mismatches = Mutex(0)
-
-    /// The connections that were closed at once since the start.
-    package var turnedAway: TurnedAway { TurnedAway(admission.refused) }
 
     /// Connections that are counted now; see ``Configuration/connectionLimit``.
     package var openConnections: Int { admission.open }

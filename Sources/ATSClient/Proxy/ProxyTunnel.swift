@@ -104,7 +104,6 @@ enum ProxyTunnel {
         }
         return await connect(destination, target, proxy, loop) { causes in
             // The probe's connection complied and this one does not: TLS is broken off.
-            if causes.first?.code == .proxyNameMismatch { proxy.countMismatch() }
             note(isMonitoring ? .wouldRefuse : .refused, causes, .secureConnectionFailed(-9801))
         }
     }

@@ -70,7 +70,7 @@ enum BasicCredentials {
     /// The bytes of `user:password`, nil where it is no base64.
     static func decode(_ text: some BidirectionalCollection<UInt8>) -> [UInt8]? {
         guard text.count <= 1024 else { return nil }
-        return Base64.decode(text.trimmingBlanks)
+        return Base64.decode(Array(text.trimmingBlanks))
     }
 
     /// Whether both are equal; the time depends on their lengths only.

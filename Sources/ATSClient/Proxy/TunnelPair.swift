@@ -89,7 +89,7 @@ final class TunnelPair {
             }
         }
         if case .flight(let watch, _, _) = watching, var (flight, held) = hello {
-            flight.read(bytes.readableBytesView)
+            flight.read(Array(bytes.readableBytesView))
             held.append(bytes)
             hello = (flight, held)
             guard flight.isOver else { return }
@@ -110,7 +110,7 @@ final class TunnelPair {
         case .none: front.write(bytes, promise: nil)
         case .judging(let held): watching = .judging(held: held + [bytes])
         case .flight(let watch, var flight, var held):
-            flight.read(bytes.readableBytesView)
+            flight.read(Array(bytes.readableBytesView))
             held.append(bytes)
             guard flight.isOver else {
                 watching = .flight(watch, flight, held: held)

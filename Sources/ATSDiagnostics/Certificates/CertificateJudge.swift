@@ -17,18 +17,20 @@ public import TLSProbe
 public struct CertificateJudge: Sendable {
     /// A chain and what it is judged by.
     public struct Question: Sendable {
-        /// DER, leaf first, the others in any order.
-        public var certificates: [[UInt8]]
-        /// The host as ``LoadURL`` has it; nil judges no name.
-        public var host: String?
-        /// The system whose client will load.
-        public var profile: OSProfile
-        /// With the rules of ATS, or plain trust evaluation.
-        public var serverTrust: TransportRequirements.ServerTrust
-        /// An OCSP response as a server would staple it, DER.
-        public var response: [UInt8]?
+        package var certificates: [[UInt8]]
+        package var host: String?
+        package var profile: OSProfile
+        package var serverTrust: TransportRequirements.ServerTrust
+        package var response: [UInt8]?
 
-        /// Makes one from its parts, which the properties describe.
+        /// Makes one from its parts.
+        ///
+        /// - Parameters:
+        ///   - certificates: DER, leaf first, the others in any order.
+        ///   - host: the host as `LoadURL` has it; nil judges no name.
+        ///   - profile: the system whose client will load.
+        ///   - serverTrust: with the rules of ATS, or plain trust evaluation.
+        ///   - response: an OCSP response as a server would staple it, DER.
         public init(
             certificates: [[UInt8]],
             host: String? = nil,
@@ -44,12 +46,14 @@ public struct CertificateJudge: Sendable {
         }
     }
 
-    /// The roots that chains may lead to.
-    public let anchors: TrustAnchors
-    /// The CT logs by which timestamps are judged; nil only counts them.
-    public let logs: CTLogList?
+    package let anchors: TrustAnchors
+    package let logs: CTLogList?
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - anchors: the roots that chains may lead to.
+    ///   - logs: the CT logs by which timestamps are judged; nil only counts them.
     public init(anchors: TrustAnchors, logs: CTLogList? = nil) {
         self.anchors = anchors
         self.logs = logs

@@ -58,8 +58,6 @@ package struct ResultMerge {
         for index in sources.indices { try look(index) }
     }
 
-    package var count: Int { entries.count }
-
     /// How many targets of the list have no result; 0 where the files are no shards.
     package var missing: Int { max(0, (mark?.targets ?? 0) - seenPlaces.count) }
 

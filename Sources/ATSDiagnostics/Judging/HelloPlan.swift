@@ -9,11 +9,6 @@ package struct HelloPlan: Sendable {
     package let offers: [Offer]
     package let isExhaustive: Bool
 
-    package init(offers: [Offer], isExhaustive: Bool) {
-        self.offers = offers
-        self.isExhaustive = isExhaustive
-    }
-
     /// - Parameter ask: sends one hello; nil when the time is over.
     package func run(_ ask: (Offer) async -> HandshakeOutcome?) async -> HostEvidence {
         var evidence = HostEvidence()

@@ -19,7 +19,7 @@ package struct Offer: Hashable, Sendable {
     /// How the hello is written.
     package let layout: HelloLayout
     /// What a hello with this offer asks.
-    let question: HelloQuestion
+    var question: HelloQuestion { HelloQuestion(minimumVersion: minimum, suites: suites) }
 
     package init(_ requirements: TransportRequirements) {
         minimum = requirements.effectiveMinimum
@@ -29,7 +29,6 @@ package struct Offer: Hashable, Sendable {
         keyShareGroups = requirements.keyShareGroups
         signatureSchemes = requirements.signatureSchemes
         layout = requirements.helloLayout
-        question = HelloQuestion(minimumVersion: minimum, suites: suites)
     }
 
     private init(_ other: Offer, groups: [NamedGroup], keyShareGroups: [NamedGroup]) {
@@ -40,7 +39,6 @@ package struct Offer: Hashable, Sendable {
         self.keyShareGroups = keyShareGroups
         signatureSchemes = other.signatureSchemes
         layout = other.layout
-        question = other.question
     }
 
     /// The same without post-quantum groups, so that the hello fits into one TCP segment; nil where it has none.

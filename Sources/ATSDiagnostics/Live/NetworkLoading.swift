@@ -82,6 +82,10 @@ struct NetworkLoading: TargetLoading {
     private static func trace(of error: ATSLoadError, _ url: LoadURL) -> LoadTrace {
         let places = LoadTrace.places(url, error.hops.map(\.url) + [error.url])
         let code = error.code.rawValue
+        // The hellos of the policy are the prober's, which has every suite.
+        if error.code == .noteLoadNotMade {
+            return LoadTrace(places: places, end: .handshakeRefused(error.error, error.causes))
+        }
         if error.outcome == .noAnswer { return LoadTrace(places: places, end: .noAnswer(error.error, error.causes)) }
         switch error.code {
         case .httpRedirectLoop, .tlsClientCertificateRequired:

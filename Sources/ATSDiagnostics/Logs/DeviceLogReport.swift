@@ -13,8 +13,8 @@ package struct DeviceLogReport: Sendable {
         package let urlError: Int?
         /// The number of the CFStream error of TLS, if the log has one.
         package let streamError: Int?
-        /// The words of a sentence of App Transport Security or of the TLS library.
-        package let words: String?
+        /// The sentence of App Transport Security or of the TLS library.
+        let sentence: LogSentence?
         /// Our causes; more than one where the log leaves it open, none where the line only tells of a setting.
         package let codes: [Code]
         /// How often.
@@ -41,7 +41,8 @@ package struct DeviceLogReport: Sendable {
         package var command: String? {
             guard let name else { return nil }
             let authority = (name.utf8.contains(UInt8(ascii: ":")) ? "[\(name)]" : name) + (port.map { ":\($0)" } ?? "")
-            return "sealward ats check \(isSecure ? "https" : "http")://\(authority)/"
+            let purpose = findings.contains { $0.sentence?.isHardened == true } ? " --for managed" : ""
+            return "sealward ats check \(isSecure ? "https" : "http")://\(authority)/\(purpose)"
         }
     }
 
@@ -108,7 +109,7 @@ extension DeviceLogReport.Finding {
                         .init("streamCode", .optional(streamError)),
                     ])
             ),
-            .init("words", .optional(words)), .init("codes", .array(codes.map { .string($0.rawValue) })),
+            .init("words", .optional(sentence?.text)), .init("codes", .array(codes.map { .string($0.rawValue) })),
             .init("certain", .bool(codes.count == 1)), .init("fix", .optional(fix)),
         ])
     }
@@ -118,7 +119,7 @@ extension DeviceLogReport.Finding {
         var parts: [String] = []
         if let urlError { parts.append("NSURLError \(urlError)") }
         if let streamError { parts.append("stream \(streamError)") }
-        if let words { parts.append("\"\(words)\"") }
+        if let sentence { parts.append("\"\(sentence.text)\"") }
         return parts.joined(separator: ", ")
     }
 

@@ -12,6 +12,8 @@ struct LogSentence: Sendable, Equatable {
     let codes: [Code]
     /// Where the sentence is documented.
     let source: String
+    /// Whether only loads that FCP_v2.1 hardens write it: a plain check would not see the failure.
+    var isHardened = false
 
     var isCleartext: Bool { codes.first == .cleartextBlocked }
 
@@ -28,17 +30,20 @@ struct LogSentence: Sendable, Equatable {
         .init(
             words: "[ATS FCPv2.1 violation]: Server certificate signed using signature algorithm",
             codes: [.trustWeakSignature],
-            source: boringssl
+            source: boringssl,
+            isHardened: true
         ),
         .init(
             words: "[ATS FCPv2.1 violation]: TLS 1.2 negotiated without extended master secret",
-            codes: [.tlsHandshakeFailed],
-            source: boringssl
+            codes: [.tlsNoExtendedMasterSecret],
+            source: boringssl,
+            isHardened: true
         ),
         .init(
             words: "not offered in ATS FCP_v2.1 mode negotiated",
             codes: [.tlsNoCommonSuite],
-            source: boringssl
+            source: boringssl,
+            isHardened: true
         ),
         .init(
             words: "ATS certificate trust requirement not satisfied",

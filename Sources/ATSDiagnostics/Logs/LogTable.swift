@@ -138,7 +138,7 @@ struct LogTable: Sendable {
             return DeviceLogReport.Finding(
                 urlError: key.urlError,
                 streamError: key.streamError,
-                words: sentence?.text,
+                sentence: sentence,
                 codes: LogMeaning.codes(urlError: key.urlError, streamError: key.streamError, sentence: sentence) ?? [],
                 count: entry.count,
                 line: entry.line

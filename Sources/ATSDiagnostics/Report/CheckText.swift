@@ -8,14 +8,13 @@ import TLSFacts
 
 /// The form for people: one line a target, then the cause and the fix.
 package struct CheckText: Sendable {
-    /// Whether ANSI colours are written.
+    /// Whether ANSI colors are written.
     package let colored: Bool
     /// Whether every configuration gets a line.
     package let verbose: Bool
     /// The columns that targets are padded to.
     package let width: Int
 
-    /// Makes one from its parts, which the properties describe.
     package init(colored: Bool, verbose: Bool, width: Int = 0) {
         self.colored = colored
         self.verbose = verbose
@@ -28,15 +27,12 @@ package struct CheckText: Sendable {
         let name = CheckText.shortName(report)
         let passing = report.results.count { $0.result == .pass }
         var columns = [paint(decisive.result), name.padded(to: width)]
-        if let facts = report.facts {
-            columns.append(facts.handshake.version.description.padded(to: 7))
-            columns.append(facts.handshake.suite.description.padded(to: 38))
-        } else {
-            columns.append("-".padded(to: 7))
-            columns.append("-".padded(to: 38))
+        columns.append("\(passing)/\(report.results.count)".aligned(to: 5))
+        columns.append("\(report.elapsed.milliseconds) ms".aligned(to: 7))
+        // The widest comes last: where a line is broken, it alone goes below.
+        if let handshake = report.facts?.handshake {
+            columns += [handshake.version.description, handshake.suite.description]
         }
-        columns.append("\(passing)/\(report.results.count)")
-        columns.append("\(report.elapsed.milliseconds) ms")
         var lines = [columns.joined(separator: "  ")]
         for cause in decisive.because {
             lines.append(detail("cause", "\(cause.code): \(cause.message)"))

@@ -18,7 +18,7 @@ extension RuleCatalog {
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "developer.apple.com"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
-            let builtIn = OSProfile.standard.builtInExceptions.value
+            let builtIn = OSProfile.standard.facts.builtInExceptions.value
             for entry in facts.exceptions where entry.members != nil && builtIn[entry.key] != nil {
                 hits.report(
                     entry.member,

@@ -8,8 +8,6 @@
 
     /// The device's own App Attest.
     package struct AppAttestDevice: AttestingDevice {
-        /// Uses `DCAppAttestService.shared`.
-        package init() {}
 
         package var isSupported: Bool { DCAppAttestService.shared.isSupported }
 

@@ -48,14 +48,14 @@ package struct DotNetProject: Sendable {
     ///   - bytes: the project, XML in UTF-8.
     ///   - name: its path, for the sources.
     ///   - configuration: the configuration that is built, for example `Release`.
-    ///   - surroundings: the files beside and above it.
+    ///   - fileAccess: the files beside and above it.
     /// - Returns: nil where it is no project for Apple systems.
     /// - Throws: `MalformedInput` where it, or a file that it imports, is not well-formed.
     static func read(
         _ bytes: [UInt8],
         name: String,
         configuration: String = "Release",
-        surroundings: ProjectEvaluation.Surroundings = .none
+        fileAccess: ProjectEvaluation.FileAccess = .none
     ) throws(MalformedInput) -> DotNetProject? {
         let root = try ProjectMarkup.read(bytes)
         // Projects that name an SDK are never Xamarin's, whatever else they speak of.
@@ -64,7 +64,7 @@ package struct DotNetProject: Sendable {
         var globals = [("Configuration", Array(configuration.utf8))]
         // Visual Studio builds a Xamarin project for devices as iPhone, all others as AnyCPU.
         globals.append(("Platform", Array((mention == nil ? "AnyCPU" : "iPhone").utf8)))
-        let outer = try ProjectEvaluation(root, project: name, globals: globals, surroundings: surroundings)
+        let outer = try ProjectEvaluation(root, project: name, globals: globals, fileAccess: fileAccess)
         let frameworks = Framework.all(of: outer, mention: mention.map { "\(name):\($0)" })
         guard let first = frameworks.first else {
             return explicit(outer).map { DotNetProject(stack: $0, byPlatform: [:]) }
@@ -78,7 +78,7 @@ package struct DotNetProject: Sendable {
                     root,
                     project: name,
                     globals: globals + [("TargetFramework", target)],
-                    surroundings: surroundings
+                    fileAccess: fileAccess
                 )
             }
             stacks[framework.platform] =

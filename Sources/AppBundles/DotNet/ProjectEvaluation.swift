@@ -15,14 +15,14 @@ struct ProjectEvaluation {
     }
 
     /// What the project asks for beyond its own text.
-    struct Surroundings: Sendable {
+    struct FileAccess: Sendable {
         /// The bytes of a file, nil where there is none.
         let file: @Sendable (_ path: String) throws(MalformedInput) -> [UInt8]?
         /// Whether a path is there.
         let exists: @Sendable (_ path: String) -> Bool
 
         /// Nothing but the project itself.
-        static let none = Surroundings(
+        static let none = FileAccess(
             file: { (_: String) throws(MalformedInput) -> [UInt8]? in nil },
             exists: { _ in false }
         )
@@ -39,7 +39,7 @@ struct ProjectEvaluation {
     /// Set from outside: nothing in a file changes them.
     private var globals: [UTF8Key: [UInt8]]
     private let project: String
-    private let surroundings: Surroundings
+    private let fileAccess: FileAccess
     private var read: Set<UTF8Key> = []
     private var current: String
     private var setCount = 0
@@ -57,10 +57,10 @@ struct ProjectEvaluation {
         _ root: ProjectMarkup.Element,
         project: String,
         globals: [(String, [UInt8])],
-        surroundings: Surroundings
+        fileAccess: FileAccess
     ) throws(MalformedInput) {
         self.project = project
-        self.surroundings = surroundings
+        self.fileAccess = fileAccess
         current = project
         self.globals = Dictionary(
             globals.map { (Self.key(Array($0.0.utf8)), $0.1) },
@@ -93,7 +93,7 @@ struct ProjectEvaluation {
 
     private var expression: ProjectExpression {
         let (properties, globals, current, project) = (properties, globals, current, project)
-        let surroundings = surroundings
+        let fileAccess = fileAccess
         return ProjectExpression(
             property: { name in
                 let key = Self.key(name)
@@ -109,10 +109,10 @@ struct ProjectEvaluation {
                 default: return properties[key]?.value ?? []
                 }
             },
-            exists: { path in Self.path(path, beside: current).map(surroundings.exists) },
+            exists: { path in Self.path(path, beside: current).map(fileAccess.exists) },
             above: { name, folder in
                 guard let name = Self.plainName(name) else { return nil }
-                return Self.above(name, from: String(decoding: folder, as: UTF8.self), surroundings).map {
+                return Self.above(name, from: String(decoding: folder, as: UTF8.self), fileAccess).map {
                     Array($0.utf8)
                 }
                     ?? []
@@ -152,11 +152,11 @@ struct ProjectEvaluation {
     }
 
     /// The nearest file of a name in a folder or above it. A relative path ends where the search began.
-    private static func above(_ name: String, from folder: String, _ surroundings: Surroundings) -> String? {
+    private static func above(_ name: String, from folder: String, _ fileAccess: FileAccess) -> String? {
         var folder = normal(folder)
         for _ in 0..<32 {
             let path = folder.isEmpty ? name : folder == "/" ? "/" + name : folder + "/" + name
-            if surroundings.exists(path) { return path }
+            if fileAccess.exists(path) { return path }
             if folder.isEmpty || folder == "/" || folder.utf8.suffix(2).elementsEqual("..".utf8) { return nil }
             folder = folder.parentFolder
         }
@@ -228,7 +228,7 @@ struct ProjectEvaluation {
     // MARK: - Imports
 
     private mutating func importAbove(_ name: String, depth: Int) throws(MalformedInput) {
-        guard let path = Self.above(name, from: Self.folder(of: project), surroundings) else { return }
+        guard let path = Self.above(name, from: Self.folder(of: project), fileAccess) else { return }
         try follow(path, from: nil, depth: depth)
     }
 
@@ -242,9 +242,9 @@ struct ProjectEvaluation {
             )
         }
         // The build's own files lie outside of the project.
-        let isOfTheBuild = text.firstRange(of: Array("$(MSBuild".utf8)) != nil && !surroundings.exists(path)
+        let isOfTheBuild = text.firstRange(of: Array("$(MSBuild".utf8)) != nil && !fileAccess.exists(path)
         if isOfTheBuild { return }
-        guard surroundings.exists(path) else {
+        guard fileAccess.exists(path) else {
             return note(element, "the import \(path.terminalSafe(limit: 120)) is not there")
         }
         try follow(path, from: element, depth: depth)
@@ -261,7 +261,7 @@ struct ProjectEvaluation {
         }
         // MSBuild reads a file once.
         guard read.insert(UTF8Key(path)).inserted else { return }
-        guard let bytes = try surroundings.file(path) else {
+        guard let bytes = try fileAccess.file(path) else {
             if let element { note(element, "the import \(path.terminalSafe(limit: 120)) is outside of the tree") }
             return
         }

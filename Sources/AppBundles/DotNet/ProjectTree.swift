@@ -9,7 +9,7 @@ extension DotNetProject {
     static let fileBytes = 4 << 20
 }
 
-extension ProjectEvaluation.Surroundings {
+extension ProjectEvaluation.FileAccess {
     /// The files of the tree that a project belongs to: the folder that is searched, and the one of the topmost `Directory.Build.props`
     /// above the project. Nothing outside of both is read, whatever a project imports.
     ///

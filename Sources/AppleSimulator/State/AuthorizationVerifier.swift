@@ -61,10 +61,6 @@ struct AuthorizationVerifier: Sendable {
 
 /// Base64url without padding.
 enum Base64URL {
-    static func encode(_ bytes: some Collection<UInt8>) -> String {
-        Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
-    }
-
     static func decode(_ text: Substring) -> Data? {
         guard !text.contains("+"), !text.contains("/"), !text.contains("=") else { return nil }
         let standard = text.replacing("-", with: "+").replacing("_", with: "/")

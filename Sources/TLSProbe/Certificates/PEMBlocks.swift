@@ -23,7 +23,7 @@ public enum PEMBlocks {
                 body.removeAll(keepingCapacity: true)
             } else if line.starts(with: "-----END ".utf8) {
                 if let name = label, labels.contains(name),
-                    let der = Base64.decode(body.lazy.filter(isBase64)), !der.isEmpty
+                    let der = Base64.decode(body.filter(isBase64)), !der.isEmpty
                 {
                     blocks.append(der)
                 }

@@ -61,7 +61,7 @@ package struct ClientHandshake: Sendable {
     }
 
     /// Takes bytes from the server and returns what to send to it, mostly nothing.
-    package mutating func receive(_ bytes: some Collection<UInt8>) -> [UInt8] {
+    package mutating func receive(_ bytes: [UInt8]) -> [UInt8] {
         guard outcome == nil else { return [] }
         guard records.received + bytes.count <= ClientHandshake.maximumFlight else {
             outcome = .protocolError("The server's flight is larger than \(ClientHandshake.maximumFlight) bytes")

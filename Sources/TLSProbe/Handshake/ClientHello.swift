@@ -68,13 +68,15 @@ struct ClientHello {
         case .applicationProtocols where !offer.applicationProtocols.isEmpty:
             write(ExtensionType.applicationProtocols, &writer) { body in
                 body.prefixed(2) { list in
-                    for name in offer.applicationProtocols { list.prefixed(1) { $0.write(name.utf8.prefix(255)) } }
+                    for name in offer.applicationProtocols {
+                        list.prefixed(1) { $0.write(Array(name.utf8.prefix(255))) }
+                    }
                 }
             }
         case .timestamps: write(ExtensionType.timestamps, &writer) { _ in }
         case .padding:
             guard let padding else { return }
-            write(ExtensionType.padding, &writer) { $0.write(repeatElement(0, count: padding)) }
+            write(ExtensionType.padding, &writer) { $0.write([UInt8](repeating: 0, count: padding)) }
         case .extendedMasterSecret where isClassic: write(ExtensionType.extendedMasterSecret, &writer) { _ in }
         case .renegotiation where isClassic: write(ExtensionType.renegotiation, &writer) { $0.write8(0) }
         case .nextProtocol where isClassic: write(ExtensionType.nextProtocol, &writer) { _ in }

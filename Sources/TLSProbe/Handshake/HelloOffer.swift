@@ -6,26 +6,28 @@ import TLSWire
 
 /// What a client hello offers.
 public struct HelloOffer: Sendable, Hashable {
-    /// The least version that the client would take.
-    public var minimumVersion: TLSVersion
-    /// The highest version that is offered.
-    public var maximumVersion: TLSVersion
-    /// In the order of preference; suites of TLS 1.3 are sent only where TLS 1.3 is offered.
-    public var suites: [CipherSuite]
-    /// supported_groups, in this order.
-    public var groups: [NamedGroup]
-    /// signature_algorithms, in this order.
-    public var signatureSchemes: [SignatureScheme]
-    /// ALPN names, for example `h2` and `http/1.1`; none sends no extension.
-    public var applicationProtocols: [String]
-    /// The name for the server_name extension. Nothing is sent for an address literal (RFC 6066 section 3).
-    public var serverName: String?
-    /// The groups that TLS 1.3 sends a key share for at once; others cost a HelloRetryRequest.
-    public var keyShareGroups: [NamedGroup]
+    package var minimumVersion: TLSVersion
+    package var maximumVersion: TLSVersion
+    package var suites: [CipherSuite]
+    package var groups: [NamedGroup]
+    package var signatureSchemes: [SignatureScheme]
+    package var applicationProtocols: [String]
+    package var serverName: String?
+    package var keyShareGroups: [NamedGroup]
     /// How the hello is written.
     package var layout = HelloLayout.plain
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - minimumVersion: the least version that the client would take.
+    ///   - maximumVersion: the highest version that is offered.
+    ///   - suites: in the order of preference; suites of TLS 1.3 are sent only where TLS 1.3 is offered.
+    ///   - groups: supported_groups, in this order.
+    ///   - signatureSchemes: signature_algorithms, in this order.
+    ///   - applicationProtocols: ALPN names, for example `h2` and `http/1.1`; none sends no extension.
+    ///   - serverName: the name for the server_name extension. Nothing is sent for an address literal (RFC 6066 section 3).
+    ///   - keyShareGroups: the groups that TLS 1.3 sends a key share for at once; others cost a HelloRetryRequest.
     public init(
         minimumVersion: TLSVersion = .tls12,
         maximumVersion: TLSVersion = .tls13,

@@ -34,7 +34,7 @@ enum ScheduleHash: Sendable {
     func expand(_ secret: [UInt8], _ label: String, context: [UInt8] = [], count: Int) -> [UInt8] {
         var info = WireWriter()
         info.write16(UInt16(clamping: count))
-        info.prefixed(1) { $0.write("tls13 \(label)".utf8) }
+        info.prefixed(1) { $0.write(Array("tls13 \(label)".utf8)) }
         info.prefixed(1) { $0.write(context) }
         let key: SymmetricKey =
             switch self {

@@ -129,7 +129,6 @@ package struct HandshakeSecrets: Sendable {
     /// A fresh key for a group; nil for a group that is not supported.
     package let keyShare: @Sendable (NamedGroup) -> KeyShare?
 
-    /// Makes one from its parts, which the properties describe.
     package init(
         random: [UInt8],
         sessionIdentifier: [UInt8],

@@ -3,15 +3,15 @@
 
 import Findings
 import Foundation
-public import NIOCore
+package import NIOCore
 import NIOPosix
 import Synchronization
-public import TLSFacts
+package import TLSFacts
 
 /// Turns a host name into all of its addresses, IPv6 and IPv4, in the system's order of preference (RFC 6724).
 public struct NameResolver: Sendable {
     /// Either at least one address, or why there is none.
-    public enum Resolution: Sendable, Equatable {
+    package enum Resolution: Sendable, Equatable {
         /// What the name resolved to, in the resolver's order.
         case addresses([SocketAddress])
         /// Why there is no address.
@@ -51,7 +51,7 @@ public struct NameResolver: Sendable {
     /// - Parameters:
     ///   - host: a name, or an address literal with or without brackets.
     ///   - timeout: after it, and when the task is cancelled, the answer is `ConnectionFailure.timeout`.
-    public func resolve(host: String, port: Int, timeout: Duration = .seconds(10)) async -> Resolution {
+    package func resolve(host: String, port: Int, timeout: Duration = .seconds(10)) async -> Resolution {
         guard host.utf8.count <= NameResolver.longestName else {
             return .failed(.nameNotFound("the name is longer than \(NameResolver.longestName) bytes"))
         }

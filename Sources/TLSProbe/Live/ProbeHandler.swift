@@ -72,7 +72,7 @@ final class ProbeHandler: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let buffer = unwrapInboundIn(data)
-        send(handshake.receive(buffer.readableBytesView), context)
+        send(handshake.receive(Array(buffer.readableBytesView)), context)
         if handshake.outcome != nil { conclude(context) }
     }
 

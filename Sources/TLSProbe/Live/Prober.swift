@@ -26,7 +26,7 @@ public struct Prober: Sendable {
     /// - Parameters:
     ///   - serverName: replaces the name of the offer where it is not nil.
     ///   - timeout: for the whole probe, connecting included.
-    public func probe(
+    package func probe(
         _ offer: HelloOffer,
         address: SocketAddress,
         serverName: String? = nil,
@@ -78,7 +78,7 @@ public struct Prober: Sendable {
     ///   - connectTimeout: for each address.
     ///   - timeout: for each address. All of them together never take longer than the target of the current task has left.
     /// - Returns: the outcome, and the address that it is from.
-    public func probe(
+    package func probe(
         _ offer: HelloOffer,
         addresses: [SocketAddress],
         serverName: String? = nil,

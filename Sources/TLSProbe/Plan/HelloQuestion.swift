@@ -10,13 +10,11 @@ package struct HelloQuestion: Sendable, Hashable {
     /// The suites that the hello offers.
     package let suites: Set<CipherSuite>
 
-    /// Makes one from its parts, which the properties describe.
     package init(minimumVersion: TLSVersion, suites: Set<CipherSuite>) {
         self.minimumVersion = minimumVersion
         self.suites = suites
     }
 
-    /// Makes one from its parts, which the properties describe.
     package init(minimumVersion: TLSVersion, suites: [CipherSuite]) {
         self.init(minimumVersion: minimumVersion, suites: Set(suites))
     }

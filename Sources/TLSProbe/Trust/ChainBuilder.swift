@@ -23,7 +23,6 @@ public struct ChainBuilder: Sendable {
         /// Intermediates fetched for one chain.
         package var fetches = 3
 
-        /// The defaults, as each property states them.
         package init() {}
     }
 
@@ -72,13 +71,10 @@ public struct ChainBuilder: Sendable {
             guard case .unanchored(let partial) = result.path, let tip = partial.last,
                 let found = await fetch(above: tip, &tried, scope)
             else {
-                return ChainFacts(
-                    presented: certificates,
-                    unparsed: unparsed,
-                    path: result.path,
-                    fetched: fetched,
-                    violations: result.violations
-                )
+                var facts = ChainFacts(presented: certificates, unparsed: unparsed, path: result.path)
+                facts.fetched = fetched
+                facts.violations = result.violations
+                return facts
             }
             fetched.append(found)
         }

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import NIOCore
+package import NIOCore
 package import TLSFacts
 
 /// Where a server's certificates may send whoever judges them: an issuer's address is the server's choice and must not lead into the judge's own network.
@@ -19,7 +19,7 @@ public struct FetchScope: Sendable, Equatable {
     public static let anyNetwork = FetchScope(kinds: [.global, .privateNetwork, .linkLocal, .loopback, .special])
 
     /// What a server at this address may lead to: addresses of its own kind, which is no leap, and public ones.
-    public init(of server: SocketAddress) { self.init(of: AddressKind(server)) }
+    package init(of server: SocketAddress) { self.init(of: AddressKind(server)) }
 
     package init(of kind: AddressKind) {
         switch kind {

@@ -20,7 +20,6 @@ package struct Ramp: Sendable, Equatable {
     /// Pauses that are over: the plan goes on where it stood, instead of letting in at once who would have been let in meanwhile.
     package var pauses: [DateInterval]
 
-    /// Makes one from its parts, which the properties describe.
     package init(_ rule: Rule, isPaused: Bool = false, pauses: [DateInterval] = []) {
         self.rule = rule
         self.isPaused = isPaused
@@ -80,12 +79,6 @@ package struct RampDecision: Sendable, Equatable {
 
     /// When the turn is not known (paused, fixed share): ask again in an hour.
     static let recheck = 3600
-
-    /// Makes one from its parts, which the properties describe.
-    package init(attest: Bool, notBeforeSeconds: Int) {
-        self.attest = attest
-        self.notBeforeSeconds = notBeforeSeconds
-    }
 }
 
 /// Where an installation stands in line.

@@ -46,17 +46,10 @@ public struct RiskSignals: Sendable, Equatable {
 public struct RiskContribution: Sendable, Equatable {
     /// For example `risk.metric.above-baseline`.
     public let code: Code
-    /// 1 ... ``RiskScore/largestContribution``.
+    /// 1 ... `RiskScore.largestContribution`.
     public let points: Int
     /// One sentence for the operator.
     public let message: String
-
-    /// Makes one from its parts, which the properties describe.
-    package init(code: Code, points: Int, message: String) {
-        self.code = code
-        self.points = points
-        self.message = message
-    }
 }
 
 /// How far a key is trusted. The raw value is the `tier` of answers and tokens.

@@ -12,7 +12,6 @@ package struct SupportCount: Sendable, Equatable {
     /// Attested and unsupported together.
     package var total: Int
 
-    /// Makes one from its parts, which the properties describe.
     package init(hour: Date, unsupported: Int, total: Int) {
         self.hour = hour
         self.unsupported = max(0, unsupported)

@@ -243,20 +243,10 @@ extension DeviceBits {
 extension PromotionRule {
     /// Grants before this instant count no more, because the promotion's bit has been reset since: the rule by which the bit itself is read.
     func grantsCount(from now: Date) -> Date {
-        guard let months = meaning.resetAfterMonths,
-            let edge = Calendar.utc.date(byAdding: .month, value: -months, to: now),
-            let month = Calendar.utc.dateInterval(of: .month, for: edge)
-        else { return .distantPast }
-        // A bit of this month counts as clear now if it was set that many months ago, whatever the day.
-        return month.end
+        guard let months = meaning.resetAfterMonths else { return .distantPast }
+        let today = CivilDate(containing: now)
+        // A bit of this month counts as clear now if it was set that many months ago, whatever the day: counted is from the month after it.
+        let next = max(0, today.year * 12 + today.month - months)
+        return CivilDate(year: next / 12, month: next % 12 + 1, day: 1).instant(hour: 0, minute: 0, second: 0)
     }
-}
-
-extension Calendar {
-    /// The months of Apple's answers.
-    fileprivate static let utc: Calendar = {
-        var calendar = Calendar(identifier: .gregorian)
-        calendar.timeZone = TimeZone(secondsFromGMT: 0) ?? .current
-        return calendar
-    }()
 }

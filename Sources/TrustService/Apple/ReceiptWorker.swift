@@ -89,7 +89,7 @@ struct ReceiptWorker: Sendable {
         if let notBefore = lease.receipt.notBefore, notBefore > now { return .later(notBefore, code: nil) }
         let outcome: ReceiptRefreshOutcome
         do {
-            outcome = try await (live.current.apple ?? apple).receipts(environment: lease.environment).refresh(
+            outcome = try await (live.current.apple ?? apple).receipts(environment: lease.key.environment).refresh(
                 lease.receipt.bytes,
                 at: now
             )
@@ -115,7 +115,7 @@ struct ReceiptWorker: Sendable {
 
     private func judge(_ bytes: [UInt8], _ lease: ReceiptLease) async -> RefreshResult {
         let now = sources.now()
-        guard let app = apps[lease.app] else { return .later(retry(lease, now), code: .appUnknown) }
+        guard let app = apps[lease.key.app] else { return .later(retry(lease, now), code: .appUnknown) }
         do {
             let receipt = try await app.verifiers.refreshed(bytes, for: lease, at: now).get()
             let record = ReceiptRecord(receipt, bytes: bytes)
@@ -128,7 +128,7 @@ struct ReceiptWorker: Sendable {
     }
 
     private func next(after notBefore: Date?, _ lease: ReceiptLease, _ now: Date) -> Date {
-        plan.next(after: notBefore, key: lease.keyId.bytes, at: now) ?? now.addingTimeInterval(86_400)
+        plan.next(after: notBefore, key: lease.key.id.bytes, at: now) ?? now.addingTimeInterval(86_400)
     }
 
     /// Doubles from the poll interval up to a day.
@@ -143,7 +143,7 @@ struct ReceiptWorker: Sendable {
         if outcome == .older {
             log.warning(
                 "Apple answered with a receipt that is not newer than the stored one.",
-                metadata: ["key": "\(lease.keyId.logPrefix)", "app": "\(lease.app)"]
+                metadata: ["key": "\(lease.key.id.logPrefix)", "app": "\(lease.key.app)"]
             )
         }
         guard outcome == .stored, case .receipt(let record, _) = result, let metric = record.riskMetric else { return }

@@ -16,14 +16,16 @@ extension TrustServer.Configuration {
 
         /// A secret that a simulator or a build machine has in the place of a device.
         public struct DebugToken: Sendable, Equatable {
-            /// The name under which the tokens that it got are known: at most 64 printable ASCII characters without spaces.
-            public let name: String
-            /// SHA-256 of the debug token, 32 bytes.
-            public let digest: [UInt8]
-            /// From this instant on it is refused, and what it got too; nil for never.
-            public let expires: Date?
+            package let name: String
+            package let digest: [UInt8]
+            package let expires: Date?
 
-            /// Makes one from its parts, which the properties describe.
+            /// Makes one from its parts.
+            ///
+            /// - Parameters:
+            ///   - name: the name under which the tokens that it got are known: at most 64 printable ASCII characters without spaces.
+            ///   - digest: SHA-256 of the debug token, 32 bytes.
+            ///   - expires: from this instant on it is refused, and what it got too; nil for never.
             public init(name: String, digest: [UInt8], expires: Date? = nil) {
                 self.name = name
                 self.digest = digest

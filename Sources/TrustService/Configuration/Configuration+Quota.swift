@@ -18,18 +18,20 @@ extension TrustServer.Configuration {
             case app
         }
 
-        /// Its name in the queries of gateways: 1 to 64 letters, digits, dots, hyphens and underscores.
-        public var name: String
-        /// Who is counted.
-        public var per: Per
-        /// How much there is in a window, at least 1.
-        public var limit: Int
-        /// How long a window is, from its first request on: whole seconds, up to a year.
-        public var window: Duration
-        /// The header in which the gateway states what a request costs; nil counts each as 1.
-        public var costHeader: String?
+        package var name: String
+        package var per: Per
+        package var limit: Int
+        package var window: Duration
+        package var costHeader: String?
 
-        /// Makes one from its parts, which the properties describe.
+        /// Makes one from its parts.
+        ///
+        /// - Parameters:
+        ///   - name: its name in the queries of gateways: 1 to 64 letters, digits, dots, hyphens and underscores.
+        ///   - per: who is counted.
+        ///   - limit: how much there is in a window, at least 1.
+        ///   - window: how long a window is, from its first request on: whole seconds, up to a year.
+        ///   - costHeader: the header in which the gateway states what a request costs; nil counts each as 1.
         public init(name: String, per: Per, limit: Int, window: Duration, costHeader: String? = nil) {
             self.name = name
             self.per = per

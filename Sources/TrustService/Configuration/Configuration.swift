@@ -1,9 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import AppAttest
 import AppleServices
 public import Foundation
 public import TLSFacts
+public import TrustStores
 
 extension TrustServer {
     /// Everything that can be set about the service. Every property has the default of `docs/configuration.md`, and the range that it says.
@@ -86,7 +88,7 @@ public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     /// Whether nobody but this machine can connect.
-    public var isLoopback: Bool { AddressKind.isLoopback(host: host) }
+    package var isLoopback: Bool { AddressKind.isLoopback(host: host) }
 }
 
 /// Where the state lives.
@@ -111,10 +113,12 @@ package enum StoreLocation: Sendable, Equatable {
 
 /// Accepted bearer tokens: the lines of a file, already read.
 public struct CredentialSource: Sendable {
-    /// Each of at least 32 printable ASCII characters without spaces.
-    public let tokens: [String]
+    package let tokens: [String]
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - tokens: each of at least 32 printable ASCII characters without spaces.
     public init(tokens: [String]) { self.tokens = tokens }
 
     /// A shorter token could be guessed: the contract's least length, in characters.
@@ -126,12 +130,14 @@ public struct CredentialSource: Sendable {
 
 /// The roots of a simulated Apple, already read.
 public struct SimulatorTrust: Sendable {
-    /// The root certificate that signs simulated attestations, as PEM.
-    public var attestationRootPEM: String
-    /// The root certificate that signs simulated receipts, as PEM.
-    public var receiptRootPEM: String
+    package var attestationRootPEM: String
+    package var receiptRootPEM: String
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - attestationRootPEM: the root certificate that signs simulated attestations, as PEM.
+    ///   - receiptRootPEM: the root certificate that signs simulated receipts, as PEM.
     public init(attestationRootPEM: String, receiptRootPEM: String) {
         self.attestationRootPEM = attestationRootPEM
         self.receiptRootPEM = receiptRootPEM
@@ -149,14 +155,6 @@ extension TrustServer.Configuration {
         case clientData
     }
 
-    /// What the counter of an assertion decides.
-    public enum CounterMode: String, Sendable, CaseIterable {
-        /// It must grow: Apple's rule.
-        case strict
-        /// Parallel requests may arrive out of order; the signed challenge is the guard.
-        case challenge
-    }
-
     /// What a refusal does.
     public enum Mode: String, Sendable, CaseIterable {
         /// Nothing is judged.
@@ -165,14 +163,6 @@ extension TrustServer.Configuration {
         case monitor
         /// The request is refused.
         case enforce
-    }
-
-    /// An environment of App Attest.
-    public enum Environment: String, Sendable, CaseIterable {
-        /// TestFlight, App Store, enterprise and Developer ID.
-        case production
-        /// Development builds.
-        case development
     }
 
     /// One app.
@@ -186,7 +176,7 @@ extension TrustServer.Configuration {
         /// The accepted identities, one at least. An App Clip attests as its full app.
         public var bundleIds: [String]
         /// The environments whose keys are accepted, one at least.
-        public var environments: [Environment] = [.production]
+        public var environments: [AttestationEnvironment] = [.production]
         /// How an attestation covers the challenge.
         public var binding = Binding.challenge
         /// What the counter of an assertion decides.
@@ -237,9 +227,6 @@ extension TrustServer.Configuration {
     public struct Challenges: Sendable {
         /// How long a challenge is valid: whole seconds, up to a day.
         public var ttl: Duration = .seconds(300)
-
-        /// The defaults, as each property states them.
-        public init() {}
     }
 
     /// The tokens that are issued.
@@ -252,9 +239,6 @@ extension TrustServer.Configuration {
         public var keyPEMs: [String] = []
         /// How long a token is valid: whole seconds, up to a day.
         public var ttl: Duration = .seconds(3600)
-
-        /// The defaults, as each property states them.
-        public init() {}
     }
 
     /// What callers may use.
@@ -270,20 +254,21 @@ extension TrustServer.Configuration {
         /// The most open connections of one IPv4 address or IPv6 network of 64 bits, trusted proxies excepted; nil for half of all.
         public var connectionsPerAddress: Int?
 
-        /// The defaults, as each property states them.
-        public init() {}
+        package init() {}
     }
 
     /// The account with Apple: a key with DeviceCheck enabled.
     public struct AppleAccount: Sendable {
-        /// The team of the key, ten characters.
-        public var teamId: String
-        /// The identifier of the key, ten characters.
-        public var keyId: String
-        /// The P-256 private key as PEM, as Apple gives it (`.p8`).
-        public var keyPEM: String
+        package var teamId: String
+        package var keyId: String
+        package var keyPEM: String
 
-        /// Makes one from its parts, which the properties describe.
+        /// Makes one from its parts.
+        ///
+        /// - Parameters:
+        ///   - teamId: the team of the key, ten characters.
+        ///   - keyId: the identifier of the key, ten characters.
+        ///   - keyPEM: the P-256 private key as PEM, as Apple gives it (`.p8`).
         public init(teamId: String, keyId: String, keyPEM: String) {
             self.teamId = teamId
             self.keyId = keyId
@@ -301,9 +286,6 @@ extension TrustServer.Configuration {
         public var deviceCheck = AppleEndpoint.deviceCheck.baseURL
         /// The bits of devices, development.
         public var deviceCheckDevelopment = AppleEndpoint.deviceCheckDevelopment.baseURL
-
-        /// Apple's own.
-        public init() {}
     }
 
     /// When receipts are renewed with Apple.
@@ -315,8 +297,7 @@ extension TrustServer.Configuration {
         /// How often due receipts are looked for: whole seconds, up to a day.
         public var poll: Duration = .seconds(60)
 
-        /// The defaults, as each property states them.
-        public init() {}
+        package init() {}
     }
 
     /// Spans of requests, for an OpenTelemetry backend.
@@ -337,21 +318,20 @@ extension TrustServer.Configuration {
         public var sample = 1.0
         /// Whose `traceparent` a request continues.
         public var trust = Trust.proxies
-
-        /// The defaults, as each property states them: nothing is traced.
-        public init() {}
     }
 
     /// One of the two bits, with the meaning that the team gave it.
     public struct Bit: Sendable, Equatable {
-        /// 0 or 1.
-        public var bit: Int
-        /// Its name in requests, and the name of its promotion.
-        public var name: String
-        /// After how many months without a change it counts as clear; nil for never.
-        public var resetAfterMonths: Int?
+        package var bit: Int
+        package var name: String
+        package var resetAfterMonths: Int?
 
-        /// Makes one from its parts, which the properties describe.
+        /// Makes one from its parts.
+        ///
+        /// - Parameters:
+        ///   - bit: 0 or 1.
+        ///   - name: its name in requests, and the name of its promotion.
+        ///   - resetAfterMonths: after how many months without a change it counts as clear; nil for never.
         public init(bit: Int, name: String, resetAfterMonths: Int? = nil) {
             self.bit = bit
             self.name = name

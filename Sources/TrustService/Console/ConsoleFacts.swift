@@ -205,18 +205,12 @@ struct ConsoleReader: Sendable {
             )
         }
         facts.connections = figures("sealward_http_connections_open")
-        facts.watched = RequestObserver.watchedNames.flatMap { name in
-            figures(name).filter { $0.value > 0 }.map { figure in
-                .init(label: figure.label.isEmpty ? name : "\(name){\(figure.label)}", value: figure.value)
-            }
+        facts.watched = RequestObserver.watchedCounters.compactMap { counter in
+            let name = "sealward_" + counter.label.replacing(".", with: "_") + "_total"
+            let labels = PrometheusRegistry.labels(counter.dimensions)
+            guard let figure = figures(name).first(where: { $0.label == labels && $0.value > 0 }) else { return nil }
+            return .init(label: labels.isEmpty ? name : "\(name){\(labels)}", value: figure.value)
         }
         return facts
-    }
-}
-
-extension RequestObserver {
-    /// The names of the counters that alert rules watch, as they are rendered.
-    static var watchedNames: [String] {
-        Set(watchedCounters.map { "sealward_" + $0.label.replacing(".", with: "_") + "_total" }).sorted()
     }
 }

@@ -89,7 +89,7 @@ struct ConsoleKeys: Sendable {
 
     private static func environments(_ chosen: String?) -> [HTML] {
         ["<option value=\"\">all</option>"]
-            + Configuration.Environment.allCases.map { option($0.rawValue, isChosen: $0.rawValue == chosen) }
+            + AttestationEnvironment.allCases.map { option($0.rawValue, isChosen: $0.rawValue == chosen) }
     }
 
     private static func option(_ value: String, isChosen: Bool) -> HTML {

@@ -120,10 +120,11 @@ struct ConsoleOverview {
                 )
             )
             let support = facts.risk.support
+            let isKnown = facts.support.contains { $0.total > 0 }
             tiles.append(
                 tile(
                     "Without support",
-                    ConsoleText.percent(support.recentRatio),
+                    isKnown ? ConsoleText.percent(support.recentRatio) : "–",
                     "usual \(ConsoleText.percent(support.usualRatio))",
                     isOff: support.isAlert
                 )

@@ -69,8 +69,12 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
 
     private static func key(_ label: String, _ dimensions: [(String, String)], suffix: String = "") -> Key {
         let name = String(label.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
-        let labels = dimensions.map { "\($0.0)=\"\(escape($0.1))\"" }.joined(separator: ",")
-        return Key(name: name.hasSuffix(suffix) ? name : name + suffix, labels: labels)
+        return Key(name: name.hasSuffix(suffix) ? name : name + suffix, labels: labels(dimensions))
+    }
+
+    /// What stands between the braces of a series.
+    static func labels(_ dimensions: [(String, String)]) -> String {
+        dimensions.map { "\($0.0)=\"\(escape($0.1))\"" }.joined(separator: ",")
     }
 
     private static func escape(_ text: String) -> String {

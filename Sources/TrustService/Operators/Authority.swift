@@ -61,14 +61,10 @@ package struct Authority: Sendable, Equatable {
 
 /// One entry of `tokensFile`: a credential by name, known by the hash of its token.
 public struct NamedCredential: Sendable, Equatable {
-    /// The name under which its calls are recorded.
-    public let name: String
-    /// SHA-256 of the token, 32 bytes.
-    public let digest: [UInt8]
-    /// `server`, `admin` or `audit`, each for every app or with `:app` behind it.
-    public let scopes: [String]
-    /// From this instant on it is refused; nil for never.
-    public let expires: Date?
+    package let name: String
+    package let digest: [UInt8]
+    package let scopes: [String]
+    package let expires: Date?
     let authority: Authority
 
     /// Whether a name may stand in the audit: 1 to 64 printable ASCII characters without spaces.
@@ -76,7 +72,13 @@ public struct NamedCredential: Sendable, Equatable {
         (1...64).contains(name.utf8.count) && name.utf8.allSatisfy { 0x21...0x7E ~= $0 }
     }
 
-    /// Makes one from its parts, which the properties describe. Nil if a scope is unknown, there is none, or the digest is not of 32 bytes.
+    /// Makes one from its parts. Nil if a scope is unknown, there is none, or the digest is not of 32 bytes.
+    ///
+    /// - Parameters:
+    ///   - name: the name under which its calls are recorded.
+    ///   - digest: SHA-256 of the token, 32 bytes.
+    ///   - scopes: `server`, `admin` or `audit`, each for every app or with `:app` behind it.
+    ///   - expires: from this instant on it is refused; nil for never.
     public init?(name: String, digest: [UInt8], scopes: [String], expires: Date?) {
         var reaches: [Authority.Role: Authority.Reach] = [:]
         for scope in scopes {

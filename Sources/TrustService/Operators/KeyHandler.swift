@@ -43,7 +43,7 @@ struct KeyHandler: Handler {
         guard call.caller.permits(.admin, app: filter.app) else {
             throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
         }
-        guard filter.environment.map({ Configuration.Environment(rawValue: $0) != nil }) ?? true else {
+        guard filter.environment.map({ AttestationEnvironment(rawValue: $0) != nil }) ?? true else {
             throw Problem(.requestMalformed, evidence: "environment must be production or development")
         }
         guard filter.user.map(RequestBody.isUser) ?? true,
@@ -102,7 +102,7 @@ struct KeyHandler: Handler {
         var rules: [RevocationRule] = []
         if let user = try body.user() { rules.append(.user(user)) }
         if let text = try body.optionalString("environment", limit: 16) {
-            guard let environment = Configuration.Environment(rawValue: text) else {
+            guard let environment = AttestationEnvironment(rawValue: text) else {
                 throw Problem(.requestMalformed, evidence: "environment must be production or development")
             }
             rules.append(.environment(environment.rawValue))

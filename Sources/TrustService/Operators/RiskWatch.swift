@@ -42,14 +42,6 @@ struct RiskWatch: Sendable {
     let log: Logger
     let baselines = MetricBaselines()
 
-    init(store: any TrustStore, apps: AppDirectory, sources: SystemSources, observer: RequestObserver, log: Logger) {
-        self.store = store
-        self.apps = apps
-        self.sources = sources
-        self.observer = observer
-        self.log = log
-    }
-
     /// The tier of a key, from what is known about it without asking anybody. One signal alone never makes it low.
     func tier(of key: StoredKey, at now: Date) async throws -> String {
         var signals = RiskSignals()
@@ -71,17 +63,17 @@ struct RiskWatch: Sendable {
 
     /// Takes note of the metric in a refreshed receipt.
     func noteMetric(_ metric: Int, of lease: ReceiptLease) async {
-        let baseline = baselines[lease.app] ?? .unknown
+        let baseline = baselines[lease.key.app] ?? .unknown
         guard baseline.excess(of: metric) > 0 else { return }
         observer.count("risk.alerts", [("code", Code.metricAboveBaseline.rawValue)])
         log.warning(
             "A device has attested many more keys than usual.",
-            metadata: ["app": "\(lease.app)", "key": "\(lease.keyId.logPrefix)", "metric": "\(metric)"]
+            metadata: ["app": "\(lease.key.app)", "key": "\(lease.key.id.logPrefix)", "metric": "\(metric)"]
         )
         let event = StoreEvent(
             at: sources.now(),
-            app: lease.app,
-            keyId: lease.keyId,
+            app: lease.key.app,
+            keyId: lease.key.id,
             kind: "alert",
             code: Code.metricAboveBaseline.rawValue,
             detail: "metric \(metric), threshold \(baseline.threshold)"

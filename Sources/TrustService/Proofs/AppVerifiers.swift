@@ -44,9 +44,7 @@ struct AppVerifiers: Sendable {
         }
         requireExtensions = app.requireExtensions
         self.environments = Set(app.environments.map(\.rawValue))
-        let environments = Set(
-            app.environments.map { $0 == .production ? AttestationEnvironment.production : .development }
-        )
+        let environments = Set(app.environments)
         func world(_ simulated: Bool, _ roots: AttestationRoots, _ receiptRoots: ReceiptRoots) -> World {
             World(
                 simulated: simulated,
@@ -163,15 +161,15 @@ struct AppVerifiers: Sendable {
         for lease: ReceiptLease,
         at now: Date
     ) async throws(Problem) -> Judged<VerifiedReceipt> {
-        guard let world = worlds.first(where: { $0.simulated == lease.simulated }) else {
+        guard let world = worlds.first(where: { $0.simulated == lease.key.simulated }) else {
             return .failure(ProofRefusal(.receiptChainUntrusted, evidence: "the simulator is not trusted any more"))
         }
         let expected: ReceiptExpectations
         do throws(MalformedInput) {
             expected = ReceiptExpectations(
-                app: try AppIdentity(lease.identity),
-                publicKey: try AttestationPublicKey(x963Representation: lease.publicKeyBytes),
-                environment: lease.environment == "production" ? .production : .development,
+                app: try AppIdentity(lease.key.identity),
+                publicKey: try AttestationPublicKey(x963Representation: lease.key.publicKeyBytes),
+                environment: lease.key.environment == "production" ? .production : .development,
                 type: .receipt,
                 maximumAge: AppVerifiers.receiptAge
             )

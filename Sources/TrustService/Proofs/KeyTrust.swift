@@ -15,14 +15,9 @@ struct KeyOrigin: Sendable, Equatable {
     /// Whether a simulated root attested the key.
     let simulated: Bool
 
-    init(_ key: StoredKey) {
+    init(_ key: KeyRecord) {
         (app, identity) = (key.app, key.identity)
         (environment, simulated) = (key.environment, key.simulated)
-    }
-
-    init(_ lease: ReceiptLease) {
-        (app, identity) = (lease.app, lease.identity)
-        (environment, simulated) = (lease.environment, lease.simulated)
     }
 }
 

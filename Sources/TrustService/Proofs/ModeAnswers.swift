@@ -16,18 +16,6 @@ struct ModeAnswers: Sendable {
     /// Bounds how many refusals of one key are written to its history.
     private let limits = RequestLimits(perSecond: 0.05, burst: 5, tableLimit: 4096)
 
-    init(
-        store: any TrustStore,
-        signals: SignalBook,
-        observer: RequestObserver,
-        uptime: @escaping @Sendable () -> Double
-    ) {
-        self.store = store
-        self.signals = signals
-        self.observer = observer
-        self.uptime = uptime
-    }
-
     /// Turns a refusal into the answer of the app's mode, and counts it.
     ///
     /// Faults of the request's form, of limits and of the service are the same in every mode.

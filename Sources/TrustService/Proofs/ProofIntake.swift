@@ -44,17 +44,17 @@ struct ProofIntake: Sendable {
             throw ProofRefusal(.keyUnknown, evidence: "a simulated device's key, which this interface refuses")
         }
         if key.revokedAt != nil { throw ProofRefusal(.keyRevoked) }
-        let strict = app.settings.counterMode == .strict
+        let mode = app.settings.counterMode
         let assertion = try app.verifiers.assert(
             object,
             by: key,
             hash: signed.hash,
-            above: strict ? key.counter : 0
+            above: mode == .strict ? key.counter : 0
         ).get()
         let advance = CounterAdvance(
             keyId: key.id,
             counter: assertion.counter,
-            mode: strict ? .strict : .challenge,
+            mode: mode,
             challenge: spendable
         )
         return JudgedAssertion(key: key, advance: advance, tier: try await risk.tier(of: key, at: call.now))

@@ -17,20 +17,16 @@ struct TrustedKeys: Sendable {
     /// a simulated root attested a key, not which; the key's receipt says it.
     let vouchers = BoundedCache<KeyIdentifier, Bool>(capacity: 65_536)
 
-    init(apps: AppDirectory, store: any TrustStore, observer: RequestObserver) {
-        self.apps = apps
-        self.store = store
-        self.observer = observer
-    }
-
     /// Judges a stored key.
     func trust(in key: StoredKey) async throws -> KeyTrust {
-        try await trust(in: KeyOrigin(key), key.id) { try await store.receipts(of: key.id, limit: 1).first?.receipt }
+        try await trust(in: KeyOrigin(key.record), key.id) {
+            try await store.receipts(of: key.id, limit: 1).first?.receipt
+        }
     }
 
     /// Judges the key of a receipt that is due.
     func trust(in lease: ReceiptLease) async throws -> KeyTrust {
-        try await trust(in: KeyOrigin(lease), lease.keyId) { lease.receipt }
+        try await trust(in: KeyOrigin(lease.key.record), lease.key.id) { lease.receipt }
     }
 
     private func trust(

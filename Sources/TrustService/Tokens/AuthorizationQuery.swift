@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import Findings
 import TrustPolicy
 
@@ -11,7 +12,7 @@ struct AuthorizationQuery: Equatable {
     /// The configured ids of the apps whose tokens pass; nil for every configured app.
     private(set) var apps: Set<UTF8Key>?
     /// The environment whose tokens pass; nil for any. Production unless the query says otherwise.
-    private(set) var environment: Configuration.Environment? = .production
+    private(set) var environment: AttestationEnvironment? = .production
     /// The lowest tier that passes; nil for any.
     private(set) var tier: TrustTier?
     /// Whether tokens of simulated devices pass.
@@ -47,7 +48,7 @@ struct AuthorizationQuery: Equatable {
                 environment = nil
                 return
             }
-            guard let known = Configuration.Environment.allCases.first(where: { value.hasSameBytes(as: $0.rawValue) })
+            guard let known = AttestationEnvironment.allCases.first(where: { value.hasSameBytes(as: $0.rawValue) })
             else { break }
             environment = known
             return

@@ -30,7 +30,7 @@ extension MemoryState {
     }
 
     mutating func complete(_ lease: ReceiptLease, with result: RefreshResult, at instant: Date) -> RefreshOutcome {
-        guard var entry = keys[lease.keyId], entry.fence == lease.fence, entry.nextRefresh != nil,
+        guard var entry = keys[lease.key.id], entry.fence == lease.fence, entry.nextRefresh != nil,
             let newest = entry.receipts.last
         else { return .lost }
         entry.leasedUntil = 0
@@ -45,7 +45,7 @@ extension MemoryState {
             if outcome == .stored {
                 entry.receipts.append(
                     StoredReceipt(
-                        keyId: lease.keyId,
+                        keyId: lease.key.id,
                         receipt: record,
                         storedAt: StoreTime.date(StoreTime.milliseconds(instant))
                     )
@@ -60,7 +60,7 @@ extension MemoryState {
             entry.nextRefresh = nil
             outcome = .rescheduled
         }
-        keys[lease.keyId] = entry
+        keys[lease.key.id] = entry
         if let event = result.event(for: lease, outcome: outcome, at: instant) { append(event) }
         return outcome
     }

@@ -19,6 +19,14 @@ package struct Migration: Sendable {
 }
 
 extension [Migration] {
+    /// The steps of every store, oldest first, with their SQL for one kind of database: the contents of the files in the order of their numbers.
+    package init(_ files: [UInt8]...) {
+        let names = ["0001-first", "0002-operators", "0003-quotas"]
+        self = zip(zip(1..., names), files).map { step, file in
+            Migration(version: step.0, name: step.1, sql: String(decoding: file, as: UTF8.self))
+        }
+    }
+
     /// The schema after all steps.
     package var newest: Int { map(\.version).max() ?? 0 }
 

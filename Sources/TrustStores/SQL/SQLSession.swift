@@ -162,6 +162,21 @@ package protocol SQLEngine: Sendable {
         _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
     ) async throws -> Outcome
 
+    /// Gives a row to a statement that changes something for all rows it is given, of whoever else calls, and commits that before it
+    /// returns.
+    ///
+    /// - Parameters:
+    ///   - row: values that are not NULL.
+    ///   - statement: takes a list of each column (`$1`, `$2`, ...); answers the rows for which it has done something, by their number from
+    ///     1 in the first column, and changes nothing for the others.
+    /// - Returns: what it answered for this row. Nil if it passed over the row, if it was refused and changed nothing at all, or if the
+    ///   database takes no lists: then a transaction of the caller's own decides.
+    func join(_ row: [SQLValue], in statement: String) async throws -> SQLRow?
+
     /// Finishes what was begun and closes.
     func close() async
+}
+
+extension SQLEngine {
+    package func join(_ row: [SQLValue], in statement: String) async throws -> SQLRow? { nil }
 }

@@ -59,6 +59,15 @@ extension SQLTrustStore {
         let current = name.expiresAt > now
         switch advance.mode {
         case .strict:
+            if current {
+                let row: [SQLValue] = [
+                    id, .integer(Int64(advance.counter)), .integer(now), .integer(name.expiresAt), .bytes(name.bytes),
+                ]
+                // Most are accepted, and together; why one is not is found out by itself.
+                if let accepted = try await engine.join(row, in: Text.advanceMany) {
+                    return .advanced(previous: try accepted.counter(1))
+                }
+            }
             let update = SQLStatement(Text.advance, id, .integer(Int64(advance.counter)), .integer(now))
             return try await engine.transact { session in
                 let results = try session.run(current ? [select, name.spending, update] : [select])
@@ -136,10 +145,37 @@ extension SQLTrustStore {
     private enum Text {
         static let state: SQLText =
             "SELECT counter, seen, revoked_at, largest_gap FROM attested_keys WHERE id = $1 {lock}"
-        static let advance: SQLText = """
-            UPDATE attested_keys SET counter = $2, seen = -1, last_used_at = $3,
-            largest_gap = CASE WHEN $2 - counter - 1 > largest_gap THEN $2 - counter - 1 ELSE largest_gap END
-            WHERE id = $1 AND counter < $2 AND revoked_at IS NULL
+        static let advance = SQLText(
+            "UPDATE attested_keys SET \(advancing("$2", at: "$3")) WHERE id = $1 AND counter < $2 AND revoked_at IS NULL"
+        )
+        static func advancing(_ counter: String, at now: String) -> String {
+            """
+            counter = \(counter), seen = -1, last_used_at = \(now),
+            largest_gap = CASE WHEN \(counter) - counter - 1 > largest_gap THEN \(counter) - counter - 1 ELSE largest_gap END
+            """
+        }
+        /// The same for many callers, with the spending of their challenges, in PostgreSQL. The lists: keys, counters, instants, when the
+        /// challenges expire, their names. Passes over keys that somebody else has locked, and over all but one with the same key or name.
+        ///
+        /// What it has locked is as it was committed last. A name is spent only for a key that is locked and may advance, and a key advances
+        /// only if its name was spent here. Names are spent in their order, and no key is waited for, so nobody waits in a circle.
+        static let advanceMany = """
+            WITH asked AS MATERIALIZED (
+            SELECT DISTINCT ON (name) * FROM (
+            SELECT DISTINCT ON (key_id) * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[])
+            WITH ORDINALITY AS given (key_id, signed, now, expires_at, name, number) ORDER BY key_id, signed
+            ) AS each_key ORDER BY name
+            ), held AS MATERIALIZED (
+            SELECT id AS key_id, counter AS before FROM attested_keys WHERE id = ANY($1) AND revoked_at IS NULL
+            FOR UPDATE SKIP LOCKED
+            ), spent AS (
+            \(SpentName.inserting("""
+            SELECT expires_at, name FROM asked JOIN held USING (key_id)
+            WHERE before < signed AND \(SpentName.mayBeSpent("expires_at")) ORDER BY expires_at, name
+            """)) RETURNING expires_at, name
+            )
+            UPDATE attested_keys SET \(advancing("signed", at: "now"))
+            FROM asked JOIN held USING (key_id) JOIN spent USING (expires_at, name) WHERE id = key_id RETURNING number, before
             """
         static let setWindow: SQLText =
             "UPDATE attested_keys SET counter = $2, seen = $3, largest_gap = $4, last_used_at = $5 WHERE id = $1"

@@ -49,7 +49,7 @@ extension SQLTrustStore {
         with result: RefreshResult,
         at instant: Date
     ) async throws -> RefreshOutcome {
-        let id = SQLValue.bytes(lease.keyId.bytes)
+        let id = SQLValue.bytes(lease.key.id.bytes)
         return try await engine.transact { session in
             let state = try session.run([SQLStatement(Text.schedule, id), SQLStatement(Text.newest, id)])
             guard let row = state[0].rows.first, try row.integer(0) == lease.fence,
@@ -67,7 +67,7 @@ extension SQLTrustStore {
                 if outcome == .stored {
                     statements.append(SQLStatement(Text.supersede, id, .integer(StoreTime.milliseconds(instant))))
                     statements.append(
-                        StoredReceipt(keyId: lease.keyId, receipt: record, storedAt: instant).inserting
+                        StoredReceipt(keyId: lease.key.id, receipt: record, storedAt: instant).inserting
                     )
                     if let metric = record.riskMetric {
                         statements.append(SQLStatement(Text.measure, id, .integer(Int64(metric))))

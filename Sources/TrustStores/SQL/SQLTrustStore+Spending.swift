@@ -33,10 +33,17 @@ extension SpentName {
 
     static let find: SQLText = "SELECT 1 FROM spent_names WHERE expires_at = $1 AND name = $2"
 
-    private static let spend: SQLText = """
-        INSERT INTO spent_names (expires_at, name) SELECT $1, $2 WHERE $1 > (SELECT swept_until FROM store_clock WHERE one = 1)
-        ON CONFLICT DO NOTHING
-        """
+    private static let spend = SQLText(inserting("SELECT $1, $2 WHERE \(mayBeSpent("$1"))"))
+
+    /// Inserts rows of an expiry and a name that are not there yet.
+    static func inserting(_ rows: String) -> String {
+        "INSERT INTO spent_names (expires_at, name) \(rows) ON CONFLICT DO NOTHING"
+    }
+
+    /// Whether a name with this expiry would still be there if it had been spent.
+    static func mayBeSpent(_ expiry: String) -> String {
+        "\(expiry) > (SELECT swept_until FROM store_clock WHERE one = 1)"
+    }
 }
 
 extension SQLSession {

@@ -28,7 +28,7 @@ extension StoredKey {
         guard let id = KeyIdentifier(bytes: try row.bytes(0)) else {
             throw StoreFault.damaged("a key id is not 32 bytes")
         }
-        self.init(
+        let record = KeyRecord(
             id: id,
             publicKeyBytes: try row.bytes(1),
             app: try row.text(2),
@@ -39,7 +39,10 @@ extension StoredKey {
             attestationDigest: try row.bytes(7),
             validationCategory: try row.optionalInteger(8).map(Int.init),
             bundleVersion: try row.optionalText(9),
-            osVersion: try row.optionalText(10),
+            osVersion: try row.optionalText(10)
+        )
+        self.init(
+            record,
             attestedAt: StoreTime.date(try row.integer(11)),
             counter: try row.counter(12),
             largestGap: try row.counter(13),
@@ -53,17 +56,17 @@ extension StoredKey {
     func inserting(refreshAt: Date?) -> SQLStatement {
         SQLStatement(
             StoredKey.insert,
-            .bytes(id.bytes),
-            .bytes(publicKeyBytes),
-            .text(app),
-            .text(identity),
-            .text(environment),
-            .integer(simulated ? 1 : 0),
-            .optional(user),
-            .bytes(attestationDigest),
-            .optional(validationCategory),
-            .optional(bundleVersion),
-            .optional(osVersion),
+            .bytes(record.id.bytes),
+            .bytes(record.publicKeyBytes),
+            .text(record.app),
+            .text(record.identity),
+            .text(record.environment),
+            .integer(record.simulated ? 1 : 0),
+            .optional(record.user),
+            .bytes(record.attestationDigest),
+            .optional(record.validationCategory),
+            .optional(record.bundleVersion),
+            .optional(record.osVersion),
             .integer(StoreTime.milliseconds(attestedAt)),
             .optional(riskMetric),
             .optional(refreshAt.map(StoreTime.milliseconds))

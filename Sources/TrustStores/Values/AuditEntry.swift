@@ -28,12 +28,14 @@ public struct AuditEntry: Sendable, Equatable {
 
 /// One entry with its place in the record.
 public struct NumberedAuditEntry: Sendable, Equatable {
-    /// Grows by one with each entry; what follows is read by `after: number`.
-    public let number: Int64
-    /// The entry.
-    public let entry: AuditEntry
+    package let number: Int64
+    package let entry: AuditEntry
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - number: grows by one with each entry; what follows is read by `after: number`.
+    ///   - entry: the entry.
     public init(number: Int64, entry: AuditEntry) {
         self.number = number
         self.entry = entry

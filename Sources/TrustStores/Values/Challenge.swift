@@ -28,7 +28,6 @@ package struct ChallengeBinding: Hashable, Sendable {
     /// The user that has to spend it; nil for any.
     package var user: String?
 
-    /// Makes one from its parts, which the properties describe.
     package init(purpose: ChallengePurpose, app: String, keyId: KeyIdentifier? = nil, user: String? = nil) {
         self.purpose = purpose
         self.app = app

@@ -35,7 +35,6 @@ public struct ChallengeKeyRotation: Sendable, Equatable {
     /// How long challenges of the older keys are accepted: until the last that they signed has expired.
     public var acceptsOldUntil: Date
 
-    /// Makes one from its parts, which the properties describe.
     package init(secret: [UInt8], signsFrom: Date, acceptsOldUntil: Date) {
         self.secret = secret
         self.signsFrom = signsFrom

@@ -24,7 +24,6 @@ public struct CounterAdvance: Sendable, Equatable {
     /// The challenge that is spent in the same transaction.
     public var challenge: SpendableChallenge
 
-    /// Makes one from its parts, which the properties describe.
     package init(keyId: KeyIdentifier, counter: UInt32, mode: CounterMode, challenge: SpendableChallenge) {
         self.keyId = keyId
         self.counter = counter

@@ -7,12 +7,14 @@ public import Foundation
 
 /// One key and one challenge as they were at one and the same instant.
 public struct AttestationStanding: Sendable, Equatable {
-    /// The key, if it is stored.
-    public let key: StoredKey?
-    /// Whether the challenge is spent.
-    public let isSpent: Bool
+    package let key: StoredKey?
+    package let isSpent: Bool
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - key: the key, if it is stored.
+    ///   - isSpent: whether the challenge is spent.
     public init(key: StoredKey?, isSpent: Bool) {
         self.key = key
         self.isSpent = isSpent
@@ -28,7 +30,6 @@ public struct KeyFilter: Sendable, Equatable {
     /// `production` or `development`.
     public var environment: String?
 
-    /// Makes one from its parts, which the properties describe.
     package init(app: String? = nil, user: String? = nil, environment: String? = nil) {
         self.app = app
         self.user = user
@@ -80,12 +81,14 @@ public struct KeyCursor: Sendable, Equatable {
 
 /// Some keys of a list.
 public struct KeyPage: Sendable, Equatable {
-    /// The keys, by environment, app and id.
-    public let keys: [StoredKey]
-    /// Where the next page begins; nil at the end.
-    public let next: KeyCursor?
+    package let keys: [StoredKey]
+    package let next: KeyCursor?
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - keys: the keys, by environment, app and id.
+    ///   - next: where the next page begins; nil at the end.
     public init(keys: [StoredKey], next: KeyCursor?) {
         self.keys = keys
         self.next = next
@@ -103,16 +106,18 @@ public struct KeyPage: Sendable, Equatable {
 
 /// How many unrevoked keys there are of one kind.
 public struct KeyCount: Sendable, Equatable {
-    /// The configured id of the app.
-    public let app: String
-    /// `production` or `development`.
-    public let environment: String
-    /// Whether a simulated root attested them.
-    public let simulated: Bool
-    /// How many.
-    public let keys: Int
+    package let app: String
+    package let environment: String
+    package let simulated: Bool
+    package let keys: Int
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - app: the configured id of the app.
+    ///   - environment: `production` or `development`.
+    ///   - simulated: whether a simulated root attested them.
+    ///   - keys: how many.
     public init(app: String, environment: String, simulated: Bool, keys: Int) {
         self.app = app
         self.environment = environment

@@ -1,35 +1,16 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppAttest
+package import AppAttest
 import Crypto
 package import Findings
 public import Foundation
 
-/// A verified key on its way into a store.
+/// A verified key on its way into a store. What its attestation said is read as if it were the registration's own.
+@dynamicMemberLookup
 public struct KeyRegistration: Sendable, Equatable {
-    /// SHA-256 of the key's point, 32 bytes.
-    public let id: KeyIdentifier
-    /// The public key as X9.63 uncompressed point, 65 bytes.
-    public let publicKeyBytes: [UInt8]
-    /// The configured id of the app.
-    public let app: String
-    /// The identity that attested: `prefix.bundleId`.
-    public let identity: String
-    /// `production` or `development`.
-    public let environment: String
-    /// Whether a simulated root attested the key.
-    public let simulated: Bool
-    /// The user whom the app's server named when it fetched the challenge; nil if it named none.
-    public let user: String?
-    /// SHA-256 of the attestation object as sent, 32 bytes.
-    public let attestationDigest: [UInt8]
-    /// Absent up to iOS 26.
-    public let validationCategory: Int?
-    /// Absent up to iOS 26.
-    public let bundleVersion: String?
-    /// The system's version at attestation; nil if the leaf does not say it.
-    public let osVersion: String?
+    /// What the attestation said.
+    public let record: KeyRecord
     /// The receipt that came with the key.
     public let receipt: ReceiptRecord
     /// When the receipt is to be refreshed first; nil for never.
@@ -53,7 +34,7 @@ public struct KeyRegistration: Sendable, Equatable {
         refreshAt: Date?
     ) {
         guard case .accepted(let receipt) = key.receiptVerdict, user.map(StoreText.isUser) ?? true else { return nil }
-        self.init(
+        record = KeyRecord(
             id: key.keyId,
             publicKeyBytes: key.publicKey.x963Representation,
             app: app,
@@ -64,10 +45,10 @@ public struct KeyRegistration: Sendable, Equatable {
             attestationDigest: KeyRegistration.digest(of: attestation),
             validationCategory: key.extensions?.validationCategory.map { Int($0.rawValue) },
             bundleVersion: key.extensions?.bundleVersion,
-            osVersion: key.leaf.osVersion,
-            receipt: ReceiptRecord(receipt, bytes: key.receipt),
-            refreshAt: refreshAt
+            osVersion: key.leaf.osVersion
         )
+        self.receipt = ReceiptRecord(receipt, bytes: key.receipt)
+        self.refreshAt = refreshAt
     }
 
     /// The digest by which the byte-equal object is known again: SHA-256.
@@ -75,50 +56,19 @@ public struct KeyRegistration: Sendable, Equatable {
         Array(SHA256.hash(data: Array(attestation)))
     }
 
-    package init(
-        id: KeyIdentifier,
-        publicKeyBytes: [UInt8],
-        app: String,
-        identity: String,
-        environment: String,
-        simulated: Bool,
-        user: String?,
-        attestationDigest: [UInt8],
-        validationCategory: Int?,
-        bundleVersion: String?,
-        osVersion: String?,
-        receipt: ReceiptRecord,
-        refreshAt: Date?
-    ) {
-        self.id = id
-        self.publicKeyBytes = publicKeyBytes
-        self.app = app
-        self.identity = identity
-        self.environment = environment
-        self.simulated = simulated
-        self.user = user
-        self.attestationDigest = attestationDigest
-        self.validationCategory = validationCategory
-        self.bundleVersion = bundleVersion
-        self.osVersion = osVersion
+    package init(_ record: KeyRecord, receipt: ReceiptRecord, refreshAt: Date?) {
+        self.record = record
         self.receipt = receipt
         self.refreshAt = refreshAt
     }
 
+    /// A member of ``record``.
+    public subscript<Value>(dynamicMember path: KeyPath<KeyRecord, Value>) -> Value { record[keyPath: path] }
+
     /// The key as it is stored, before its first assertion.
     public func stored(at instant: Date) -> StoredKey {
         StoredKey(
-            id: id,
-            publicKeyBytes: publicKeyBytes,
-            app: app,
-            identity: identity,
-            environment: environment,
-            simulated: simulated,
-            user: user,
-            attestationDigest: attestationDigest,
-            validationCategory: validationCategory,
-            bundleVersion: bundleVersion,
-            osVersion: osVersion,
+            record,
             attestedAt: StoreTime.date(StoreTime.milliseconds(instant)),
             counter: 0,
             largestGap: 0,
@@ -130,8 +80,8 @@ public struct KeyRegistration: Sendable, Equatable {
 
     /// What a second object for the same key comes to: the first registration stands, whatever the second one says.
     public func outcome(against existing: StoredKey) -> InsertOutcome {
-        if !StoreText.areSame(existing.user, user) { return .refused(.otherUser) }
-        if !existing.app.hasSameBytes(as: app) || existing.attestationDigest != attestationDigest {
+        if !StoreText.areSame(existing.user, self.user) { return .refused(.otherUser) }
+        if !existing.app.hasSameBytes(as: self.app) || existing.attestationDigest != self.attestationDigest {
             return .refused(.exists)
         }
         return .existing(existing)

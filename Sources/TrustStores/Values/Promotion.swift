@@ -127,7 +127,6 @@ public struct PromotionAnswer: Sendable, Equatable {
     /// Whether the promotion is granted, so that the subject gets it from no other transaction.
     public let isGranted: Bool
 
-    /// Makes one from its parts, which the properties describe.
     package init(bytes: [UInt8], isGranted: Bool) {
         self.bytes = bytes
         self.isGranted = isGranted

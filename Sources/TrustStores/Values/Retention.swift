@@ -22,7 +22,6 @@ public struct Retention: Sendable, Equatable {
     /// At most this many rows of each kind go in one sweep, so that a sweep never holds up a commit for long.
     public var rowsAtOnce = 5_000
 
-    /// The defaults, as each property states them.
     package init() {}
 }
 

@@ -20,7 +20,6 @@ public struct SingleUseToken: Sendable, Equatable {
     /// When it need not be remembered any longer.
     public var expiresAt: Date
 
-    /// Makes one from its parts, which the properties describe.
     package init(id: String, expiresAt: Date) {
         self.id = id
         self.expiresAt = expiresAt

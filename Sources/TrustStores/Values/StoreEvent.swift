@@ -62,12 +62,14 @@ public struct SignalTally: Sendable, Equatable {
 
 /// How many keys of an app have one risk metric.
 public struct RiskMetricCount: Sendable, Equatable {
-    /// Apple's risk metric.
-    public let metric: Int
-    /// How many keys have it in their newest receipt.
-    public let keys: Int
+    package let metric: Int
+    package let keys: Int
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - metric: apple's risk metric.
+    ///   - keys: how many keys have it in their newest receipt.
     public init(metric: Int, keys: Int) {
         self.metric = metric
         self.keys = keys

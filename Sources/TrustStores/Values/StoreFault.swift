@@ -6,7 +6,7 @@ public import Findings
 /// The store could not do what was asked: it is down, slow, full, or newer than this program.
 ///
 /// A fault says nothing about whether the verb took effect: the answer may have been lost after the commit. Every verb may be asked again.
-public struct StoreFault: Error, Sendable, Equatable, CustomStringConvertible {
+public struct StoreFault: Error, Sendable, ComparedByCode, CustomStringConvertible {
     /// `store.unavailable` (ask again), `store.newer` (this program is older than the file), `store.damaged` or `store.configuration`
     /// (the store cannot be used as it is named).
     public let code: Code
@@ -15,8 +15,7 @@ public struct StoreFault: Error, Sendable, Equatable, CustomStringConvertible {
     /// How long to wait before asking again, where asking again may help.
     public let retryAfter: Duration?
 
-    /// Makes one from its parts, which the properties describe.
-    public init(code: Code, reason: String, retryAfter: Duration? = nil) {
+    package init(code: Code, reason: String, retryAfter: Duration? = nil) {
         self.code = code
         self.reason = reason
         self.retryAfter = retryAfter
@@ -36,7 +35,4 @@ public struct StoreFault: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     public var description: String { "\(code): \(reason)" }
-
-    /// Equality is on the code: reasons may change.
-    public static func == (left: StoreFault, right: StoreFault) -> Bool { left.code == right.code }
 }

@@ -19,10 +19,6 @@ public struct StoreObservation: Sendable {
             self.sentence = sentence
             self.isWarning = isWarning
         }
-
-        /// Equality is on the name.
-        public static func == (left: Kind, right: Kind) -> Bool { left.name == right.name }
-        public func hash(into hasher: inout Hasher) { hasher.combine(name) }
     }
 
     /// What was observed.
@@ -32,7 +28,6 @@ public struct StoreObservation: Sendable {
     /// The value of a gauge; nil for what is only counted.
     public let value: Int?
 
-    /// Makes one from its parts, which the properties describe.
     package init(_ kind: Kind, detail: String = "", value: Int? = nil) {
         self.kind = kind
         self.detail = detail
@@ -59,6 +54,11 @@ extension StoreObservation.Kind {
     package static let lineFull = Self("line-full", "Too many callers wait for the store; more are refused.")
     /// A caller was refused because it had waited as long as it may.
     package static let waitedTooLong = Self("waited-too-long", "A caller waited too long for the store.")
+    /// The server refused what many callers asked with one statement; each is served alone.
+    package static let batchRefused = Self(
+        "batch-refused",
+        "The store's server refused a batch; its callers are served one by one."
+    )
     /// The server is a standby, or a primary that another one has replaced.
     package static let otherServer = Self(
         "other-server",
@@ -81,7 +81,8 @@ extension StoreObservation.Kind {
 
     /// All kinds that an operator may have to act on.
     package static let warnings: [Self] = [
-        unreachable, connectionLost, overdue, locksHeld, lineFull, waitedTooLong, otherServer, unchecked, notice,
+        unreachable, connectionLost, overdue, locksHeld, lineFull, waitedTooLong, batchRefused, otherServer, unchecked,
+        notice,
         exposedFile,
     ]
 }

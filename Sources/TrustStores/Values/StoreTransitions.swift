@@ -58,8 +58,8 @@ extension RefreshResult {
         if code == nil, outcome != .stored { return nil }
         return StoreEvent(
             at: instant,
-            app: lease.app,
-            keyId: lease.keyId,
+            app: lease.key.app,
+            keyId: lease.key.id,
             kind: EventKind.receipt,
             code: code?.rawValue
         )

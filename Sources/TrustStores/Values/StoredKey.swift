@@ -4,8 +4,8 @@
 public import AppAttest
 public import Foundation
 
-/// A verified key as a store gives it back.
-public struct StoredKey: Sendable, Equatable {
+/// What an attestation said about a key, as it is kept: it never changes.
+public struct KeyRecord: Sendable, Equatable {
     /// SHA-256 of the key's point, 32 bytes.
     public let id: KeyIdentifier
     /// The public key as X9.63 uncompressed point, 65 bytes.
@@ -18,7 +18,7 @@ public struct StoredKey: Sendable, Equatable {
     public let environment: String
     /// Whether a simulated root attested the key.
     public let simulated: Bool
-    /// The user whom the app's server named when it fetched the challenge; nil where it named none.
+    /// The user whom the app's server named when it fetched the challenge; nil if it named none.
     public let user: String?
     /// SHA-256 of the attestation object as sent, 32 bytes.
     public let attestationDigest: [UInt8]
@@ -26,8 +26,42 @@ public struct StoredKey: Sendable, Equatable {
     public let validationCategory: Int?
     /// Absent up to iOS 26.
     public let bundleVersion: String?
-    /// The system's version at attestation; nil where the leaf does not tell.
+    /// The system's version at attestation; nil if the leaf does not say it.
     public let osVersion: String?
+
+    /// Makes one from its parts, which the properties describe: for stores.
+    public init(
+        id: KeyIdentifier,
+        publicKeyBytes: [UInt8],
+        app: String,
+        identity: String,
+        environment: String,
+        simulated: Bool,
+        user: String?,
+        attestationDigest: [UInt8],
+        validationCategory: Int?,
+        bundleVersion: String?,
+        osVersion: String?
+    ) {
+        self.id = id
+        self.publicKeyBytes = publicKeyBytes
+        self.app = app
+        self.identity = identity
+        self.environment = environment
+        self.simulated = simulated
+        self.user = user
+        self.attestationDigest = attestationDigest
+        self.validationCategory = validationCategory
+        self.bundleVersion = bundleVersion
+        self.osVersion = osVersion
+    }
+}
+
+/// A verified key as a store gives it back. What its attestation said is read as if it were the key's own.
+@dynamicMemberLookup
+public struct StoredKey: Sendable, Equatable {
+    /// What the attestation said.
+    public let record: KeyRecord
     /// When the key was accepted.
     public let attestedAt: Date
     /// The highest counter that was accepted; 0 before the first assertion.
@@ -43,17 +77,7 @@ public struct StoredKey: Sendable, Equatable {
 
     /// Makes one from its parts, which the properties describe: for stores.
     public init(
-        id: KeyIdentifier,
-        publicKeyBytes: [UInt8],
-        app: String,
-        identity: String,
-        environment: String,
-        simulated: Bool,
-        user: String?,
-        attestationDigest: [UInt8],
-        validationCategory: Int?,
-        bundleVersion: String?,
-        osVersion: String?,
+        _ record: KeyRecord,
         attestedAt: Date,
         counter: UInt32,
         largestGap: UInt32,
@@ -61,17 +85,7 @@ public struct StoredKey: Sendable, Equatable {
         revokedAt: Date?,
         riskMetric: Int?
     ) {
-        self.id = id
-        self.publicKeyBytes = publicKeyBytes
-        self.app = app
-        self.identity = identity
-        self.environment = environment
-        self.simulated = simulated
-        self.user = user
-        self.attestationDigest = attestationDigest
-        self.validationCategory = validationCategory
-        self.bundleVersion = bundleVersion
-        self.osVersion = osVersion
+        self.record = record
         self.attestedAt = attestedAt
         self.counter = counter
         self.largestGap = largestGap
@@ -79,17 +93,7 @@ public struct StoredKey: Sendable, Equatable {
         self.revokedAt = revokedAt
         self.riskMetric = riskMetric
     }
-}
 
-extension StoredKey {
-    /// The key against which assertions are verified.
-    ///
-    /// - Throws: ``StoreFault`` with the code `store.damaged` where the stored bytes are no point of the curve.
-    package func publicKey() throws -> AttestationPublicKey {
-        do {
-            return try AttestationPublicKey(x963Representation: publicKeyBytes)
-        } catch {
-            throw StoreFault.damaged("a stored public key is not one")
-        }
-    }
+    /// A member of ``record``.
+    public subscript<Value>(dynamicMember path: KeyPath<KeyRecord, Value>) -> Value { record[keyPath: path] }
 }

@@ -43,14 +43,16 @@ extension ReceiptRecord {
 
 /// One receipt of a key's history.
 public struct StoredReceipt: Sendable, Equatable {
-    /// The key that it is about.
-    public let keyId: KeyIdentifier
-    /// The receipt itself.
-    public let receipt: ReceiptRecord
-    /// When the store took it.
-    public let storedAt: Date
+    package let keyId: KeyIdentifier
+    package let receipt: ReceiptRecord
+    package let storedAt: Date
 
-    /// Makes one from its parts, which the properties describe.
+    /// Makes one from its parts.
+    ///
+    /// - Parameters:
+    ///   - keyId: the key that it is about.
+    ///   - receipt: the receipt itself.
+    ///   - storedAt: when the store took it.
     public init(keyId: KeyIdentifier, receipt: ReceiptRecord, storedAt: Date) {
         self.keyId = keyId
         self.receipt = receipt
@@ -61,19 +63,9 @@ public struct StoredReceipt: Sendable, Equatable {
 /// The right to refresh one receipt until an instant: while it lasts, no other node is given the same one.
 public struct ReceiptLease: Sendable, Equatable {
     /// The key whose receipt is due.
-    public let keyId: KeyIdentifier
-    /// The configured id of the app.
-    public let app: String
-    /// `production` or `development`: which of Apple's hosts to ask.
-    public let environment: String
-    /// Whether a simulated root attested the key.
-    public let simulated: Bool
+    public let key: StoredKey
     /// The newest receipt of the key.
     public let receipt: ReceiptRecord
-    /// The key, as X9.63 uncompressed point (65 bytes), against which the new receipt is verified.
-    public let publicKeyBytes: [UInt8]
-    /// The identity that the receipt must name (`prefix.bundleId`).
-    public let identity: String
     /// How many tries in a row have failed before this one.
     public let failures: Int
     /// When the lease ends by itself.
@@ -81,21 +73,10 @@ public struct ReceiptLease: Sendable, Equatable {
     /// Grows with each lease of this key: a holder whose lease ran out cannot complete a later one.
     public let fence: Int64
 
-    /// Makes one for a stored key; the properties describe the other parts: for stores.
-    public init(
-        key: StoredKey,
-        receipt: ReceiptRecord,
-        failures: Int,
-        until: Date,
-        fence: Int64
-    ) {
-        keyId = key.id
-        app = key.app
-        environment = key.environment
-        simulated = key.simulated
+    /// Makes one from its parts, which the properties describe: for stores.
+    public init(key: StoredKey, receipt: ReceiptRecord, failures: Int, until: Date, fence: Int64) {
+        self.key = key
         self.receipt = receipt
-        publicKeyBytes = key.publicKeyBytes
-        identity = key.identity
         self.failures = failures
         self.until = until
         self.fence = fence

@@ -27,8 +27,6 @@ struct CertificateCommand: AsyncParsableCommand {
             """
     )
 
-    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
-
     @Argument(help: ArgumentHelp("PEM files, one chain each; - is standard input.", valueName: "FILE"))
     var files: [String] = []
 
@@ -38,7 +36,7 @@ struct CertificateCommand: AsyncParsableCommand {
     var jobs: String?
 
     @Option(help: ArgumentHelp("The form of the result: text or json.", valueName: "FORM"))
-    var format: Format = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 

@@ -35,7 +35,8 @@ struct CheckCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Several systems, judged from the same observations, for example ios18,ios26.",
             valueName: "ID,ID"
-        )
+        ),
+        transform: SystemList.init
     )
     var systems: SystemList?
 

@@ -20,15 +20,13 @@ struct CompareCommand: AsyncParsableCommand {
             """
     )
 
-    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
-
     @Argument(help: ArgumentHelp("The transcript; - is standard input.", valueName: "TRANSCRIPT"))
     var transcript: String
 
     @OptionGroup var network: CheckOptions
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
-    var format: Format = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 

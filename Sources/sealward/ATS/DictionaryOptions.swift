@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppBundles
-public import AppTransportSecurity
-public import ArgumentParser
+import AppTransportSecurity
+import ArgumentParser
 import Findings
 import Foundation
 import PropertyLists
@@ -114,23 +114,19 @@ struct SystemOptions: ParsableArguments {
     }
 }
 
-extension LinkedSDK: ExpressibleByArgument {
-    public init?(argument: String) { self.init(argument) }
-}
-
 /// Systems separated by commas, each once.
-struct SystemList: ExpressibleByArgument {
+struct SystemList {
     let profiles: [OSProfile]
 
-    init?(argument: String) {
+    /// - Throws: `ValidationError` for more than 64, and for one that is unknown.
+    init(_ argument: String) throws {
         var profiles: [OSProfile] = []
-        let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
-        guard parts.count <= 64 else { return nil }
+        let parts = argument.split(separator: ",", maxSplits: 64, omittingEmptySubsequences: false)
+        guard parts.count <= 64 else { throw ValidationError("at most 64 systems are compared") }
         for part in parts {
-            guard let profile = OSProfile.named(String(part)) else { return nil }
+            let profile = try SystemOptions.system(String(part))
             if !profiles.contains(where: { $0.id == profile.id }) { profiles.append(profile) }
         }
-        guard !profiles.isEmpty else { return nil }
         self.profiles = profiles
     }
 }
@@ -147,6 +143,12 @@ enum PropertyListFile {
     /// The NSAppTransportSecurity dictionary of an Info.plist, the empty one if there is none, and the SDK of the app.
     static func app(infoPlist path: String) throws -> AppDictionary {
         let bytes = try CommandIO.read(path, limit: 16 << 20)
+        guard !ZipArchive.isArchive(bytes) else {
+            throw CommandFault(
+                "\(CommandIO.name(of: path)): is an archive, not a property list; name the Info.plist inside of it, or ask `sealward ats lint` "
+                    + "about the whole app."
+            )
+        }
         let list = try named(path) { try PlistReader.read(bytes) }
         let document = list.root.propertyListValue
         guard let members = document.members else {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import AppTransportSecurity
-public import ArgumentParser
+import AppTransportSecurity
+import ArgumentParser
 import Findings
 import Foundation
 import StrictJSON
@@ -20,8 +20,6 @@ struct ExplainCommand: AsyncParsableCommand {
             """
     )
 
-    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
-
     @Argument(help: "URLs as the app loads them.")
     var urls: [String] = []
 
@@ -36,7 +34,7 @@ struct ExplainCommand: AsyncParsableCommand {
     var loader: Loader = .urlsession
 
     @Option(help: ArgumentHelp("The form of the result: text or json.", valueName: "FORM"))
-    var format: Format = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 
@@ -62,24 +60,13 @@ struct ExplainCommand: AsyncParsableCommand {
             case .json:
                 try CommandIO.write(ExplainReport.json(decisions, policy).rendered() + "\n", to: shared.output)
             case .text:
-                let colour = CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)
+                let color = CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)
                 try CommandIO.write(
-                    ExplainReport.text(decisions, policy, loader, colour: colour).fitted,
+                    ExplainReport.text(decisions, policy, loader, color: color).fitted,
                     to: shared.output
                 )
             }
             return decisions.contains { $0.verdict == .blocked } ? .findings : .clean
         }
     }
-}
-
-extension Loader: ExpressibleByArgument {}
-
-extension OSProfile: ExpressibleByArgument {
-    public init?(argument: String) {
-        guard let profile = OSProfile.named(argument) else { return nil }
-        self = profile
-    }
-
-    public var defaultValueDescription: String { id }
 }

@@ -49,14 +49,14 @@ enum ExplainReport {
 
     // MARK: - Text
 
-    static func text(_ decisions: [URLDecision], _ policy: ATSPolicy, _ loader: Loader, colour: Bool) -> String {
+    static func text(_ decisions: [URLDecision], _ policy: ATSPolicy, _ loader: Loader, color: Bool) -> String {
         var lines: [String] = []
         for decision in decisions {
             let word =
                 decision.verdict == .blocked
                 ? "BLOCKED" : (decision.verdict == .allowed ? "ALLOWED" : "DEPENDS ON SERVER")
             lines.append(
-                "\(painted(word, decision.verdict, colour))  \(decision.url.text)  (\(policy.profile.shownName), \(loader.rawValue))"
+                "\(painted(word, decision.verdict, color))  \(decision.url.text)  (\(policy.profile.shownName), \(loader.rawValue))"
             )
             if let error = decision.error {
                 lines.append("    error     \(error.summary)")
@@ -96,8 +96,8 @@ enum ExplainReport {
         return parts.joined(separator: ", ")
     }
 
-    private static func painted(_ word: String, _ verdict: URLDecision.Verdict, _ colour: Bool) -> String {
-        guard colour else { return word }
+    private static func painted(_ word: String, _ verdict: URLDecision.Verdict, _ color: Bool) -> String {
+        guard color else { return word }
         let number = verdict == .blocked ? 31 : (verdict == .allowed ? 32 : 33)
         return "\u{1B}[1;\(number)m\(word)\u{1B}[0m"
     }

@@ -26,8 +26,6 @@ struct FetchCommand: AsyncParsableCommand {
             """
     )
 
-    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
-
     @Argument(help: "The URL as the app loads it.")
     var url: String
 
@@ -54,7 +52,7 @@ struct FetchCommand: AsyncParsableCommand {
     var include = false
 
     @Option(help: ArgumentHelp("The form of the result: text (the body) or json (the report).", valueName: "FORM"))
-    var format: Format = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 

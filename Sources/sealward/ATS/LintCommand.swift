@@ -4,8 +4,8 @@
 import ATSLint
 import AppBundles
 import AppTransportSecurity
-public import ArgumentParser
-public import Findings
+import ArgumentParser
+import Findings
 import Foundation
 import Reporting
 import StrictJSON
@@ -109,13 +109,26 @@ struct LintCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandIO.run {
             let budget = ReadingBudget()
-            var gathered = LintInput(minimumOS: minimumOS, sdk: sdk, budget: budget, configuration: configuration)
+            let progress = ProgressLine(counting: "files looked at", quiet: shared.quiet)
+            func input() -> LintInput {
+                LintInput(
+                    minimumOS: minimumOS,
+                    sdk: sdk,
+                    budget: budget,
+                    configuration: configuration,
+                    progress: progress
+                )
+            }
+            defer { progress?.clear() }
+            var gathered = input()
             for path in paths { try gathered.add(path) }
+            progress?.clear()
             if fix { try LintFixes.apply(to: &gathered, quiet: shared.quiet) }
             var results: [LintResult]
             if let against {
-                var old = LintInput(minimumOS: minimumOS, sdk: sdk, budget: budget, configuration: configuration)
+                var old = input()
                 try old.add(against)
+                progress?.clear()
                 for (path, reason) in old.unreadable { throw CommandFault("\(path): \(reason).") }
                 results = gathered.weakenings(since: old)
             } else {
@@ -226,5 +239,3 @@ struct LintCommand: AsyncParsableCommand {
         return .object(members)
     }
 }
-
-extension Severity: ExpressibleByArgument {}

@@ -48,20 +48,3 @@ extension CommandIO {
         }
     }
 }
-
-extension LintSubject {
-    /// The same list with another text.
-    fileprivate func with(_ document: PlistDocument) -> LintSubject {
-        LintSubject(
-            path: path,
-            document: document,
-            bundle: bundle,
-            minimumOS: minimumOS,
-            sdk: sdk,
-            role: role,
-            app: app,
-            networkStack: networkStack,
-            origin: origin
-        )
-    }
-}

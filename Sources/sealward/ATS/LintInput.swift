@@ -12,6 +12,7 @@ import StrictJSON
 /// The lists that a run of `ats lint` looks at.
 struct LintInput {
     private let minimumOS: MinimumSystem?
+    private let progress: ProgressLine?
     private let sdk: LinkedSDK?
     private let budget: ReadingBudget
     private let configuration: String
@@ -28,7 +29,15 @@ struct LintInput {
     ///   - sdk: the SDK that the apps are linked on, where it was named.
     ///   - budget: what the run may keep, shared by all that it reads.
     ///   - configuration: the configuration that .NET projects are evaluated for.
-    init(minimumOS: String?, sdk: LinkedSDK?, budget: ReadingBudget, configuration: String) {
+    ///   - progress: counts the files that are looked at.
+    init(
+        minimumOS: String?,
+        sdk: LinkedSDK?,
+        budget: ReadingBudget,
+        configuration: String,
+        progress: ProgressLine? = nil
+    ) {
+        self.progress = progress
         self.configuration = configuration
         self.minimumOS = minimumOS.flatMap { MinimumSystem(id: $0) }
         self.sdk = sdk
@@ -47,7 +56,9 @@ struct LintInput {
                     budget: budget
                 )
             } else {
-                lists = try InfoPlistSearch.search(path, budget: budget, configuration: configuration)
+                lists = try InfoPlistSearch.search(path, budget: budget, configuration: configuration) { [progress] in
+                    progress?.advance()
+                }
             }
         } catch let fault as InputFault {
             unreadable.append((CommandIO.name(of: path), fault.reason))
@@ -65,22 +76,23 @@ struct LintInput {
     }
 
     private func subject(_ list: FoundPlist) -> LintSubject {
-        LintSubject(
+        var subject = LintSubject(
             path: list.path,
             document: list.document,
             minimumOS: minimumOS,
             sdk: sdk ?? list.sdk,
             role: role(list),
-            app: list.place?.app,
-            networkStack: list.stack.map {
-                NetworkStack(
-                    handler: $0.handler.rawValue,
-                    source: Self.relative($0.source),
-                    notFollowed: $0.notFollowed.map(Self.relative)
-                )
-            },
-            origin: origin(list.origin)
+            app: list.place?.app
         )
+        subject.networkStack = list.stack.map {
+            NetworkStack(
+                handler: $0.handler.rawValue,
+                source: Self.relative($0.source),
+                notFollowed: $0.notFollowed.map(Self.relative)
+            )
+        }
+        subject.origin = origin(list.origin)
+        return subject
     }
 
     private func role(_ list: FoundPlist) -> LintSubject.Role {

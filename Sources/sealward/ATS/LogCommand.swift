@@ -20,13 +20,11 @@ struct LogCommand: AsyncParsableCommand {
             """
     )
 
-    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
-
     @Argument(help: ArgumentHelp("Logs; - is standard input.", valueName: "FILE"))
     var files: [String]
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
-    var format: Format = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 
@@ -36,9 +34,16 @@ struct LogCommand: AsyncParsableCommand {
             for path in files {
                 do throws(InputFault) {
                     let file = path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
+                    var isFirst = true
                     while true {
                         let part = try file.next(1 << 18)
                         if part.isEmpty { break }
+                        if isFirst, part.starts(with: [0xFF, 0xFE]) || part.starts(with: [0xFE, 0xFF]) {
+                            throw InputFault(
+                                "it is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 FILE | sealward ats log -"
+                            )
+                        }
+                        isFirst = false
                         log.read(part)
                     }
                 } catch {

@@ -38,8 +38,6 @@ struct ProxyCommand: AsyncParsableCommand {
             """
     )
 
-    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
-
     @Option(help: ArgumentHelp("The address and port to listen on; port 0 takes a free one.", valueName: "HOST:PORT"))
     var listen = "127.0.0.1:8843"
 
@@ -57,7 +55,7 @@ struct ProxyCommand: AsyncParsableCommand {
     var passwordFile: String?
 
     @Option(help: ArgumentHelp("The form of the summary: text or json.", valueName: "FORM"))
-    var format: Format = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 

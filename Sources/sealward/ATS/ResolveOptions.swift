@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import ArgumentParser
+import ArgumentParser
 import Findings
 import Foundation
-public import TLSProbe
+import TLSProbe
 
 /// Where to connect in place of what the resolver says: what every command that connects has in common.
 struct ResolveOptions: ParsableArguments {
@@ -56,22 +56,21 @@ enum EntryFile {
         _ body: (String, _ fault: (String) -> CommandFault) throws -> Void
     ) throws {
         let bytes = try CommandIO.read(path, limit: limit)
-        for (index, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+        var start = bytes.startIndex
+        // One line at a time: a list of 50,000 slices takes more memory than the text.
+        for number in 1... {
+            let end = bytes[start...].firstIndex(of: 0x0A) ?? bytes.endIndex
+            let line = bytes[start..<end]
             func fault(_ reason: String) -> CommandFault {
-                CommandFault("\(CommandIO.name(of: path)): line \(index + 1): \(reason).")
+                CommandFault("\(CommandIO.name(of: path)): line \(number): \(reason).")
             }
             let isText = line.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 || $0 == 0x0D }
             guard isText, let text = String(validating: line, as: UTF8.self) else {
                 throw fault("is no text; write one entry a line, in UTF-8")
             }
             try body(text.trimmingCharacters(in: .whitespacesAndNewlines), fault)
+            guard end < bytes.endIndex else { return }
+            start = bytes.index(after: end)
         }
-    }
-}
-
-extension AddressOverride: ExpressibleByArgument {
-    public init?(argument: String) {
-        guard let override = try? AddressOverride(argument) else { return nil }
-        self = override
     }
 }

@@ -6,11 +6,6 @@ import ArgumentParser
 import Findings
 import Foundation
 
-/// The forms of the attest and receipt commands.
-enum AttestFormat: String, ExpressibleByArgument, CaseIterable {
-    case text, json
-}
-
 /// Bytes given as base64 on the command line.
 struct Base64Bytes: ExpressibleByArgument {
     let bytes: [UInt8]
@@ -21,68 +16,10 @@ struct Base64Bytes: ExpressibleByArgument {
     }
 }
 
-/// An app identity given as `PREFIX.bundle`.
-struct AppIdentityArgument: ExpressibleByArgument {
-    let app: AppIdentity
-
-    init?(argument: String) {
-        guard let app = try? AppIdentity(argument) else { return nil }
-        self.app = app
-    }
-}
-
-/// The environment of a key.
-enum EnvironmentArgument: String, ExpressibleByArgument, CaseIterable {
-    case development, production
-
-    var environment: AttestationEnvironment {
-        switch self {
-        case .development: .development
-        case .production: .production
-        }
-    }
-}
-
-/// The identifier of a key, in base64.
-struct KeyIdentifierArgument: ExpressibleByArgument {
-    let keyId: KeyIdentifier
-
-    init?(argument: String) {
-        guard let bytes = Base64.decode(argument), let keyId = KeyIdentifier(bytes: bytes) else {
-            return nil
-        }
-        self.keyId = keyId
-    }
-}
-
-/// A public key as the base64 of its 65 bytes in X9.63 form.
-struct PublicKeyArgument: ExpressibleByArgument {
-    let key: AttestationPublicKey
-
-    init?(argument: String) {
-        guard let bytes = Base64.decode(argument),
-            let key = try? AttestationPublicKey(x963Representation: bytes)
-        else { return nil }
-        self.key = key
-    }
-}
-
-/// A client data hash that is used as it is.
-struct ClientDataHashArgument: ExpressibleByArgument {
-    let hash: ClientDataHash
-
-    init?(argument: String) {
-        guard let bytes = Base64.decode(argument), let hash = try? ClientDataHash(precomputed: bytes) else {
-            return nil
-        }
-        self.hash = hash
-    }
-}
-
 /// What every command that judges an object asks: for which app, when, and in what form to say it.
 struct JudgementOptions: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"))
-    var appId: AppIdentityArgument
+    var appId: AppIdentity
 
     @Option(
         name: .long,
@@ -94,7 +31,7 @@ struct JudgementOptions: ParsableArguments {
     var at: Instant?
 
     @Option(name: .long, help: ArgumentHelp("The form of the result.", valueName: "FORM"))
-    var format: AttestFormat = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 
@@ -107,7 +44,7 @@ struct InspectionOptions: ParsableArguments {
     var at: Instant?
 
     @Option(name: .long, help: ArgumentHelp("The form of the result.", valueName: "FORM"))
-    var format: AttestFormat = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 }

@@ -22,7 +22,7 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
     var file: String
 
     @Option(name: .long, help: ArgumentHelp("The attested key: 65 bytes in X9.63 form.", valueName: "B64"))
-    var publicKey: PublicKeyArgument
+    var publicKey: AttestationPublicKey
 
     @Option(name: .long, help: ArgumentHelp("The client data as text; it is hashed.", valueName: "TEXT"))
     var clientData: String?
@@ -34,7 +34,7 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
         name: .long,
         help: ArgumentHelp("What the app handed to generateAssertion, used as it is.", valueName: "B64")
     )
-    var clientDataHash: ClientDataHashArgument?
+    var clientDataHash: ClientDataHash?
 
     @Option(
         name: .long,
@@ -58,9 +58,9 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
             let verdict: AssertionVerdict
             switch input {
             case .success(let bytes):
-                verdict = AssertionVerifier(app: judgement.appId.app).verify(
+                verdict = AssertionVerifier(app: judgement.appId).verify(
                     bytes,
-                    publicKey: publicKey.key,
+                    publicKey: publicKey,
                     clientDataHash: hash,
                     previousCounter: counter
                 )
@@ -76,7 +76,7 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
     }
 
     private var hash: ClientDataHash {
-        if let clientDataHash { return clientDataHash.hash }
+        if let clientDataHash { return clientDataHash }
         return ClientDataHash(hashing: clientDataBase64?.bytes ?? Array((clientData ?? "").utf8))
     }
 }

@@ -22,10 +22,10 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
     var file: String
 
     @Option(name: .long, help: ArgumentHelp("The environment of the key.", valueName: "ENVIRONMENT"))
-    var environment: EnvironmentArgument
+    var environment: AttestationEnvironment
 
     @Option(name: .long, help: ArgumentHelp("The key identifier that the app sent.", valueName: "BASE64"))
-    var keyId: KeyIdentifierArgument
+    var keyId: KeyIdentifier
 
     @Option(name: .long, help: ArgumentHelp("The challenge as text; it is hashed.", valueName: "TEXT"))
     var challenge: String?
@@ -37,7 +37,7 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
         name: .long,
         help: ArgumentHelp("What the app handed to attestKey, used as it is: 16 bytes or more.", valueName: "B64")
     )
-    var clientDataHash: ClientDataHashArgument?
+    var clientDataHash: ClientDataHash?
 
     @Option(
         name: .long,
@@ -90,8 +90,8 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandIO.run {
             let verifier = AttestationVerifier(
-                apps: [judgement.appId.app],
-                environments: [environment.environment],
+                apps: [judgement.appId],
+                environments: [environment],
                 roots: try AttestInput.roots(trustRoot, AttestationRoots.init(pem:)) ?? .apple,
                 receiptRoots: receipt == .ignore
                     ? nil : try AttestInput.roots(trustRoot, ReceiptRoots.init(pem:)) ?? .apple,
@@ -102,7 +102,7 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
             case .success(let bytes):
                 verdict = await verifier.verify(
                     bytes,
-                    keyId: keyId.keyId,
+                    keyId: keyId,
                     clientDataHash: hash,
                     at: judgement.instant
                 )
@@ -127,7 +127,7 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
     }
 
     private var hash: ClientDataHash {
-        if let clientDataHash { return clientDataHash.hash }
+        if let clientDataHash { return clientDataHash }
         return ClientDataHash(hashing: challengeBase64?.bytes ?? Array((challenge ?? "").utf8))
     }
 

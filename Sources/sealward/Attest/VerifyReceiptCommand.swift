@@ -21,10 +21,10 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
     var file: String
 
     @Option(name: .long, help: ArgumentHelp("The attested key: 65 bytes in X9.63 form.", valueName: "B64"))
-    var publicKey: PublicKeyArgument?
+    var publicKey: AttestationPublicKey?
 
     @Option(name: .long, help: ArgumentHelp("The environment that the receipt must be of.", valueName: "ENVIRONMENT"))
-    var environment: EnvironmentArgument?
+    var environment: AttestationEnvironment?
 
     @Option(name: .long, help: ArgumentHelp("The oldest age since the receipt was made.", valueName: "SECONDS"))
     var maxAge: UInt32?
@@ -61,9 +61,9 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
 
     private var expectations: ReceiptExpectations {
         ReceiptExpectations(
-            app: judgement.appId.app,
-            publicKey: publicKey?.key,
-            environment: environment?.environment,
+            app: judgement.appId,
+            publicKey: publicKey,
+            environment: environment,
             maximumAge: maxAge.map(TimeInterval.init)
         )
     }

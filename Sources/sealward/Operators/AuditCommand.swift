@@ -26,7 +26,7 @@ struct AuditCommand: AsyncParsableCommand {
     var limit = 100
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
-    var format: OperatorFormat = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 

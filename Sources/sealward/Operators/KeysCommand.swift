@@ -19,9 +19,6 @@ struct KeysCommand: AsyncParsableCommand {
     )
 }
 
-/// The form of an operator's answer.
-enum OperatorFormat: String, ExpressibleByArgument, CaseIterable { case text, json }
-
 struct ListKeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
@@ -52,7 +49,7 @@ struct ListKeysCommand: AsyncParsableCommand {
     var limit = 30
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
-    var format: OperatorFormat = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 
@@ -126,7 +123,7 @@ struct RevokeKeysCommand: AsyncParsableCommand {
     var code: String?
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
-    var format: OperatorFormat = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 
@@ -193,7 +190,7 @@ struct DeleteKeysCommand: AsyncParsableCommand {
     var app: String?
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
-    var format: OperatorFormat = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 
@@ -240,7 +237,7 @@ private struct OperatorChange {
         self.init(operation, count)
     }
 
-    func write(_ format: OperatorFormat, _ shared: SharedOptions) throws {
+    func write(_ format: TextOrJSON, _ shared: SharedOptions) throws {
         let text =
             switch format {
             case .text: "\(operation): \(count) \(count == 1 ? "key" : "keys")\n"

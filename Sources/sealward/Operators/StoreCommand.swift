@@ -36,7 +36,7 @@ struct CheckStoreCommand: AsyncParsableCommand {
     var confirmClock = false
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
-    var format: OperatorFormat = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 

@@ -27,8 +27,6 @@ struct NewTokenCommand: AsyncParsableCommand {
             """
     )
 
-    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
-
     @Option(help: ArgumentHelp("Whose it is; the audit names it.", valueName: "NAME"))
     var name: String
 
@@ -45,7 +43,7 @@ struct NewTokenCommand: AsyncParsableCommand {
     var expires: String?
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
-    var format: Format = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 

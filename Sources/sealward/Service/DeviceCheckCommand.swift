@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import AppleServices
 import ArgumentParser
 import DeviceCheckBits
@@ -37,7 +38,7 @@ struct DeviceCheckOptions: ParsableArguments {
     var deviceTokenFile: String
 
     @Option(help: ArgumentHelp("production or development.", valueName: "ENVIRONMENT"))
-    var environment: DeviceCheckEnvironment = .production
+    var environment: AttestationEnvironment = .production
 
     @Option(help: ArgumentHelp("Another address than Apple's, for a simulator.", valueName: "URL"))
     var baseURL: String?
@@ -46,17 +47,9 @@ struct DeviceCheckOptions: ParsableArguments {
     var transactionId: String?
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
-    var format: DeviceCheckFormat = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
-
-    enum DeviceCheckEnvironment: String, ExpressibleByArgument, CaseIterable {
-        case production, development
-    }
-
-    enum DeviceCheckFormat: String, ExpressibleByArgument, CaseIterable {
-        case text, json
-    }
 
     var transaction: String { transactionId ?? UUID().uuidString.lowercased() }
 

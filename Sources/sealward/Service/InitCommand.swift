@@ -34,7 +34,7 @@ struct InitCommand: AsyncParsableCommand {
             valueName: "PREFIX.bundle"
         )
     )
-    var appId: AppIdentityArgument?
+    var appId: AppIdentity?
 
     @Option(help: ArgumentHelp("Where the service listens.", valueName: "HOST:PORT"))
     var listen = ListenAddress(host: "127.0.0.1", port: 8080)
@@ -43,7 +43,7 @@ struct InitCommand: AsyncParsableCommand {
     var apple = ListenAddress(host: "127.0.0.1", port: 8900)
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
-    var format: OperatorFormat = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 
@@ -65,7 +65,7 @@ struct InitCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let identity = try appId?.app ?? AppIdentity(InitCommand.usualApp)
+            let identity = try appId ?? AppIdentity(InitCommand.usualApp)
             guard SimulatedTeam(argument: "\(identity.prefix):\(StarterFiles.keyId)") != nil else {
                 throw CommandFault(
                     "--app-id: its prefix must be at most 32 letters and digits, for example SIMTEAM001."

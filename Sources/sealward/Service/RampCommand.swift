@@ -30,11 +30,9 @@ struct RampCommand: AsyncParsableCommand {
     var perDay: Double = 10_000_000
 
     @Option(help: ArgumentHelp("The form of the plan: text or json.", valueName: "FORM"))
-    var format: Format = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
-
-    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json }
 
     func validate() throws {
         guard 1...RampPlan.largest ~= dailyUsers else {

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleSimulator
-public import ArgumentParser
+import ArgumentParser
 import Crypto
 import Foundation
 import Logging
 import ServiceLifecycle
 import TLSFacts
-public import TrustService
+import TrustService
 import UnixSignals
 
 struct SimulateAppleCommand: AsyncParsableCommand {
@@ -111,13 +111,6 @@ struct SimulateAppleCommand: AsyncParsableCommand {
             )
         }
     }
-}
-
-/// Where a command listens or is reached.
-extension ListenAddress: ExpressibleByArgument {
-    public init?(argument: String) { self.init(argument) }
-
-    public var defaultValueDescription: String { description }
 }
 
 /// A team on the command line: its id, the id of its key, and a file with the public key where it has one of its own.

@@ -17,7 +17,7 @@ struct SimulateFaultsCommand: AsyncParsableCommand {
     )
 
     @Option(name: .long, help: ArgumentHelp("The form of the list.", valueName: "FORM"))
-    var format: AttestFormat = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 

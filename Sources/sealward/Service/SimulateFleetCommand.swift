@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import AppleServices
 import ArgumentParser
 import Findings
@@ -34,7 +35,7 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     var appId: String
 
     @Option(help: ArgumentHelp("production or development.", valueName: "ENVIRONMENT"))
-    var environment: FleetEnvironment = .production
+    var environment: AttestationEnvironment = .production
 
     @Option(help: ArgumentHelp("How many devices.", valueName: "N"))
     var devices = 200
@@ -69,17 +70,9 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     var adminTokenFile: String?
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
-    var format: FleetFormat = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
-
-    enum FleetEnvironment: String, ExpressibleByArgument, CaseIterable {
-        case production, development
-    }
-
-    enum FleetFormat: String, ExpressibleByArgument, CaseIterable {
-        case text, json
-    }
 
     mutating func validate() throws {
         guard (1...1_000_000).contains(devices) else { throw ValidationError("--devices must be 1 to 1000000.") }

@@ -40,7 +40,7 @@ struct SimulateVerifierTestsCommand: AsyncParsableCommand {
     var timeout = 10
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
-    var format: AttestFormat = .text
+    var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 

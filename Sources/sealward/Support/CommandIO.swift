@@ -121,7 +121,7 @@ enum CommandIO {
         return token
     }
 
-    /// Whether colour may be used on standard output: a terminal, and neither `NO_COLOR` nor `TERM=dumb`.
+    /// Whether color may be used on standard output: a terminal, and neither `NO_COLOR` nor `TERM=dumb`.
     static func mayColor(disabled: Bool) -> Bool {
         let environment = ProcessInfo.processInfo.environment
         return !disabled && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"

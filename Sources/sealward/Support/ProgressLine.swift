@@ -4,45 +4,72 @@
 import Foundation
 import Synchronization
 
-/// How far a command is: one line on standard error that renews itself, with the time left by the pace so far.
+/// How far a command is: one line on standard error that renews itself, with the time left by the pace so far where the end is known.
 final class ProgressLine: Sendable {
     private struct State {
         var finished = 0
-        var shown: ContinuousClock.Instant?
+        var isShown = false
+        /// When the line may change.
+        var next: ContinuousClock.Instant
     }
 
-    private let total: Int
-    private let begin = ContinuousClock.now
-    private let state = Mutex(State())
+    /// How many there are, or what is counted where nobody knows that before.
+    private enum End {
+        case total(Int)
+        case unknown(String)
+    }
+
+    private static let interval = Duration.milliseconds(100)
+    private let end: End
+    private let begin: ContinuousClock.Instant
+    private let state: Mutex<State>
 
     /// Nil unless standard error is a terminal and there is more than one thing to do.
-    init?(of total: Int, quiet: Bool) {
-        guard !quiet, total > 1, isatty(STDERR_FILENO) == 1 else { return nil }
-        self.total = total
+    convenience init?(of total: Int, quiet: Bool) {
+        guard total > 1 else { return nil }
+        self.init(.total(total), after: .zero, quiet: quiet)
     }
 
-    /// One more is done. With the last one the line goes away.
+    /// For what has no known end: nothing is shown of what is done at once.
+    ///
+    /// - Parameter things: what is counted, for example `files looked at`.
+    convenience init?(counting things: String, quiet: Bool) {
+        self.init(.unknown(things), after: ProgressLine.interval, quiet: quiet)
+    }
+
+    private init?(_ end: End, after pause: Duration, quiet: Bool) {
+        guard !quiet, isatty(STDERR_FILENO) == 1 else { return nil }
+        self.end = end
+        begin = .now
+        state = Mutex(State(next: begin + pause))
+    }
+
+    /// One more is done. With the last one of a known number the line goes away.
     func advance() {
         state.withLock { state in
             state.finished += 1
-            guard state.finished < total else {
-                state.shown = nil
-                return ProgressLine.write("\r\u{1B}[K")
-            }
+            if case .total(let total) = end, state.finished >= total { return ProgressLine.hide(&state) }
             let now = ContinuousClock.now
-            if let shown = state.shown, now - shown < .milliseconds(100) { return }
-            state.shown = now
-            ProgressLine.write("\r\u{1B}[K" + ProgressLine.words(state.finished, of: total, after: now - begin))
+            guard now >= state.next else { return }
+            state.next = now + ProgressLine.interval
+            state.isShown = true
+            let words =
+                switch end {
+                case .total(let total): ProgressLine.words(state.finished, of: total, after: now - begin)
+                case .unknown(let things): "\(state.finished) \(things)"
+                }
+            ProgressLine.write("\r\u{1B}[K" + words)
         }
     }
 
     /// Takes the line away, before something else is printed.
-    func clear() {
-        state.withLock { state in
-            guard state.shown != nil else { return }
-            state.shown = nil
-            ProgressLine.write("\r\u{1B}[K")
-        }
+    func clear() { state.withLock { ProgressLine.hide(&$0) } }
+
+    private static func hide(_ state: inout State) {
+        guard state.isShown else { return }
+        state.isShown = false
+        state.next = .now
+        write("\r\u{1B}[K")
     }
 
     /// For example `12 of 250, about 40 s left`.

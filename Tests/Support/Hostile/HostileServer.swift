@@ -12,28 +12,18 @@ import Foundation
 /// Plain blocking sockets, a thread for each connection; nothing of the prober. It stops when it goes out of use.
 package final class HostileServer: Sendable {
     package let port: Int
-    private let listener: Int32
+    private let listener: HeldPort
 
     /// The host of a row.
     package static func host(_ index: Int) -> String { "r\(index).\(HostileIdentity.domain)" }
 
     package init(_ rows: [TLSMisbehaviour] = TLSMisbehaviour.all) throws {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        self.listener = listener
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isListening = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, size) == 0 && listen(listener, 512) == 0 && getsockname(listener, $0, &size) == 0
-            }
-        }
-        port = Int(UInt16(bigEndian: address.sin_port))
-        guard isListening else { throw OpenSSLProgram.Failure(description: "no hostile server") }
+        listener = try HeldPort(isListening: true, backlog: 512)
+        port = listener.port
+        let socket = listener.descriptor
         Thread.detachNewThread { [weak self] in
             while true {
-                let descriptor = accept(listener, nil, nil)
+                let descriptor = accept(socket, nil, nil)
                 guard descriptor >= 0 else { return }
                 guard self != nil else {
                     close(descriptor)
@@ -44,11 +34,6 @@ package final class HostileServer: Sendable {
                 thread.start()
             }
         }
-    }
-
-    deinit {
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
     }
 }
 

@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+@testable import TrustService
+
 /// `docs/configuration.md`, written from the tables that read the configuration.
 enum ConfigurationPage {
     /// A configuration with settings of several kinds.

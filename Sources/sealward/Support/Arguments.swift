@@ -1,0 +1,73 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+public import AppAttest
+public import AppTransportSecurity
+public import ArgumentParser
+public import Findings
+public import TLSProbe
+public import TrustService
+
+// How the values of the libraries are written on the command line.
+
+extension AttestationEnvironment: ExpressibleByArgument {}
+
+extension AppIdentity: ExpressibleByArgument {
+    /// Reads `PREFIX.bundle`.
+    public init?(argument: String) { try? self.init(argument) }
+}
+
+extension KeyIdentifier: ExpressibleByArgument {
+    /// Reads base64.
+    public init?(argument: String) {
+        guard let bytes = Base64.decode(argument) else { return nil }
+        self.init(bytes: bytes)
+    }
+}
+
+extension AttestationPublicKey: ExpressibleByArgument {
+    /// Reads the base64 of 65 bytes in X9.63 form.
+    public init?(argument: String) {
+        guard let bytes = Base64.decode(argument) else { return nil }
+        try? self.init(x963Representation: bytes)
+    }
+}
+
+extension ClientDataHash: ExpressibleByArgument {
+    /// Reads the base64 of a hash that is used as it is.
+    public init?(argument: String) {
+        guard let bytes = Base64.decode(argument) else { return nil }
+        try? self.init(precomputed: bytes)
+    }
+}
+
+extension Loader: ExpressibleByArgument {}
+
+extension OSProfile: ExpressibleByArgument {
+    public init?(argument: String) {
+        guard let profile = OSProfile.named(argument) else { return nil }
+        self = profile
+    }
+
+    public var defaultValueDescription: String { id }
+}
+
+extension LinkedSDK: ExpressibleByArgument {
+    public init?(argument: String) { self.init(argument) }
+}
+
+extension Severity: ExpressibleByArgument {}
+
+extension AddressOverride: ExpressibleByArgument {
+    public init?(argument: String) {
+        guard let override = try? AddressOverride(argument) else { return nil }
+        self = override
+    }
+}
+
+/// Where a command listens or is reached.
+extension ListenAddress: ExpressibleByArgument {
+    public init?(argument: String) { self.init(argument) }
+
+    public var defaultValueDescription: String { description }
+}

@@ -1,0 +1,78 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Findings
+import Foundation
+
+/// The command that the first words of a command line lead to.
+private struct AskedCommand {
+    var type: any ParsableCommand.Type
+    /// For example `sealward ats`.
+    var path: String
+    /// The words behind its name.
+    var rest: ArraySlice<String>
+
+    init(_ words: [String], below root: any ParsableCommand.Type) {
+        (type, path, rest) = (root, root.configuration.commandName ?? "", words[...])
+        while let word = rest.first,
+            let next = type.configuration.subcommands.first(where: { $0.configuration.commandName == word })
+        {
+            type = next
+            path += " " + word
+            rest = rest.dropFirst()
+        }
+    }
+}
+
+/// A word of the command line that stands where a subcommand is expected and is none.
+enum UnknownSubcommand {
+    /// The sentence for standard error; nil unless the first words lead to a command with subcommands, and the next one names none of them.
+    static func message(for words: [String], below root: any ParsableCommand.Type) -> String? {
+        let asked = AskedCommand(words, below: root)
+        let subcommands: [any ParsableCommand.Type] = asked.type.configuration.subcommands
+        let known: [String] = subcommands.compactMap { $0.configuration.commandName }
+        // Only groups of commands take no words of their own.
+        guard !known.isEmpty, let word = asked.rest.first, !word.hasPrefix("-"), word != "help" else { return nil }
+        let hint =
+            NearName.suggestion(for: word, among: known).map { "Did you mean '\($0)'?" }
+            ?? "Its subcommands are \(known.joined(separator: ", "))."
+        return "Error: '\(asked.path)' has no subcommand '\(word.terminalSafe(limit: 40))'. \(hint)\n"
+            + "Help:  '\(asked.path) --help'"
+    }
+}
+
+/// An option that a command does not have: named first, whatever else is missing or wrong.
+struct UnknownOption {
+    let command: any ParsableCommand.Type
+    let message: String
+
+    /// Nil where every option is one of the command.
+    init?(in words: [String], below root: any ParsableCommand.Type) {
+        let asked = AskedCommand(words, below: root)
+        let known = UnknownOption.names(of: asked.type)
+        let options = asked.rest.prefix { $0 != "--" }.filter { $0.hasPrefix("-") && $0 != "-" }
+            .map { String($0.prefix { $0 != "=" }) }
+        guard !known.isEmpty, let option = options.first(where: { !known.contains($0) }) else { return nil }
+        command = asked.type
+        let limit = option.utf8.count > 5 ? 2 : 1
+        let hint = NearName.suggestion(for: option, among: known, within: limit).map { ". Did you mean '\($0)'?" } ?? ""
+        message = "Unknown option '\(option.terminalSafe(limit: 40))'\(hint)"
+    }
+
+    /// What the help says that there is.
+    private static func names(of command: any ParsableCommand.Type) -> [String] {
+        struct Help: Decodable {
+            struct Command: Decodable { let arguments: [Argument]? }
+            struct Argument: Decodable { let names: [Name]? }
+            struct Name: Decodable {
+                let kind: String
+                let name: String
+            }
+            let command: Command
+        }
+        let help = try? JSONDecoder().decode(Help.self, from: Data(command._dumpHelp().utf8))
+        return (help?.command.arguments ?? []).flatMap { $0.names ?? [] }
+            .map { ($0.kind == "long" ? "--" : "-") + $0.name }
+    }
+}
