@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What commands need around them to do something real: servers with flaws, a simulated Apple and a service, on free ports of this machine.
 
-Scripts/requirements, Scripts/check-schemas and Scripts/cli-pages run their commands in it.
+Scripts/requirements, Scripts/check-schemas and Scripts/cli-pages run their commands in it; Scripts/soak takes its ports.
 """
 import contextlib, json, os, pathlib, socket, subprocess, sys, time, urllib.request
 

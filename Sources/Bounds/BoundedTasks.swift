@@ -39,7 +39,8 @@ package struct BoundedTasks: Sendable {
         atMost most: Int,
         batch: ([(index: Int, value: Result)]) async throws -> Void
     ) async throws {
-        let queue = ResultQueue<Result>(items: items.count, capacity: width)
+        // Few more than the workers hold themselves: where the reader pauses, what waits is memory.
+        let queue = ResultQueue<Result>(items: items.count, capacity: width / 8)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<min(width, items.count) {
                 queue.begin()
