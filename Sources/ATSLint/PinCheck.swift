@@ -109,7 +109,7 @@ enum PinCheck {
                 continue
             }
             if PlaceholderText.isIn(text) { continue }
-            guard let count = decodedCount(text) else {
+            guard let count = text.isEmpty ? nil : Base64.decodeIgnoringStrayBits(text)?.count else {
                 hits.report(
                     member,
                     place + [member.key],
@@ -137,14 +137,5 @@ enum PinCheck {
                 fix: "Add the pin of a backup key that is kept off the server, or pin a certificate authority."
             )
         }
-    }
-
-    /// How many bytes strict base64 stands for, or nil where the text is none.
-    static func decodedCount(_ text: String) -> Int? {
-        let bytes = Array(text.utf8)
-        guard !bytes.isEmpty, bytes.count.isMultiple(of: 4) else { return nil }
-        let padding = bytes.suffix(2).reduce(0) { $1 == 0x3D ? $0 + 1 : 0 }
-        let isAlphabet = bytes.dropLast(padding).allSatisfy { $0.isASCIIAlphanumeric || $0 == 0x2B || $0 == 0x2F }
-        return isAlphabet ? bytes.count / 4 * 3 - padding : nil
     }
 }

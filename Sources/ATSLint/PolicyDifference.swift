@@ -21,7 +21,7 @@ package struct PolicyDifference: Sendable {
         let key: String?
 
         /// Whether it is about all hosts without an entry.
-        var isGeneral: Bool { host.hasPrefix("Every host") }
+        let isGeneral: Bool
     }
 
     let weakenings: [Weakening]
@@ -67,7 +67,15 @@ package struct PolicyDifference: Sendable {
             guard let plain = host.plain, let secure = host.secure else { continue }
             func add(_ rule: String, _ message: String, _ key: String?) {
                 if seen.insert(rule).inserted {
-                    result.append(Weakening(rule: rule, host: host.words, message: message, key: key))
+                    result.append(
+                        Weakening(
+                            rule: rule,
+                            host: host.words,
+                            message: message,
+                            key: key,
+                            isGeneral: host.isGeneral
+                        )
+                    )
                 }
             }
             let (oldPlain, newPlain) = (old.decide(plain, loader: loader), new.decide(plain, loader: loader))
@@ -129,11 +137,14 @@ package struct PolicyDifference: Sendable {
 struct ProbeHost: Sendable {
     let name: String
     let words: String
+    /// Whether it stands for all hosts without an entry.
+    let isGeneral: Bool
     let plain: LoadURL?
     let secure: LoadURL?
 
-    init(_ name: String, words: String? = nil) {
+    init(_ name: String, words: String? = nil, isGeneral: Bool = false) {
         self.name = name
+        self.isGeneral = isGeneral
         self.words = words ?? name
         let host = name.utf8.contains(0x3A) ? "[\(name)]" : name
         plain = try? LoadURL("http://\(host)/")
@@ -145,7 +156,7 @@ struct ProbeHost: Sendable {
 
     static func all(_ old: ATSDictionary, _ new: ATSDictionary) -> [ProbeHost] {
         var hosts = [
-            ProbeHost("host.invalid", words: "Every host without an entry"),
+            ProbeHost("host.invalid", words: "Every host without an entry", isGeneral: true),
             ProbeHost("192.0.2.77", words: "Every address without an entry"),
             ProbeHost("localhost", words: "localhost"), ProbeHost("printer.local", words: "Every .local name"),
             ProbeHost("10.77.77.77", words: "Addresses of the local network"),

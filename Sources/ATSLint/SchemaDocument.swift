@@ -36,13 +36,3 @@ struct SchemaDocument {
 
     subscript(name: String) -> JSONValue? { root.member(name) }
 }
-
-extension JSONValue {
-    /// The value of a member, of two with one name the last.
-    func member(_ name: String) -> JSONValue? { members?.last { $0.name.hasSameBytes(as: name) }?.value }
-
-    /// The elements, where this is an array.
-    var elements: [JSONValue]? {
-        if case .array(let elements) = self { elements } else { nil }
-    }
-}

@@ -223,11 +223,7 @@ package struct InfoPlistSearch {
                 if inside || path.hasSuffix(".xcarchive") {
                     if let place = BundlePath(full) { list(full, isCandidate: place.part != .framework) }
                 } else {
-                    list(
-                        full,
-                        isCandidate: name == "Info.plist" || name.hasSuffix("-Info.plist")
-                            || name.hasSuffix("Info.plist")
-                    )
+                    list(full, isCandidate: name.hasSuffix("Info.plist"))
                 }
                 continue
             }

@@ -7,8 +7,26 @@ package import Findings
 ///
 /// A new cause is one row here and its name in `Codes.swift`: text, HTML, JSON, the proxy, lint's draft, `ats log` and `sealward explain` read this table.
 package struct CauseTable: Sendable {
+    /// The part of a load that a cause ends.
+    package enum Stage: Sendable {
+        /// The policy, before anything is sent.
+        case policy
+        /// Resolving and connecting, until the first byte of TLS comes back.
+        case network
+        /// The TLS handshake: versions, suites, groups, signatures.
+        case handshake
+        /// The certificate chain and its timestamps.
+        case trust
+        /// HTTP, after TLS was completed.
+        case http
+        /// The proxy in between refuses.
+        case proxy
+    }
+
     /// A cause and what to do about it, whatever the situation.
     package struct Row: Sendable {
+        /// Where the load ends.
+        package let stage: Stage
         /// What the code means, who acts, and what they do.
         package let explanation: CodeExplanation
         /// The same for whoever runs the server or writes the dictionary.
@@ -17,12 +35,14 @@ package struct CauseTable: Sendable {
         /// Makes a row; see ``CodeExplanation`` and ``Remediation`` for its parts.
         package init(
             _ code: Code,
+            at stage: Stage,
             _ meaning: String,
             _ actor: CodeExplanation.Actor,
             _ action: String,
             setting: ServerSetting? = nil,
             exception: Remediation.ExceptionKey? = nil
         ) {
+            self.stage = stage
             explanation = CodeExplanation(code, meaning, actor, action)
             remediation = Remediation(action, setting: setting, exception: exception)
         }
@@ -47,6 +67,7 @@ package struct CauseTable: Sendable {
     private static let known: [Row] = [
         Row(
             .cleartextBlocked,
+            at: .policy,
             "a cleartext URL, and the policy requires TLS for its host",
             .server,
             "serve https",
@@ -54,12 +75,14 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .localBlocked,
+            at: .policy,
             "the system lets no load reach addresses and local names",
             .developer,
             "load over https, or name the local host in NSExceptionDomains: iOS 9 knows no NSAllowsLocalNetworking"
         ),
         Row(
             .tlsVersionTooLow,
+            at: .handshake,
             "no version in common: the server negotiates an older one than allowed, or knows only newer ones than the system",
             .server,
             "enable TLS 1.2 or 1.3 on the server",
@@ -68,6 +91,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .tlsNoCommonSuite,
+            at: .handshake,
             "the server negotiates or wants a suite that is not offered",
             .server,
             "enable ECDHE suites with AES-GCM on the server",
@@ -75,6 +99,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .tlsNoForwardSecrecy,
+            at: .handshake,
             "only RSA key exchange, and forward secrecy is required",
             .server,
             "enable ECDHE suites on the server, for example ECDHE-RSA-AES128-GCM-SHA256",
@@ -83,6 +108,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .tlsNoCommonSignature,
+            at: .handshake,
             "the server's key signs the handshake only with algorithms that are not offered",
             .server,
             "get a certificate with a plain RSA key of at least 2048 bits or a P-256 key: what the present key signs with is not offered",
@@ -90,6 +116,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .tlsNoCommonGroup,
+            at: .handshake,
             "no group of the key exchange in common",
             .server,
             "enable X25519 or P-256 on the server",
@@ -97,12 +124,14 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .tlsHandshakeFailed,
+            at: .handshake,
             "the handshake failed for another reason: an alert, a broken message, a signature that does not match",
             .server,
             "check the server's TLS log"
         ),
         Row(
             .tlsLargeHello,
+            at: .handshake,
             "only a smaller hello is answered: the server, or something on the way, fails for one that comes in two TCP segments",
             .server,
             "update what reads the hello first, often a load balancer or firewall: a ClientHello may come in several TCP segments; the "
@@ -110,6 +139,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .tlsNoExtendedMasterSecret,
+            at: .handshake,
             "FCP_v2.1 is required, and TLS 1.2 was negotiated without the extended master secret",
             .server,
             "run the server with a TLS library that has the extended master secret (OpenSSL 1.1.0 or later), or enable TLS 1.3",
@@ -117,6 +147,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .tlsClientCertificateRequired,
+            at: .handshake,
             "the server demands a client certificate",
             .developer,
             "give the app a client certificate, or make it optional on the server",
@@ -124,6 +155,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .trustUnknownRoot,
+            at: .trust,
             "the chain ends in a root that is in no store",
             .server,
             "use a certificate from a public CA, or install the root on the devices",
@@ -132,6 +164,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .trustSelfSigned,
+            at: .trust,
             "the leaf is self-signed",
             .server,
             "use a certificate from a public CA",
@@ -140,6 +173,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .trustMissingIntermediate,
+            at: .trust,
             "the server did not send the certificate that issued its leaf",
             .server,
             "send the intermediate certificate after the leaf",
@@ -148,6 +182,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .trustExpired,
+            at: .trust,
             "a certificate has expired",
             .server,
             "renew the certificate",
@@ -156,6 +191,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .trustNotYetValid,
+            at: .trust,
             "a certificate is not valid yet",
             .server,
             "check the clocks, or wait until the certificate is valid",
@@ -164,6 +200,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .trustWrongHost,
+            at: .trust,
             "the certificate names other hosts",
             .server,
             "get a certificate that names this host",
@@ -172,6 +209,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .trustNoSubjectAlternativeName,
+            at: .trust,
             "the certificate has the name only as its common name, or nowhere",
             .server,
             "get a certificate with the host as subject alternative name",
@@ -180,6 +218,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .trustWeakKey,
+            at: .trust,
             "an RSA key under 2048 bits, a curve under 256 or one that TLS does not know; the root's key counts too",
             .server,
             "get a certificate with an RSA key of at least 2048 bits or a P-256 key",
@@ -188,6 +227,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .trustWeakSignature,
+            at: .trust,
             "a certificate signed with a hash weaker than SHA-256",
             .server,
             "get a certificate that is signed with SHA-256 or stronger",
@@ -196,6 +236,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .trustValidityTooLong,
+            at: .trust,
             "the leaf is valid for more days than allowed",
             .server,
             "get a certificate that is valid for a shorter time",
@@ -204,6 +245,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .trustWrongKeyUsage,
+            at: .trust,
             "the purpose or the place in the path does not fit",
             .server,
             "get a certificate for server authentication",
@@ -212,6 +254,7 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .trustNameConstraints,
+            at: .trust,
             "a name on the path is outside of what an authority above it may issue for",
             .server,
             "get a certificate from an authority that may issue for all names in it",
@@ -220,14 +263,23 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .trustIssuance,
+            at: .trust,
             "`ats certificate` alone: no authority may issue such a certificate, although trust evaluation lets it through",
             .server,
             "let the authority issue the certificate anew, without the fault",
             setting: .certificate
         ),
-        Row(.trustRevoked, "the certificate is revoked", .server, "replace the certificate", setting: .certificate),
+        Row(
+            .trustRevoked,
+            at: .trust,
+            "the certificate is revoked",
+            .server,
+            "replace the certificate",
+            setting: .certificate
+        ),
         Row(
             .trustNeedsDelegate,
+            at: .trust,
             "the dictionary permits app code to accept this certificate; without it the load fails",
             .server,
             "get a certificate that trust evaluation accepts",
@@ -236,18 +288,21 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .trustPinMismatch,
+            at: .trust,
             "no pinned key in the chain",
             .developer,
             "update the app's pins, or use the pinned key"
         ),
         Row(
             .trustRefusedByDelegate,
+            at: .trust,
             "the app's own check refused the certificate",
             .developer,
             "look at what the delegate of the load compares"
         ),
         Row(
             .ctMissing,
+            at: .trust,
             "too few signed certificate timestamps that verify, of known logs and enough operators",
             .server,
             "get a certificate with signed certificate timestamps",
@@ -255,68 +310,89 @@ package struct CauseTable: Sendable {
         ),
         Row(
             .httpRedirectBlocked,
+            at: .http,
             "a redirect to a URL that the policy blocks",
             .server,
             "redirect to https",
             exception: .insecureHTTPLoads
         ),
-        Row(.httpRedirectLoop, "too many redirects", .server, "fix the redirect loop on the server"),
-        Row(.httpNoAnswer, "TLS was completed and no HTTP answer came", .server, "check the server's HTTP log"),
+        Row(.httpRedirectLoop, at: .http, "too many redirects", .server, "fix the redirect loop on the server"),
+        Row(
+            .httpNoAnswer,
+            at: .http,
+            "TLS was completed and no HTTP answer came",
+            .server,
+            "check the server's HTTP log"
+        ),
         Row(
             .httpAnswerTooLarge,
+            at: .http,
             "the answer is larger than the caller allows",
             .developer,
             "raise the limit of the load, or ask for less"
         ),
         Row(
             .httpIncompleteAnswer,
+            at: .http,
             "the answer ended before its announced length",
             .server,
             "look for what closes the connection early: a crash, a timeout of a proxy, a wrong Content-Length"
         ),
         Row(
             .httpRequestBody,
+            at: .http,
             "the request's body could not be sent: a second time, with another length than announced, or with a method that has none",
             .developer,
             "give a body that can be sent again, with its true length"
         ),
         Row(
             .netRefused,
+            at: .network,
             "nothing listens, or the host cannot be reached",
             .server,
             "start the server, or check the port and the firewall"
         ),
         Row(
             .netTimeout,
+            at: .network,
             "no answer in time; says nothing about what is supported",
             .network,
             "check the network and the firewall, or raise --connect-timeout"
         ),
         Row(
             .netReset,
+            at: .network,
             "the connection was reset",
             .network,
             "check the firewall or proxy in between: it resets the connection"
         ),
         Row(
             .netClosed,
+            at: .network,
             "the connection was closed without an answer",
             .server,
             "check the server's log: it closes the connection after the ClientHello"
         ),
-        Row(.netNotTLS, "the answer is not TLS", .server, "check the port: it does not speak TLS"),
-        Row(.netDNS, "the name cannot be resolved", .server, "check the name"),
+        Row(.netNotTLS, at: .network, "the answer is not TLS", .server, "check the port: it does not speak TLS"),
+        Row(.netDNS, at: .network, "the name cannot be resolved", .server, "check the name"),
         Row(
             .proxyNameMismatch,
+            at: .proxy,
             "the hello in a tunnel asks for another host than the tunnel was opened to",
             .developer,
             "open the tunnel to the host that the hello names: only the host of CONNECT was judged"
         ),
         Row(
             .proxyForbiddenAddress,
+            at: .proxy,
             "the proxy does not connect there: itself, link-local, metadata",
             .nobody,
             "ask for such an address without the proxy"
         ),
     ]
+}
+
+extension Cause {
+    /// The part of the load that it ends; nil for rules and notes, which end none.
+    package var stage: CauseTable.Stage? { CauseTable.current[code]?.stage }
 }

@@ -100,9 +100,7 @@ public struct CTLogList: Sendable {
         return start..<end
     }
 
-    private static func date(_ text: String) -> Date? {
-        text.utf8.count <= 40 ? try? Date(text, strategy: .iso8601) : nil
-    }
+    private static func date(_ text: String) -> Date? { RFC3339.date(text.utf8) }
 }
 
 extension PropertyListValue {
@@ -336,7 +334,7 @@ private struct JudgedTimestamps {
 
     private static func name(_ timestamp: SignedTimestamp, _ log: CTLogList.Log?) -> String {
         if let log { return "the log '\(log.name.terminalSafe(limit: 80))'" }
-        return "the log \(Data(timestamp.logIdentifier).base64EncodedString())"
+        return "the log \(Base64.encode(timestamp.logIdentifier))"
     }
 
     /// Real servers deliver two to eight.

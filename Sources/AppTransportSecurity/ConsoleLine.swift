@@ -63,8 +63,7 @@ extension ConsoleLine {
                 return
             }
             switch causes.first?.code {
-            // The sentence of the cause says which kind of key it is.
-            case .trustWeakKey: self = causes.first?.message.contains(" RSA key ") == true ? .rsaKey : .curveKey
+            case .trustWeakKey: self = causes.first?.keyKind == .rsa ? .rsaKey : .curveKey
             case .trustWeakSignature: self = .leafHash
             case .tlsHandshakeFailed: self = .masterSecret
             default: self = .trust

@@ -147,7 +147,8 @@ enum HandshakeEvaluation {
                 "The server's certificate has an elliptic-curve key of \(bits) bits (\(curve)), and no handshake with it comes about: "
                     + "\(requirements.profile.name) offers P-256, P-384 and P-521.",
                 citation: requirements.certificateRules.citation,
-                situation: Remediation.Situation.foreignCurve.rawValue
+                situation: Remediation.Situation.foreignCurve.rawValue,
+                keyKind: .ellipticCurve
             )
         }
         if let group = widest.group, !requirements.groups.contains(group) {

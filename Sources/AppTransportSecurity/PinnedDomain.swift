@@ -36,7 +36,7 @@ public struct PinnedDomain: Sendable, Equatable {
     /// The entry for an Info.plist.
     package var propertyListValue: PropertyListValue {
         func identities(_ pins: [[UInt8]]) -> PropertyListValue {
-            .array(pins.map { .dictionary([ATSKey.pin: .string(Data($0).base64EncodedString())]) })
+            .array(pins.map { .dictionary([ATSKey.pin: .string(Base64.encode($0))]) })
         }
         var members: [String: PropertyListValue] = [:]
         if includesSubdomains { members[ATSKey.includesSubdomains] = .boolean(true) }
@@ -48,9 +48,9 @@ public struct PinnedDomain: Sendable, Equatable {
     /// Whether this entry speaks for a host: the same name, or exactly one label below it where subdomains are included.
     package func covers(_ host: String) -> Bool {
         let host = PinnedDomain.normalized(host)
-        if host == domain { return true }
-        guard includesSubdomains, host.hasSuffix("." + domain) else { return false }
-        return !host.dropLast(domain.utf8.count + 1).contains(".")
+        guard host.isSameOrBelow(domain) else { return false }
+        let labels = host.utf8.dropLast(domain.utf8.count).count { $0 == UInt8(ascii: ".") }
+        return labels == 0 || includesSubdomains && labels == 1
     }
 
     fileprivate static func normalized(_ host: String) -> String {
@@ -109,7 +109,9 @@ public struct PinnedDomain: Sendable, Equatable {
         }
         var pins: [[UInt8]] = []
         for (index, element) in elements.enumerated() {
-            guard case .string(let text)? = element.members?[ATSKey.pin], let hash = Data(base64Encoded: text) else {
+            guard case .string(let text)? = element.members?[ATSKey.pin],
+                let hash = Base64.decodeIgnoringStrayBits(text)
+            else {
                 remarks.add(
                     .dictionaryBadValue,
                     "NSPinnedDomains.\(name).\(key)[\(index)] holds no base64 under \(ATSKey.pin): it is skipped."
@@ -122,7 +124,7 @@ public struct PinnedDomain: Sendable, Equatable {
                     "NSPinnedDomains.\(name).\(key)[\(index)] is \(hash.count) bytes, not 32: it matches nothing."
                 )
             }
-            pins.append([UInt8](hash))
+            pins.append(hash)
         }
         if pins.isEmpty {
             remarks.add(.pinsEmpty, "NSPinnedDomains.\(name).\(key) holds no usable pin: every chain is refused.")

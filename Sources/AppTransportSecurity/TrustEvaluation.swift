@@ -265,7 +265,13 @@ struct TrustEvaluation {
             weakness(of: certificate.publicKey).map { weakness in
                 let situation: Remediation.Situation? =
                     index == 0 ? nil : (index < judged.count ? .weakIntermediate : .weakRoot)
-                return trust(.trustWeakKey, "\(certificate.subject) has \(weakness).", situation)
+                return Cause(
+                    .trustWeakKey,
+                    "\(certificate.subject) has \(weakness).",
+                    citation: citation,
+                    situation: situation?.rawValue,
+                    keyKind: certificate.publicKey.keyKind
+                )
             }
         }
     }
@@ -378,4 +384,15 @@ struct TrustEvaluation {
     }
 
     private func day(_ date: Date) -> String { CivilDate.text(of: date) }
+}
+
+extension PublicKeyFacts {
+    /// The kind of the key for a cause that is about it.
+    fileprivate var keyKind: Cause.KeyKind? {
+        switch kind {
+        case .rsa: .rsa
+        case .ellipticCurve: .ellipticCurve
+        case .other: nil
+        }
+    }
 }

@@ -34,7 +34,14 @@ package enum Base64 {
     }
 
     /// The same of bytes.
-    package static func decode(_ text: [UInt8]) -> [UInt8]? {
+    package static func decode(_ text: [UInt8]) -> [UInt8]? { decode(text, isStrict: true) }
+
+    /// The standard alphabet, padded, where the bits that pad the last character may be anything: how Foundation reads pins.
+    package static func decodeIgnoringStrayBits(_ text: String) -> [UInt8]? {
+        decode(Array(text.utf8), isStrict: false)
+    }
+
+    private static func decode(_ text: [UInt8], isStrict: Bool) -> [UInt8]? {
         guard text.count % 4 == 0 else { return nil }
         let padding = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count
         var bytes: [UInt8] = []
@@ -47,7 +54,7 @@ package enum Base64 {
             append(value, &bits, &count, to: &bytes)
         }
         // The bits that pad the last character are zero, and there are as many as the padding says.
-        guard bits & (1 << count - 1) == 0, Int(count) == padding * 2 else { return nil }
+        guard Int(count) == padding * 2, !isStrict || bits & (1 << count - 1) == 0 else { return nil }
         return bytes
     }
 

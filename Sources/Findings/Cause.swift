@@ -13,6 +13,12 @@ public struct Cause: Sendable, ComparedByCode, CustomStringConvertible {
         case note
     }
 
+    /// What kind of key a cause is about.
+    package enum KeyKind: Sendable {
+        case rsa
+        case ellipticCurve
+    }
+
     /// The stable code, as in `docs/codes.md`.
     public let code: Code
     /// One sentence: what was found, and against which requirement.
@@ -26,6 +32,9 @@ public struct Cause: Sendable, ComparedByCode, CustomStringConvertible {
     /// Which of several situations with this code it is, where they are fixed in different ways; nil for the usual one.
     package let situation: String?
 
+    /// The kind of the key that a cause about keys found; nil for other causes and other kinds.
+    package let keyKind: KeyKind?
+
     /// A cause with its sentence.
     package init(_ code: Code, _ message: String, citation: Citation? = nil, kind: Kind = .failure) {
         self.init(code, message, citation: citation, kind: kind, situation: nil)
@@ -37,9 +46,11 @@ public struct Cause: Sendable, ComparedByCode, CustomStringConvertible {
         _ message: String,
         citation: Citation? = nil,
         kind: Kind = .failure,
-        situation: String?
+        situation: String?,
+        keyKind: KeyKind? = nil
     ) {
         self.situation = situation
+        self.keyKind = keyKind
         self.kind = kind
         self.code = code
         self.message = message

@@ -20,18 +20,13 @@ struct TokenFacts {
 
     /// Nil where a claim is missing or of another type.
     init?(_ claims: JSONValue) {
-        func number(_ name: String) -> Int? {
-            if case .integer(let number) = claims.member(name) { number } else { nil }
-        }
-        func flag(_ name: String) -> Bool? {
-            if case .bool(let flag) = claims.member(name) { flag } else { nil }
-        }
         guard let issuer = claims.member("iss")?.text, let audience = claims.member("aud")?.text,
             let app = claims.member("sub")?.text, let identifier = claims.member("jti")?.text,
-            let issuedAt = number("iat"), let expiresAt = number("exp"), let key = claims.member("key")?.text,
+            let issuedAt = claims.member("iat")?.integer, let expiresAt = claims.member("exp")?.integer,
+            let key = claims.member("key")?.text,
             let tier = claims.member("tier")?.text.flatMap(TrustTier.init(rawValue:)),
             let environment = claims.member("env")?.text.flatMap(AttestedIdentity.Environment.init(rawValue:)),
-            let isSimulated = flag("sim")
+            let isSimulated = claims.member("sim")?.flag
         else { return nil }
         self.issuer = issuer
         self.audience = audience
@@ -43,6 +38,6 @@ struct TokenFacts {
         self.tier = tier
         self.environment = environment
         self.isSimulated = isSimulated
-        isSingleUse = flag("singleUse") ?? (claims.member("singleUse") != nil)
+        isSingleUse = claims.member("singleUse")?.flag ?? (claims.member("singleUse") != nil)
     }
 }

@@ -4,6 +4,7 @@
 import Bounds
 import Crypto
 import DeviceSimulator
+import Findings
 import Foundation
 
 /// Many devices with personas, run against a service with a bounded number at a time.
@@ -177,7 +178,7 @@ extension DeviceScript {
         // A user is bound to a challenge only by the app's server.
         let user = calls.serverToken == nil ? nil : user
         let challenge = try await challenge("attest", user: user)
-        let hash = DeviceScript.hash(Data(base64Encoded: challenge) ?? Data())
+        let hash = DeviceScript.hash(Base64.decode(challenge) ?? [])
         for attempt in 0..<10 {
             let reply = try await calls.phone("/\(device)/attest", ["keyId": keyId, "clientDataHash": hash])
             if let attestation = reply.body.attestation {
@@ -207,7 +208,7 @@ extension DeviceScript {
         String?]
     {
         let challenge = try await challenge("assert", key: key)
-        let clientData = Data(#"{"challenge":"\#(challenge)",\#(members)}"#.utf8)
+        let clientData = Array(#"{"challenge":"\#(challenge)",\#(members)}"#.utf8)
         let reply = try await calls.phone(
             "/\(device)/assert",
             ["keyId": key, "clientDataHash": DeviceScript.hash(clientData)]
@@ -215,7 +216,7 @@ extension DeviceScript {
         guard let assertion = reply.body.assertion else {
             throw FleetFault(description: "the phone signed nothing: \(reply.code)")
         }
-        return ["keyId": key, "assertion": assertion, "clientData": clientData.base64EncodedString()]
+        return ["keyId": key, "assertion": assertion, "clientData": Base64.encode(clientData)]
     }
 
     private func challenge(_ purpose: String, key: String? = nil, user: String? = nil) async throws -> String {
@@ -229,8 +230,8 @@ extension DeviceScript {
 
     /// The same order with another amount.
     private func tampered(_ clientData: String?) -> String {
-        let text = String(decoding: clientData.flatMap { Data(base64Encoded: $0) } ?? Data(), as: UTF8.self)
-        return Data(text.replacing(#""amount":100"#, with: #""amount":999"#).utf8).base64EncodedString()
+        let text = String(decoding: clientData.flatMap { Base64.decode($0) } ?? [], as: UTF8.self)
+        return Base64.encode(text.replacing(#""amount":100"#, with: #""amount":999"#).utf8)
     }
 
     private func expectAccepted(_ what: String, _ reply: FleetReply) async {
@@ -261,5 +262,5 @@ extension DeviceScript {
         return new < old
     }
 
-    private static func hash(_ data: Data) -> String { Data(SHA256.hash(data: data)).base64EncodedString() }
+    private static func hash(_ data: [UInt8]) -> String { Base64.encode(SHA256.hash(data: data)) }
 }

@@ -3,6 +3,7 @@
 
 package import AppleServices
 import Foundation
+import StrictJSON
 
 /// No usable answer came from the service or from Apple's side.
 package struct FleetFault: Error, CustomStringConvertible {
@@ -14,7 +15,7 @@ package struct FleetReply: Sendable {
     package let status: Int
     package let body: Body
 
-    package struct Body: Decodable, Sendable {
+    package struct Body: Sendable {
         package var challenge: String?
         package var code: String?
         package var retryAfterSeconds: Double?
@@ -30,20 +31,51 @@ package struct FleetReply: Sendable {
         package var metrics: [Metric]?
         package var granted: Bool?
         package var firstClaim: Bool?
+
+        /// An answer without members.
+        init() {}
+
+        /// What is missing, or of another type, counts as not said.
+        init(_ json: JSONValue) {
+            challenge = json.member("challenge")?.text
+            code = json.member("code")?.text
+            retryAfterSeconds = json.member("retryAfterSeconds")?.double
+            keyId = json.member("keyId")?.text
+            attestation = json.member("attestation")?.text
+            assertion = json.member("assertion")?.text
+            deviceToken = json.member("deviceToken")?.text
+            tier = json.member("tier")?.text
+            token = json.member("token")?.text
+            enforcement = json.member("enforcement").map {
+                Enforcement(decision: $0.member("decision")?.text, code: $0.member("code")?.text)
+            }
+            error = json.member("error")?.text
+            alerts = json.member("alerts")?.elements?.map {
+                Alert(code: $0.member("code")?.text, message: $0.member("message")?.text)
+            }
+            metrics = json.member("metrics")?.elements?.compactMap { line in
+                guard let metric = line.member("metric")?.integer, let keys = line.member("keys")?.integer else {
+                    return nil
+                }
+                return Metric(metric: metric, keys: keys)
+            }
+            granted = json.member("granted")?.flag
+            firstClaim = json.member("firstClaim")?.flag
+        }
     }
 
-    package struct Enforcement: Decodable, Sendable {
+    package struct Enforcement: Sendable {
         package var decision: String?
         package var code: String?
     }
 
     /// A line of the risk's distribution: so many keys have this metric.
-    package struct Metric: Decodable, Sendable {
+    package struct Metric: Sendable {
         package var metric: Int
         package var keys: Int
     }
 
-    package struct Alert: Decodable, Sendable {
+    package struct Alert: Sendable {
         package var code: String?
         package var message: String?
     }
@@ -155,11 +187,12 @@ package struct FleetCalls: Sendable {
         var bytes: [UInt8] = []
         if let body {
             headers.append(.init("Content-Type", "application/json"))
-            bytes = Array(try JSONEncoder().encode(body.compactMapValues { $0 }))
+            let members = body.compactMapValues { $0 }.sorted { $0.key < $1.key }
+            bytes = JSONValue.object(members.map { .init($0.key, .string($0.value)) }).encoded(pretty: false)
         }
         let answer = try await transport.send(AppleRequest(method: method, url: url, headers: headers, body: bytes))
         // At most 64 KiB, which the transport sees to; what is no such object counts as an answer without members.
-        let reply = answer.body.isEmpty ? nil : try? JSONDecoder().decode(FleetReply.Body.self, from: Data(answer.body))
+        let reply = (try? JSONReader.read(answer.body)).map { FleetReply.Body($0) }
         return FleetReply(status: answer.status, body: reply ?? FleetReply.Body())
     }
 }

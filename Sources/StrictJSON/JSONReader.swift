@@ -286,4 +286,24 @@ extension JSONValue {
     package var text: String? {
         if case .string(let text) = self { text } else { nil }
     }
+
+    /// The number without fraction, or nil for anything else.
+    package var integer: Int? {
+        if case .integer(let number) = self { number } else { nil }
+    }
+
+    /// The number, with a fraction or without, or nil for anything else.
+    package var double: Double? {
+        if case .number(let number) = self { number } else { integer.map(Double.init) }
+    }
+
+    /// The truth value, or nil for anything else.
+    package var flag: Bool? {
+        if case .bool(let flag) = self { flag } else { nil }
+    }
+
+    /// The elements of an array, or nil for anything else.
+    package var elements: [JSONValue]? {
+        if case .array(let elements) = self { elements } else { nil }
+    }
 }

@@ -18,6 +18,7 @@ import Testing
     private static let code = Code(rawValue: "ats.tls.moon-phase")
     private static let row = CauseTable.Row(
         code,
+        at: .handshake,
         "the server speaks TLS at full moon only",
         .server,
         "wait for the full moon",
@@ -28,6 +29,20 @@ import Testing
 
     private func withRow<T>(_ body: () throws -> T) rethrows -> T {
         try CauseTable.$current.withValue(CauseTable(CauseTable.current.rows + [Self.row]), operation: body)
+    }
+
+    /// Where the load ended decides what a refused load means, whatever the code is called.
+    @Test(arguments: [(CauseTable.Stage.handshake, false), (.trust, true)])
+    func aRefusedLoadCountsByItsStage(_ stage: CauseTable.Stage, _ passes: Bool) async throws {
+        let row = CauseTable.Row("moon.new", at: stage, "no moon", .server, "wait")
+        let refused = LoadTrace(
+            places: [try LoadURL("https://api.example.com:443/")],
+            end: .handshakeRefused(.secureConnectionFailed(-9824), [Cause("moon.new", "The moon is new.")])
+        )
+        let report = try await CauseTable.$current.withValue(CauseTable(CauseTable.current.rows + [row])) {
+            try await TargetDiagnosis.of(ModelServer(), load: refused)
+        }
+        #expect(report.decisive?.result == (passes ? .pass : .fail))
     }
 
     @Test func textNamesTheFix() throws {

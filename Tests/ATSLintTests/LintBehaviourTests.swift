@@ -93,6 +93,26 @@ import Testing
         #expect(findings.allSatisfy { $0.finding.message.contains("linked on SDK 16") })
     }
 
+    /// The linter calls a pin unreadable exactly if the policy skips it, and gives its length exactly if it matches nothing.
+    @Test(arguments: [
+        "r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=", "AA=A", "AAF=", "AAAA", "AAAA\n", "=", "not base64",
+    ])
+    func pinsAreThePolicys(_ pin: String) throws {
+        let pinned =
+            "<key>NSPinnedDomains</key><dict><key>example.com</key><dict><key>NSPinnedCAIdentities</key><array>"
+            + "<dict><key>SPKI-SHA256-BASE64</key><string>\(pin)</string></dict></array></dict></dict>"
+        let subject = try LintFixtures.subject(
+            "<plist><dict><key>NSAppTransportSecurity</key><dict>\(pinned)</dict></dict></plist>"
+        )
+        let messages = Linter.lint(subject).findings.filter { $0.finding.rule == "ATS026" }.map(\.finding.message)
+        let remarks = ATSDictionary(subject.document.root[ATSKey.dictionary]?.propertyListValue).remarks
+            .map(\.cause.message)
+        #expect(
+            messages.contains { $0.contains("is not base64") } == remarks.contains { $0.contains("holds no base64") }
+        )
+        #expect(messages.contains { $0.contains("matches it") } == remarks.contains { $0.contains("matches nothing") })
+    }
+
     /// The linter calls a host local exactly if the policy does.
     @Test(arguments: [
         "localhost", "intranet", "com", "printer.local", "app.localhost", "example.com", "127.0.0.1", "::1", "fe80::1",

@@ -3,15 +3,16 @@
 
 import AppTransportSecurity
 import Findings
+import TLSFacts
 import Testing
 
 /// What an app and its console show for a failed load, release by release.
 @Suite struct ConsoleLineTests {
-    private static func lines(_ error: URLLoadError, _ code: Code, _ message: String = "", os: String) throws
+    private static func lines(_ error: URLLoadError, _ code: Code, _ kind: Cause.KeyKind? = nil, os: String) throws
         -> [ConsoleLine]
     {
-        let profile = try OSProfile.asked(os)
-        return ConsoleLine.lines(for: error, causes: [Cause(code, message)], host: "pay.bank.test", on: profile)
+        let cause = Cause(code, "", situation: nil, keyKind: kind)
+        return ConsoleLine.lines(for: error, causes: [cause], host: "pay.bank.test", on: try OSProfile.asked(os))
     }
 
     @Test func cleartextIsBlockedInTheWordsOfTheRelease() throws {
@@ -50,20 +51,34 @@ import Testing
 
     @Test(
         arguments: [
-            ("ats.trust.expired", "", "ATS certificate trust requirement not satisfied for server: pay.bank.test"),
-            (
-                "ats.trust.weak-key", "CN=x has an RSA key of 1024 bits; at",
-                "RSA key size <bits> bits is less than minimum"
-            ),
-            ("ats.trust.weak-key", "CN=x has an elliptic-curve key", "ECDSA key size <bits> bits"),
-            ("ats.trust.weak-signature", "", "is not at least SHA-256 for server: pay.bank.test"),
-        ] as [(String, String, String)]
+            ("ats.trust.expired", nil, "ATS certificate trust requirement not satisfied for server: pay.bank.test"),
+            ("ats.trust.weak-key", .rsa, "]: RSA key size <bits> bits is less than minimum"),
+            ("ats.trust.weak-key", .ellipticCurve, "]: ECDSA key size <bits> bits"),
+            ("ats.trust.weak-signature", nil, "is not at least SHA-256 for server: pay.bank.test"),
+        ] as [(String, Cause.KeyKind?, String)]
     )
-    func theLibraryOf264SaysWhatATSRefused(_ code: String, _ message: String, _ words: String) throws {
+    func theLibraryOf264SaysWhatATSRefused(_ code: String, _ kind: Cause.KeyKind?, _ words: String) throws {
         let error = URLLoadError.secureConnectionFailed(-9802)
-        let lines = try Self.lines(error, Code(rawValue: code), message, os: "ios26.4").map(\.text)
+        let lines = try Self.lines(error, Code(rawValue: code), kind, os: "ios26.4").map(\.text)
         #expect(lines.contains { $0.contains(words) }, "\(lines)")
-        #expect(try !Self.lines(error, Code(rawValue: code), message, os: "ios26").contains { $0.text.contains("ATS") })
+        #expect(try !Self.lines(error, Code(rawValue: code), kind, os: "ios26").contains { $0.text.contains("ATS") })
+    }
+
+    /// Whoever runs the server chooses its subject, and the line follows the key.
+    @Test func theKeyDecidesTheLineAndNotItsSubject() throws {
+        var scene = Scene()
+        scene.subject = "CN=an RSA key of mine"
+        scene.key = .ellipticCurve(curve: "P-224", bits: 224)
+        let verdict = try scene.verdict(os: "ios26.4")
+        let lines = ConsoleLine.lines(
+            for: try #require(verdict.error),
+            causes: verdict.causes,
+            host: scene.host,
+            on: try OSProfile.asked("ios26.4")
+        )
+        #expect(verdict.causes.first?.code == "ats.trust.weak-key")
+        #expect(lines.contains { $0.text.contains("]: ECDSA key size") })
+        #expect(!lines.contains { $0.text.contains("]: RSA key size") })
     }
 
     @Test func theErrorBelowIsThatOfCFNetwork() {

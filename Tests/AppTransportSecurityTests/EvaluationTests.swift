@@ -238,6 +238,13 @@ struct EvaluationTests {
         #expect(try !scene.verdict(at: "2026-10-29").passed)
     }
 
+    @Test("a certificate's dates are printed as days") func days() throws {
+        let late = try Scene().verdict(at: "2027-06-01").causes.map(\.message)
+        #expect(late == ["CN=leaf expired on 2026-10-28."])
+        let early = try Scene().verdict(at: "2025-06-01").causes.map(\.message)
+        #expect(early == ["CN=leaf is not valid before 2026-01-01."])
+    }
+
     @Test("the errors of an app: -9802 under ATS, a code for each cause where insecure loads are permitted")
     func errors() throws {
         var scene = Scene()

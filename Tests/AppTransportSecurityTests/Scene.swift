@@ -10,6 +10,7 @@ struct Scene {
     var version: TLSVersion = .tls12
     var suite: CipherSuite = .ecdheRSAWithAES128GCMSHA256
     var host = "api.example.com"
+    var subject = "CN=leaf"
     var names: AlternativeNames? = AlternativeNames(dnsNames: ["api.example.com"], addresses: [])
     var commonNames: [String] = []
     var key: PublicKeyFacts.Kind = .rsa(bits: 2048)
@@ -54,7 +55,7 @@ struct Scene {
     }
 
     var facts: ConnectionFacts {
-        let leaf = Scene.certificate("CN=leaf", issuer: isSelfSigned ? "CN=leaf" : "CN=root", scene: self, isLeaf: true)
+        let leaf = Scene.certificate(subject, issuer: isSelfSigned ? subject : "CN=root", scene: self, isLeaf: true)
         let root = Scene.certificate("CN=root", issuer: "CN=root", scene: self, isLeaf: false)
         let path: ChainFacts.Path =
             anchor.map { .anchored([leaf], AnchorFacts(certificate: root, kind: $0, store: "test")) }

@@ -89,6 +89,39 @@ struct FetchCommandTests {
         #expect(good["error"] is NSNull)
     }
 
+    /// What is known of a connection, of an error and of a cause has one form, whoever prints it.
+    @Test func checkFetchAndExplainPrintTheSameFacts() throws {
+        let servers = try #require(LoopbackServers.shared)
+        func document(_ run: ProgramRun) throws -> NSDictionary {
+            try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? NSDictionary)
+        }
+        func both(_ kind: String) throws -> (target: NSDictionary, fetch: NSDictionary) {
+            let server = try servers.server(kind)
+            let options = ["--ca-file", servers.authority, "--connect-timeout", "3", "--resolve", server.resolve]
+            let check = try document(ProgramRun(["ats", "check", server.url, "--format", "json"] + options))
+            let fetch = try document(ProgramRun(["ats", "fetch", server.url, "--format", "json"] + options))
+            return (try #require((check["targets"] as? [NSDictionary])?.first), fetch)
+        }
+        let modern = try both("modern")
+        let facts = try #require(modern.target["facts"] as? [String: NSObject])
+        let connection = try #require(modern.fetch["connection"] as? [String: NSObject])
+        #expect(Set(facts.keys) == Set(connection.keys))
+        for member in ["anchor", "certificates", "presented", "tlsVersion"] {
+            #expect(facts[member] != nil && facts[member] == connection[member], "\(member)")
+        }
+        let expired = try both("expired")
+        let row = try #require((expired.target["tests"] as? [NSDictionary])?.first)
+        #expect(row["error"] is NSDictionary)
+        #expect(row["error"] as? NSDictionary == expired.fetch["error"] as? NSDictionary)
+        #expect((row["because"] as? [NSDictionary])?.first == (expired.fetch["because"] as? [NSDictionary])?.first)
+        let plain = "http://api.example.com/"
+        let refused = try document(ProgramRun(["ats", "fetch", plain, "--format", "json"]))
+        let explained = try document(ProgramRun(["ats", "explain", plain, "--format", "json"]))
+        let decision = try #require((explained["decisions"] as? [NSDictionary])?.first)
+        #expect(decision["error"] is NSDictionary)
+        #expect(decision["error"] as? NSDictionary == refused["error"] as? NSDictionary)
+    }
+
     @Test("The delegate is played only where the dictionary permits insecure loads", arguments: [false, true])
     func acceptUntrusted(permitted: Bool) throws {
         let dictionary = permitted ? Self.insecure : "{}"

@@ -64,13 +64,11 @@ package struct TargetSummary: Sendable, Equatable {
     /// Nil for a document that ``json`` did not make.
     package init?(json: JSONValue?) {
         guard let json, let verdict = json.member("verdict")?.text.flatMap(Verdict.init) else { return nil }
-        var notAfter: Int64?
-        if case .integer(let seconds)? = json.member("notAfter") { notAfter = Int64(seconds) }
         self.init(
             verdict: verdict,
             cause: json.member("cause")?.text,
             certificate: json.member("certificate")?.text,
-            notAfter: notAfter,
+            notAfter: json.member("notAfter")?.integer.map(Int64.init),
             group: json.member("group")?.text
         )
     }

@@ -87,7 +87,7 @@ package struct ConfigurationJudge: Sendable {
         case .handshakeRefused(let error, let causes):
             let last = trace.places.last ?? target
             guard let suite = suite(at: last, dictionary: dictionary, profile), ATSClient.canLoad(suite),
-                causes.first?.code.rawValue.hasPrefix("ats.tls.") == true
+                causes.first?.stage == .handshake
             else {
                 notes.append(
                     Cause(

@@ -90,12 +90,10 @@ extension CheckSession {
         }
         do throws(MalformedInput) {
             let document = try JSONReader.read(report.body, limits: .outside)
-            guard case .array(let servers)? = document.member("Servers") else {
+            guard let servers = document.member("Servers")?.elements else {
                 return .failure(EnrolmentFault(reason: "the answer names no servers"))
             }
-            let addresses = servers.prefix(EnrolmentAnswer.most).compactMap { server in
-                if case .string(let address)? = server.member("BaseURL") { address } else { nil }
-            }
+            let addresses = servers.prefix(EnrolmentAnswer.most).compactMap { $0.member("BaseURL")?.text }
             return .success(addresses.compactMap { try? CheckTarget($0) })
         } catch {
             return .failure(EnrolmentFault(reason: error.description))

@@ -81,23 +81,22 @@ struct NetworkLoading: TargetLoading {
     /// What a failed load tells. The last place's TLS is judged again from its own hellos, so only what they cannot show ends the trace.
     private static func trace(of error: ATSLoadError, _ url: LoadURL) -> LoadTrace {
         let places = LoadTrace.places(url, error.hops.map(\.url) + [error.url])
-        let code = error.code.rawValue
         // The hellos of the policy are the prober's, which has every suite.
         if error.code == .noteLoadNotMade {
             return LoadTrace(places: places, end: .handshakeRefused(error.error, error.causes))
         }
         if error.outcome == .noAnswer { return LoadTrace(places: places, end: .noAnswer(error.error, error.causes)) }
-        switch error.code {
-        case .httpRedirectLoop, .tlsClientCertificateRequired:
+        switch (error.code, CauseTable.current[error.code]?.stage) {
+        case (.httpRedirectLoop, _), (.tlsClientCertificateRequired, _):
             // A loop leads back to where the load has been.
             return LoadTrace(
                 places: Array(places.dropLast(places.count > 1 ? 1 : 0)),
                 end: .refused(error.error, error.causes)
             )
-        case _ where code.hasPrefix("ats.tls.") || code.hasPrefix("ats.trust.") || code.hasPrefix("ats.ct."):
+        case (_, .handshake), (_, .trust):
             return LoadTrace(places: places, end: .handshakeRefused(error.error, error.causes))
         // Where the load may not go, the policy of each configuration says so itself.
-        case .cleartextBlocked, .httpRedirectBlocked: return LoadTrace(places: places, end: .loaded)
+        case (.cleartextBlocked, _), (.httpRedirectBlocked, _): return LoadTrace(places: places, end: .loaded)
         default: return LoadTrace(places: places, end: .refused(error.error, error.causes))
         }
     }

@@ -226,27 +226,27 @@ struct ProjectExpression {
     }
 
     private func either(_ tokens: [Token], _ position: inout Int, _ depth: Int) -> Value? {
-        guard var left = both(tokens, &position, depth) else { return nil }
-        while word(tokens, position, "or") {
-            position += 1
-            guard let right = both(tokens, &position, depth) else { return nil }
-            let isTrue: Bool? =
-                left.isTrue == true || right.isTrue == true
-                ? true : left.isTrue == nil || right.isTrue == nil ? nil : false
-            left = Value(isTrue: isTrue)
-        }
-        return left
+        joined(tokens, &position, "or", decidedBy: true) { both(tokens, &$0, depth) }
     }
 
     private func both(_ tokens: [Token], _ position: inout Int, _ depth: Int) -> Value? {
-        guard var left = comparison(tokens, &position, depth) else { return nil }
-        while word(tokens, position, "and") {
+        joined(tokens, &position, "and", decidedBy: false) { comparison(tokens, &$0, depth) }
+    }
+
+    /// Operands with a word between them, of which one with the deciding value decides; else one that is unknown leaves all unknown.
+    private func joined(
+        _ tokens: [Token],
+        _ position: inout Int,
+        _ joint: String,
+        decidedBy deciding: Bool,
+        operand: (inout Int) -> Value?
+    ) -> Value? {
+        guard var left = operand(&position) else { return nil }
+        while word(tokens, position, joint) {
             position += 1
-            guard let right = comparison(tokens, &position, depth) else { return nil }
-            let isTrue: Bool? =
-                left.isTrue == false || right.isTrue == false
-                ? false : left.isTrue == nil || right.isTrue == nil ? nil : true
-            left = Value(isTrue: isTrue)
+            guard let right = operand(&position) else { return nil }
+            let values = [left.isTrue, right.isTrue]
+            left = Value(isTrue: values.contains(deciding) ? deciding : values.contains(nil) ? nil : !deciding)
         }
         return left
     }

@@ -53,8 +53,7 @@ struct ConsoleKeys: Sendable {
             if let value = query[UTF8Key(name)] { parameters.append((name, value)) }
         }
         let answer = try await ask("GET", "/v1/keys", parameters, call, visitor)
-        var keys: [JSONValue] = []
-        if case .array(let list)? = answer.member("keys") { keys = list }
+        let keys = answer.member("keys")?.elements ?? []
         let table = ConsoleTable(
             label: "Keys",
             head: ["Key", "App", "User", "Environment", "Counter", "Attested", "State"],
@@ -142,8 +141,7 @@ struct ConsoleKeys: Sendable {
             ("App version", ConsoleKeys.text(key, "bundleVersion")),
             ("Validation category", ConsoleKeys.text(key, "validationCategory")),
         ]
-        var history: [JSONValue] = []
-        if case .array(let list)? = key.member("history") { history = list }
+        let history = key.member("history")?.elements ?? []
         let events = ConsoleTable(
             label: "History",
             head: ["When", "What", "Code"],

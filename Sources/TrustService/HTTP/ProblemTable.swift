@@ -49,16 +49,14 @@ package enum ProblemTable {
         }
     }
 
-    /// The entry of a code. Codes of the verifiers that are not written out follow their first word.
+    /// The entry of a code.
     package static func entry(for code: Code) -> Entry {
-        if let entry = own[code] { return entry }
-        switch code.description.prefix(while: { $0 != "." }) {
-        case "malformed": return Entry(status: 400, title: "The object is malformed.", retry: .never)
-        case "attest": return Entry(status: 403, title: "The attestation is refused.", retry: .newKey)
-        case "assert": return Entry(status: 403, title: "The assertion is refused.", retry: .newChallenge)
-        case "receipt": return Entry(status: 403, title: "The receipt in the attestation is refused.", retry: .newKey)
-        default: return Entry(status: 500, title: "The service failed.", retry: .after)
-        }
+        own[code] ?? verifiers[code] ?? Entry(status: 500, title: "The service failed.", retry: .after)
+    }
+
+    /// What the service answers a proof or a request with; nil for codes that only other programs and the log name.
+    package static func answer(to code: Code) -> Entry? {
+        own[code] ?? (proofs.contains(code) ? verifiers[code] : nil)
     }
 
     /// The codes with an entry of their own, sorted by name.
@@ -66,9 +64,34 @@ package enum ProblemTable {
 
     /// What each code of the service means; those of the verifiers are explained where they are made.
     package static var explanations: [CodeExplanation] {
-        codes.filter { !["attest", "assert"].contains($0.description.prefix { $0 != "." }) }
-            .map { entry(for: $0).explanation(of: $0) }
+        codes.filter { !proofs.contains($0) }.map { entry(for: $0).explanation(of: $0) }
     }
+
+    /// What the verifiers say of a proof.
+    private static let proofs = Set(
+        (RefusalExplanations.attestations + RefusalExplanations.assertions).map(\.code)
+    )
+
+    /// The answers to what the verifiers say, for codes without an entry of their own.
+    private static let verifiers: [Code: Entry] = {
+        let families: [([CodeExplanation], Entry)] = [
+            (MalformedInput.explanations, Entry(status: 400, title: "The object is malformed.", retry: .never)),
+            (
+                RefusalExplanations.attestations,
+                Entry(status: 403, title: "The attestation is refused.", retry: .newKey)
+            ),
+            (
+                RefusalExplanations.assertions,
+                Entry(status: 403, title: "The assertion is refused.", retry: .newChallenge)
+            ),
+            (
+                RefusalExplanations.receipts,
+                Entry(status: 403, title: "The receipt in the attestation is refused.", retry: .newKey)
+            ),
+        ]
+        let entries = families.flatMap { codes, entry in codes.map { ($0.code, entry) } }
+        return Dictionary(entries, uniquingKeysWith: { first, _ in first })
+    }()
 
     private static let own: [Code: Entry] = [
         .requestMalformed: Entry(

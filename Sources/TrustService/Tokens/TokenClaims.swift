@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import JWTKit
+import StrictJSON
 
 /// What a token says. The names are the contract's.
 package struct TokenClaims: JWTPayload, Equatable {
@@ -24,4 +25,31 @@ package struct TokenClaims: JWTPayload, Equatable {
 
     /// Time, issuer and audience are judged by ``TokenAuthority``, which is told the time.
     package func verify(using algorithm: some JWTAlgorithm) {}
+}
+
+extension TokenClaims {
+    /// Nil where a claim is missing or of another type.
+    init?(_ claims: JSONValue) {
+        guard let issuer = claims.member("iss")?.text, let audience = claims.member("aud")?.text,
+            let subject = claims.member("sub")?.text, let identifier = claims.member("jti")?.text,
+            let issuedAt = claims.member("iat")?.integer, let expiresAt = claims.member("exp")?.integer,
+            let key = claims.member("key")?.text, let tier = claims.member("tier")?.text,
+            let environment = claims.member("env")?.text, let isSimulated = claims.member("sim")?.flag
+        else { return nil }
+        let use = claims.member("singleUse")
+        guard use == nil || use?.flag != nil else { return nil }
+        self.init(
+            iss: issuer,
+            aud: audience,
+            sub: subject,
+            jti: identifier,
+            iat: issuedAt,
+            exp: expiresAt,
+            key: key,
+            tier: tier,
+            env: environment,
+            sim: isSimulated,
+            singleUse: use?.flag
+        )
+    }
 }

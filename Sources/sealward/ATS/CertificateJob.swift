@@ -68,7 +68,7 @@ struct CertificateJob {
         switch object.member("sdk") {
         case nil, .null: break
         case let value?:
-            let number = if case .integer(let number) = value { String(number) } else { value.text ?? "" }
+            let number = value.integer.map(String.init) ?? value.text ?? ""
             guard let sdk = LinkedSDK(number) else { throw fault("the member sdk is a number from 9 to 27") }
             profile = profile.linked(on: sdk)
         }

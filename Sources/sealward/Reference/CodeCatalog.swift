@@ -91,13 +91,6 @@ enum CodeCatalog {
         return (1...3).contains(parts.count) ? parts.joined(separator: "' or '") : nil
     }
 
-    /// Status and advice of the service; nil for codes that it never answers with.
-    static func answer(to code: Code) -> ProblemTable.Entry? {
-        let family = code.rawValue.prefix { $0 != "." }
-        guard family == "attest" || family == "assert" || ProblemTable.codes.contains(code) else { return nil }
-        return ProblemTable.entry(for: code)
-    }
-
     // MARK: - For people
 
     static func text(_ explanation: CodeExplanation) -> String {
@@ -106,7 +99,7 @@ enum CodeCatalog {
         add("means", explanation.meaning)
         add("who", explanation.actor.words)
         add("do", explanation.action)
-        if let answer = CodeCatalog.answer(to: explanation.code) {
+        if let answer = ProblemTable.answer(to: explanation.code) {
             add("HTTP", "status \(answer.status)" + (answer.retry.map { ", retry \($0.rawValue)" } ?? ""))
         }
         return lines.joined(separator: "\n") + "\n"
@@ -131,14 +124,14 @@ enum CodeCatalog {
 
             """
         for section in sections {
-            let isService = section.explanations.contains { answer(to: $0.code) != nil }
+            let isService = section.explanations.contains { ProblemTable.answer(to: $0.code) != nil }
             page += "\n## \(section.title)\n\n"
             page +=
                 "| code | meaning | who | what to do |\(isService ? " HTTP |" : "")\n|---|---|---|---|\(isService ? "---|" : "")\n"
             for row in section.explanations {
                 page += "| `\(row.code)` | \(row.meaning) | \(row.actor.words) | \(row.action) |"
                 if isService {
-                    let answer = CodeCatalog.answer(to: row.code)
+                    let answer = ProblemTable.answer(to: row.code)
                     page += " \(answer.map { "\($0.status)" + ($0.retry.map { ", `\($0.rawValue)`" } ?? "") } ?? "") |"
                 }
                 page += "\n"
@@ -154,7 +147,7 @@ enum CodeCatalog {
             "schema": "sealward.explain/1",
             "codes": .array(
                 explanations.map {
-                    let answer = CodeCatalog.answer(to: $0.code)
+                    let answer = ProblemTable.answer(to: $0.code)
                     return [
                         "code": .string($0.code.rawValue), "meaning": .string($0.meaning),
                         "who": .string($0.actor.rawValue), "action": .string($0.action),

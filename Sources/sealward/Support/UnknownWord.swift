@@ -3,7 +3,7 @@
 
 import ArgumentParser
 import Findings
-import Foundation
+import StrictJSON
 
 /// The command that the first words of a command line lead to.
 private struct AskedCommand {
@@ -62,17 +62,10 @@ struct UnknownOption {
 
     /// What the help says that there is.
     private static func names(of command: any ParsableCommand.Type) -> [String] {
-        struct Help: Decodable {
-            struct Command: Decodable { let arguments: [Argument]? }
-            struct Argument: Decodable { let names: [Name]? }
-            struct Name: Decodable {
-                let kind: String
-                let name: String
-            }
-            let command: Command
+        let help = try? JSONReader.read(Array(command._dumpHelp().utf8))
+        let arguments = help?.member("command")?.member("arguments")?.elements ?? []
+        return arguments.flatMap { $0.member("names")?.elements ?? [] }.compactMap { name in
+            name.member("name")?.text.map { (name.member("kind")?.text == "long" ? "--" : "-") + $0 }
         }
-        let help = try? JSONDecoder().decode(Help.self, from: Data(command._dumpHelp().utf8))
-        return (help?.command.arguments ?? []).flatMap { $0.names ?? [] }
-            .map { ($0.kind == "long" ? "--" : "-") + $0.name }
     }
 }
