@@ -122,7 +122,7 @@ final class FrameServer: ChannelInboundHandler {
                 var block = ByteBuffer()
                 while block.readableBytes < 65_536 { block.writeBytes(bytes) }
                 flood = block
-                pour(context)
+                context.pour(flood, 16)
             case .close:
                 let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
                 context.writeAndFlush(NIOAny(ByteBuffer())).whenComplete { _ in bound.value.close(promise: nil) }
@@ -140,23 +140,11 @@ final class FrameServer: ChannelInboundHandler {
         return false
     }
 
-    func channelWritabilityChanged(context: ChannelHandlerContext) { pour(context) }
+    func channelWritabilityChanged(context: ChannelHandlerContext) { context.pour(flood, 16) }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     private func write(_ bytes: [UInt8], _ context: ChannelHandlerContext) {
         context.writeAndFlush(NIOAny(ByteBuffer(bytes: bytes)), promise: nil)
-    }
-
-    private func pour(_ context: ChannelHandlerContext) {
-        guard let flood else { return }
-        var left = 16
-        while context.channel.isWritable, left > 0 {
-            context.writeAndFlush(NIOAny(flood), promise: nil)
-            left -= 1
-        }
-        guard context.channel.isActive, context.channel.isWritable else { return }
-        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        context.eventLoop.scheduleTask(in: .milliseconds(10)) { bound.value.0.pour(bound.value.1) }
     }
 }

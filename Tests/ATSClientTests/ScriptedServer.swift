@@ -43,7 +43,7 @@ final class ScriptedServer: ChannelInboundHandler {
         }
     }
 
-    func channelWritabilityChanged(context: ChannelHandlerContext) { pour(context) }
+    func channelWritabilityChanged(context: ChannelHandlerContext) { context.pour(flood, 32) }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
@@ -56,7 +56,7 @@ final class ScriptedServer: ChannelInboundHandler {
             var block = ByteBuffer()
             while block.readableBytes < 16_384 { block.writeString(text) }
             flood = block
-            pour(context)
+            context.pour(flood, 32)
         case .drip(let text):
             let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
             context.eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(20)) { task in
@@ -72,16 +72,19 @@ final class ScriptedServer: ChannelInboundHandler {
             provider.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in bound.value.close(promise: nil) }
         }
     }
+}
 
-    private func pour(_ context: ChannelHandlerContext) {
-        guard let flood else { return }
-        var left = 32
-        while context.channel.isWritable, left > 0 {
-            context.writeAndFlush(NIOAny(flood), promise: nil)
+extension ChannelHandlerContext {
+    /// Writes the same bytes until the other side takes no more, so many at a time; does nothing without bytes.
+    func pour(_ bytes: ByteBuffer?, _ count: Int) {
+        guard let bytes else { return }
+        var left = count
+        while channel.isWritable, left > 0 {
+            writeAndFlush(NIOAny(bytes), promise: nil)
             left -= 1
         }
-        guard context.channel.isActive, context.channel.isWritable else { return }
-        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        context.eventLoop.scheduleTask(in: .milliseconds(10)) { bound.value.0.pour(bound.value.1) }
+        guard channel.isActive, channel.isWritable else { return }
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        eventLoop.scheduleTask(in: .milliseconds(10)) { bound.value.pour(bytes, count) }
     }
 }

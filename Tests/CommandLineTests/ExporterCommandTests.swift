@@ -5,10 +5,6 @@ import Foundation
 import TestSupport
 import Testing
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// `sealward ats exporter` as Prometheus meets it.
 @Suite("Exporter", .serialized) struct ExporterCommandTests {
     private static func get(
@@ -17,12 +13,8 @@ import Testing
         _ headers: [String: String] = [:],
         method: String = "GET"
     ) async throws -> (status: Int, text: String) {
-        var request = URLRequest(url: try #require(URL(string: address + path)), timeoutInterval: 60)
-        request.httpMethod = method
-        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
-        let (data, response) = try await URLSession.shared.data(for: request)
-        let status = try #require(response as? HTTPURLResponse).statusCode
-        return (status, String(decoding: data, as: UTF8.self))
+        let call = try await HTTPCall(method, address + path, headers: headers, timeout: 60)
+        return (call.status, call.text)
     }
 
     /// The value of a series; nil if it is not there.

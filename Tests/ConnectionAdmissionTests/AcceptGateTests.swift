@@ -77,12 +77,12 @@ struct AcceptGateTests {
 
         var hostile: [LoopbackClient] = []
         for _ in 0..<4 {
-            let client = try LoopbackClient(from: 2, port: port)
+            let client = try LoopbackClient(from: 2, port: port, limit: 10)
             #expect(client.read() == "hello")
             hostile.append(client)
         }
-        for _ in 0..<50 { #expect(try LoopbackClient(from: 2, port: port).read() == "") }
-        let honest = try LoopbackClient(from: 1, port: port)
+        for _ in 0..<50 { #expect(try LoopbackClient(from: 2, port: port, limit: 10).read() == "") }
+        let honest = try LoopbackClient(from: 1, port: port, limit: 10)
         #expect(honest.read() == "hello")
         #expect(admission.refused.addressFull == 50)
         #expect(admission.open == 5)
@@ -91,7 +91,7 @@ struct AcceptGateTests {
         let deadline = NIODeadline.now() + .seconds(5)
         while admission.open > 1, .now() < deadline { await Task.yield() }
         #expect(admission.open == 1)
-        #expect(try LoopbackClient(from: 2, port: port).read() == "hello")
+        #expect(try LoopbackClient(from: 2, port: port, limit: 10).read() == "hello")
         try await server.close()
     }
 

@@ -9,12 +9,16 @@ import Synchronization
 /// Debian's package `postgresql` brings the programs. The server refuses to run as root, so root runs it as the user `postgres`.
 package final class PostgresServer: Sendable {
     /// The server that all tests of a process share; started at first use.
-    package static let shared = Task<PostgresServer, any Error> {
-        // On a thread of its own: starting takes seconds, and tasks have few threads.
-        try await withCheckedThrowingContinuation { continuation in
-            Thread { continuation.resume(with: Result { try PostgresServer() }) }.start()
-        }
+    package static let shared = Task<PostgresServer, any Error> { try await onThread { try PostgresServer() } }
+
+    /// The shared server, and the connection string of an empty schema in it.
+    package static func sharedWithEmptyStore() async throws -> (server: PostgresServer, url: String) {
+        let server = try await shared.value
+        return (server, try await onThread { try server.emptyStore() })
     }
+
+    /// The schema that a connection string of ``emptyStore()`` names.
+    package static func schema(of url: String) -> String { String(url.split(separator: "D").last ?? "") }
 
     /// Whether the programs are on this machine.
     package static var isAvailable: Bool { programs != nil && (geteuid() != 0 || getpwnam("postgres") != nil) }

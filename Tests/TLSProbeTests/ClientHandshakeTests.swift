@@ -194,18 +194,11 @@ import Testing
 enum BlockingSocket {
     /// Sends `first`, then hands over what arrives until `take` returns nil or the server closes.
     static func talk(port: Int, first: [UInt8], _ take: ([UInt8]) -> [UInt8]?) throws {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var limit = timeval(tv_sec: 20, tv_usec: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        let status = LoopbackAddress.with(port: port) { connect(descriptor, $0, $1) }
-        guard status == 0 else { throw OpenSSLProgram.Failure(description: "cannot connect to \(port)") }
+        let client = try LoopbackClient(port: port, limit: 20)
         var outgoing = first
-        var buffer = [UInt8](repeating: 0, count: 16384)
         while true {
-            if !outgoing.isEmpty { _ = send(descriptor, outgoing, outgoing.count, Int32(MSG_NOSIGNAL)) }
-            let count = recv(descriptor, &buffer, buffer.count, 0)
-            guard count > 0, let reply = take(Array(buffer[..<count])) else { return }
+            client.send(outgoing)
+            guard let bytes = client.readBytes(), !bytes.isEmpty, let reply = take(bytes) else { return }
             outgoing = reply
         }
     }

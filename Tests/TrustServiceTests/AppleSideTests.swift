@@ -155,10 +155,13 @@ final class PatientApple: AppleTransport, Sendable {
         }
     }
 
-    /// Apple answers no one of the batch before all of it was asked: one after another, the first would wait for ever.
-    @Test func aBatchOfReceiptsIsAskedForAtOnce() async throws {
-        let (store, clock, apple) = (InMemoryTrustStore(), TestClock(), PatientApple(wanted: 6))
-        let settings = configuration()
+    /// The worker of a service on this store.
+    private func worker(
+        _ settings: Configuration,
+        _ store: any TrustStore,
+        _ apple: any AppleTransport,
+        _ clock: TestClock
+    ) async throws -> ReceiptWorker {
         let server = try await TrustServer(
             configuration: settings,
             store: store,
@@ -167,7 +170,14 @@ final class PatientApple: AppleTransport, Sendable {
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             announce: { _ in }
         )
-        let worker = ReceiptWorker(server.parts, apple: try #require(server.parts.live.current.apple))
+        return ReceiptWorker(server.parts, apple: try #require(server.parts.live.current.apple))
+    }
+
+    /// Apple answers no one of the batch before all of it was asked: one after another, the first would wait for ever.
+    @Test func aBatchOfReceiptsIsAskedForAtOnce() async throws {
+        let (store, clock, apple) = (InMemoryTrustStore(), TestClock(), PatientApple(wanted: 6))
+        let settings = configuration()
+        let worker = try await worker(settings, store, apple, clock)
         try await RunningService.with(settings, store: store, clock: clock, transport: apple) {
             (service: RunningService) async throws -> Void in
             let phone = await Phone(service)
@@ -186,15 +196,7 @@ final class PatientApple: AppleTransport, Sendable {
         let settings = configuration()
         let store = InMemoryTrustStore()
         let clock = TestClock()
-        let server = try await TrustServer(
-            configuration: settings,
-            store: store,
-            transport: apple,
-            sources: clock.sources,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-            announce: { _ in }
-        )
-        let worker = ReceiptWorker(server.parts, apple: try #require(server.parts.live.current.apple))
+        let worker = try await worker(settings, store, apple, clock)
         try await RunningService.with(settings, store: store, clock: clock, transport: apple) {
             (service: RunningService) async throws -> Void in
             let phone = await Phone(service)

@@ -38,7 +38,7 @@ enum AttackSite: String, Sendable, CustomTestStringConvertible {
             return
         }
         #if Postgres
-            let url = try await PostgresServer.shared.value.emptyStore()
+            let url = try await PostgresServer.sharedWithEmptyStore().url
             let (first, second) = (try await SQLTrustStore.postgres(url), try await SQLTrustStore.postgres(url))
             try await RunningService.with(configuration, store: first, transport: transport) {
                 (left: RunningService) async throws -> Void in

@@ -5,6 +5,7 @@ import ConnectionAdmission
 import Findings
 import Foundation
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import TrustService
@@ -16,12 +17,12 @@ import Testing
 
     @Test func halfClosedRequestsAreAnswered() async throws {
         try await RunningService.with { (service: RunningService) async throws -> Void in
-            let connection = try RawConnection(port: try port(service))
+            let connection = try LoopbackClient(port: try port(service))
             connection.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
             connection.finishSending()
             let whole = await connection.answer()
             #expect(whole.hasPrefix("HTTP/1.1 200"))
-            let early = try RawConnection(port: try port(service))
+            let early = try LoopbackClient(port: try port(service))
             early.send("POST /v1/apps/shop/assertions HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{")
             early.finishSending()
             let answer = await early.answer()
@@ -35,7 +36,7 @@ import Testing
     ])
     func unreadableRequestsGetAProblemOrAreClosed(_ text: String) async throws {
         try await RunningService.with { (service: RunningService) async throws -> Void in
-            let connection = try RawConnection(port: try port(service))
+            let connection = try LoopbackClient(port: try port(service))
             connection.send(text)
             let answer = await connection.answer()
             #expect(answer.isEmpty || answer.hasPrefix("HTTP/1.1 4") || answer.hasPrefix("HTTP/1.0 4"), "\(answer)")
@@ -46,7 +47,7 @@ import Testing
 
     @Test func oversizedBodiesAreRefusedBeforeTheyArrive() async throws {
         try await RunningService.with { (service: RunningService) async throws -> Void in
-            let connection = try RawConnection(port: try port(service))
+            let connection = try LoopbackClient(port: try port(service))
             connection.send(
                 "POST /v1/apps/shop/assertions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\n\r\n{"
             )
@@ -64,7 +65,7 @@ import Testing
         var limits = ConnectionLimits()
         limits.requests = 5
         try await RunningService.with(connections: limits) { (service: RunningService) async throws -> Void in
-            let connection = try RawConnection(port: try port(service))
+            let connection = try LoopbackClient(port: try port(service))
             connection.send(String(repeating: ConnectionTests.get, count: 8))
             let all = await connection.everything()
             #expect(count("HTTP/1.1 200", in: all) == 5)
@@ -79,7 +80,7 @@ import Testing
         limits.requests = .max
         try await RunningService.with(connections: limits) { (service: RunningService) async throws -> Void in
             let start = ContinuousClock.now
-            let connection = try RawConnection(port: try port(service))
+            let connection = try LoopbackClient(port: try port(service))
             var answer = ""
             while !answer.contains("connection: close"), ContinuousClock.now - start < .seconds(20) {
                 connection.send(ConnectionTests.get)
@@ -98,12 +99,12 @@ import Testing
         var limits = ConnectionLimits()
         limits.pipelined = 16
         try await RunningService.with(connections: limits) { (service: RunningService) async throws -> Void in
-            let connection = try RawConnection(port: try port(service))
+            let connection = try LoopbackClient(port: try port(service))
             connection.send(String(repeating: ConnectionTests.get, count: 2000))
             let all = await connection.everything()
             #expect((16...2000).contains(count("HTTP/1.1 200", in: all)))
             // One by one there is no such limit.
-            let patient = try RawConnection(port: try port(service))
+            let patient = try LoopbackClient(port: try port(service))
             for _ in 0..<40 {
                 patient.send(ConnectionTests.get)
                 #expect(await patient.answer().hasPrefix("HTTP/1.1 200"))
@@ -118,7 +119,7 @@ import Testing
     ])
     func theConnectionIsClosedWhenItWasAskedFor(_ request: String) async throws {
         try await RunningService.with { (service: RunningService) async throws -> Void in
-            let connection = try RawConnection(port: try port(service))
+            let connection = try LoopbackClient(port: try port(service))
             connection.send(request)
             let start = ContinuousClock.now
             #expect(await connection.everything().contains(" 200 OK"))
@@ -131,12 +132,12 @@ import Testing
             let body = #"{"purpose":"assert"}"#
             let head =
                 "POST /v1/apps/shop/challenges HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n"
-            let connection = try RawConnection(port: try port(service))
+            let connection = try LoopbackClient(port: try port(service))
             connection.send(head + "Expect: 100-continue\r\nContent-Length: \(body.utf8.count)\r\n\r\n")
             #expect(await connection.answer().hasPrefix("HTTP/1.1 100"))
             connection.send(body)
             #expect(await connection.everything().hasPrefix("HTTP/1.1 201"))
-            let large = try RawConnection(port: try port(service))
+            let large = try LoopbackClient(port: try port(service))
             large.send(head + "Expect: 100-continue\r\nContent-Length: 70000\r\n\r\n")
             #expect(await large.everything().hasPrefix("HTTP/1.1 413"))
         }
@@ -148,7 +149,7 @@ import Testing
                 ("http://x/livez", 200), ("HTTP://x:80/livez?a=b", 200), ("http://x", 404), ("http:livez", 400),
                 ("ftp://x/livez", 400),
             ] {
-                let connection = try RawConnection(port: try port(service))
+                let connection = try LoopbackClient(port: try port(service))
                 connection.send("GET \(target) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 let answer = await connection.everything()
                 #expect(answer.hasPrefix("HTTP/1.1 \(status)"), "\(target): \(answer.prefix(40))")
@@ -183,7 +184,7 @@ import Testing
         try await RunningService.with(configuration, log: lines.logger) {
             (service: RunningService) async throws -> Void in
             let port = try port(service)
-            let held = try (0..<20).map { _ in try RawConnection(port: port, source: 2) }
+            let held = try (0..<20).map { _ in try LoopbackClient(from: 2, port: port) }
             for (index, connection) in held.enumerated() where index >= 5 {
                 #expect(await connection.everything(seconds: 5).isEmpty)
             }

@@ -46,7 +46,7 @@ final class ConsoleBrowser: Sendable {
 
     /// Sends one request.
     func send(_ method: String, _ path: String, _ headers: [String] = [], body: String = "") throws -> Page {
-        let client = try LoopbackClient(from: source, port: port)
+        let client = try LoopbackClient(from: source, port: port, limit: 10)
         var lines = ["\(method) \(path) HTTP/1.1", "Host: 127.0.0.1:\(port)", "Connection: close"] + extra + headers
         let kept = cookies.withLockedValue { $0 }
         if !kept.isEmpty { lines.append("Cookie: " + kept.map { "\($0.key)=\($0.value)" }.joined(separator: "; ")) }

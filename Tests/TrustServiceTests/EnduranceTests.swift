@@ -26,7 +26,7 @@ import Testing
         var times: [Duration] = []
         for _ in 0..<count {
             let start = ContinuousClock.now
-            let connection = try RawConnection(port: port)
+            let connection = try LoopbackClient(port: port)
             connection.send(text)
             #expect(await connection.answer(seconds: 8).hasPrefix("HTTP/1.1 201"))
             times.append(ContinuousClock.now - start)
@@ -45,9 +45,9 @@ import Testing
         var tries: [(alone: Duration, beside: Duration)] = []
         for _ in 0..<3 {
             let alone = try await middleAnswer(port, of: 41)
-            var held: [RawConnection] = []
+            var held: [LoopbackClient] = []
             for index in 0..<200 {
-                let connection = try RawConnection(port: port)
+                let connection = try LoopbackClient(port: port)
                 connection.send(index % 2 == 0 ? head : head + "Content-Length: 500\r\n\r\n{\"keyId\":")
                 held.append(connection)
             }
@@ -71,9 +71,9 @@ import Testing
         let head = "POST /v1/apps/shop/assertions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         let large = String(repeating: "x", count: 65536)
         func round() async throws -> Duration {
-            var held: [RawConnection] = []
-            func open(_ parts: String...) throws -> RawConnection {
-                let connection = try RawConnection(port: port)
+            var held: [LoopbackClient] = []
+            func open(_ parts: String...) throws -> LoopbackClient {
+                let connection = try LoopbackClient(port: port)
                 for part in parts { connection.send(part) }
                 held.append(connection)
                 return connection
@@ -106,7 +106,7 @@ import Testing
         let folder = try ServeProcess.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
-        let slow = try RawConnection(port: try port(process))
+        let slow = try LoopbackClient(port: try port(process))
         let body = #"{"purpose": "assert"}"#
         slow.send(
             "POST /v1/apps/shop/challenges HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n{"
@@ -118,7 +118,7 @@ import Testing
         }
         process.signal(SIGTERM)
         // The service is stopping as soon as nobody can connect any more.
-        while (try? RawConnection(port: try port(process))) != nil {
+        while (try? LoopbackClient(port: try port(process))) != nil {
             try #require(ContinuousClock.now - start < .seconds(5), "the listener stays open")
             try await Task.sleep(for: .milliseconds(10))
         }
@@ -135,10 +135,10 @@ import Testing
     #if Postgres
         @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
         func aDatabaseThatCrashesIsNamedAndComesBack() async throws {
-            let server = try await blocking { try PostgresServer() }
+            let server = try await onThread { try PostgresServer() }
             let folder = try ServeProcess.folder()
             defer { try? FileManager.default.removeItem(at: folder) }
-            let store = try await blocking { try server.emptyStore() }
+            let store = try await onThread { try server.emptyStore() }
             let process = try await ServeProcess(ServeProcess.write(folder, store: store))
             let verdicts = NIOLockedValueBox<[String: Int]>([:])
             let counters = NIOLockedValueBox<[String: Int]>([:])
@@ -170,12 +170,12 @@ import Testing
                 }
                 defer { isOver.withLockedValue { $0 = true } }
                 try await wait("load") { count("200") > 100 }
-                try await blocking { try server.crash() }
+                try await onThread { try server.crash() }
                 try await wait("503") { count("503 store.unavailable") > 10 }
                 #expect(try await process.service.get("/readyz").verdict == "503 store.unavailable")
                 #expect(try await process.service.get("/livez").status == 200)
                 let before = count("200")
-                try await blocking { try server.start() }
+                try await onThread { try server.start() }
                 try await wait("recovery") { count("200") > before + 100 }
                 isOver.withLockedValue { $0 = true }
                 try await group.waitForAll()
@@ -188,15 +188,7 @@ import Testing
                 #expect(stored >= counter)
             }
             #expect(process.stop().status == 0)
-            try await blocking { try server.crash() }
-        }
-
-        private func blocking<Outcome: Sendable>(_ body: @escaping @Sendable () throws -> Outcome) async throws
-            -> Outcome
-        {
-            try await withCheckedThrowingContinuation { continuation in
-                Thread { continuation.resume(with: Result { try body() }) }.start()
-            }
+            try await onThread { try server.crash() }
         }
     #endif
 }

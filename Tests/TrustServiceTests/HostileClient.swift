@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import TrustService
 
 /// A client that does what no honest one does: what it sends and when, and what may come of it.
@@ -51,7 +52,7 @@ struct HostileClient: Sendable {
 
     private func act(_ port: Int, _ patience: Double) -> Outcome {
         var outcome = Outcome()
-        guard let connection = try? RawConnection(port: port, source: 2) else { return outcome }
+        guard let connection = try? LoopbackClient(from: 2, port: port) else { return outcome }
         var bytes: [UInt8] = []
         func read() {
             guard reads, !outcome.isClosed else { return }

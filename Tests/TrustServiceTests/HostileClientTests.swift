@@ -4,6 +4,7 @@
 import Findings
 import Foundation
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import TrustService
@@ -71,7 +72,7 @@ import Testing
     }
 
     private static func honest(_ port: Int, _ path: String) async throws -> String {
-        let connection = try RawConnection(port: port)
+        let connection = try LoopbackClient(port: port)
         connection.send("GET \(path) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         return await connection.everything(seconds: 10)
     }

@@ -8,6 +8,7 @@ import Logging
 import NIOConcurrencyHelpers
 import StrictCBOR
 import StrictJSON
+import TestSupport
 import Testing
 import TrustStores
 
@@ -81,7 +82,7 @@ final class LogLines: Sendable {
         try await RunningService.with(log: lines.logger) { (service: RunningService) async throws -> Void in
             let port = try #require(URL(string: service.base)?.port)
             for _ in 0..<flood / 100 {
-                let connection = try RawConnection(port: port)
+                let connection = try LoopbackClient(port: port)
                 let request = "GET /nothing HTTP/1.1\r\nHost: x\r\n"
                 connection.send(String(repeating: request + "\r\n", count: 99) + request + "Connection: close\r\n\r\n")
                 _ = await connection.everything()

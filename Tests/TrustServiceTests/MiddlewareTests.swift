@@ -11,13 +11,10 @@ import NIOCore
 import SealwardHummingbird
 import ServiceLifecycle
 import StrictJSON
+import TestSupport
 import Testing
 
 @testable import TrustService
-
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
 
 /// A Hummingbird server of somebody else, its gate, the real service and a simulated device.
 @Suite struct MiddlewareTests {
@@ -65,16 +62,13 @@ import Testing
             port = found
             break
         }
-        let address = try #require(URL(string: "http://127.0.0.1:\(port)/price"))
+        let asked = port
         try await body { token in
-            var request = URLRequest(url: address)
-            if let token { request.setValue("Bearer " + token, forHTTPHeaderField: "Authorization") }
-            let (data, response) = try await URLSession.shared.data(for: request)
-            let answer = response as? HTTPURLResponse
+            let answer = try await HTTPCall("GET", "http://127.0.0.1:\(asked)/price", token: token)
             return Asked(
-                status: answer?.statusCode ?? 0,
-                text: String(decoding: data, as: UTF8.self),
-                retryAfter: answer?.value(forHTTPHeaderField: "Retry-After").flatMap { Int($0) }
+                status: answer.status,
+                text: answer.text,
+                retryAfter: answer.headers["retry-after"].flatMap { Int($0) }
             )
         }
         await group.triggerGracefulShutdown()

@@ -30,7 +30,7 @@ import TrustStoresSQLite
     #if Postgres
         @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
         func twoNodesOnOnePostgreSQLKeepEveryPromise() async throws {
-            let url = try await PostgresServer.shared.value.emptyStore()
+            let url = try await PostgresServer.sharedWithEmptyStore().url
             let (first, second) = (try await SQLTrustStore.postgres(url), try await SQLTrustStore.postgres(url))
             try await RunningService.with(store: first) { (left: RunningService) async throws -> Void in
                 try await RunningService.with(store: second, clock: left.clock) {

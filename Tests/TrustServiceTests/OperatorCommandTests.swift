@@ -118,10 +118,7 @@ import Testing
         var stores = ["sqlite:" + path]
         #if Postgres
             if PostgresServer.isAvailable {
-                let server = try await PostgresServer.shared.value
-                let url = try await withCheckedThrowingContinuation { continuation in
-                    Thread { continuation.resume(with: Result { try server.emptyStore() }) }.start()
-                }
+                let url = try await PostgresServer.sharedWithEmptyStore().url
                 try await move(try await SQLTrustStore.postgres(url))
                 stores.append(url)
             }

@@ -11,13 +11,10 @@ import Logging
 import NIOConcurrencyHelpers
 import ServiceLifecycle
 import StrictJSON
+import TestSupport
 import TrustStores
 
 @testable import TrustService
-
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
 
 /// A service in this process on a free port, with simulated devices that it trusts.
 struct RunningService {
@@ -156,13 +153,6 @@ struct Reply: Sendable {
 }
 
 extension RunningService {
-    private static let session: URLSession = {
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.httpMaximumConnectionsPerHost = 64
-        configuration.timeoutIntervalForRequest = 30
-        return URLSession(configuration: configuration)
-    }()
-
     static func call(
         _ method: String,
         _ url: String,
@@ -171,22 +161,10 @@ extension RunningService {
         type: String? = "application/json",
         headers: [String: String] = [:]
     ) async throws -> Reply {
-        guard let address = URL(string: url) else { throw Failure("no URL: \(url)") }
-        var request = URLRequest(url: address)
-        request.httpMethod = method
-        if let body {
-            request.httpBody = Data(body)
-            request.setValue(type, forHTTPHeaderField: "Content-Type")
-        }
-        if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
-        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
-        let (data, response) = try await session.data(for: request)
-        guard let http = response as? HTTPURLResponse else { throw Failure("no HTTP answer") }
-        var fields: [String: String] = [:]
-        for (name, value) in http.allHeaderFields {
-            if let name = name as? String, let value = value as? String { fields[name.lowercased()] = value }
-        }
-        return Reply(status: http.statusCode, headers: fields, body: Array(data))
+        var fields = headers
+        if body != nil, let type { fields["Content-Type"] = fields["Content-Type"] ?? type }
+        let call = try await HTTPCall(method, url, body: body, token: token, headers: fields)
+        return Reply(status: call.status, headers: call.headers, body: call.body)
     }
 
     func get(_ path: String, token: String? = nil) async throws -> Reply {

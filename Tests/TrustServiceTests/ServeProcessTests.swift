@@ -7,6 +7,7 @@ import Foundation
 import Glibc
 import NIOConcurrencyHelpers
 import StrictJSON
+import TestSupport
 import Testing
 
 @testable import TrustService
@@ -34,7 +35,7 @@ import Testing
         #expect(process.standardError.contains("WARNING: simulated devices are trusted"))
         #expect(try await process.service.get("/readyz").status == 200)
         // A request that is never finished does not hold the stop up.
-        let slow = try RawConnection(port: try #require(URL(string: process.base)?.port))
+        let slow = try LoopbackClient(port: try #require(URL(string: process.base)?.port))
         slow.send("POST /v1/apps/shop/assertions HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
         let end = process.stop(signal)
         #expect(end.status == 0 && end.reason == .exit)
@@ -49,7 +50,7 @@ import Testing
         let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
         let port = try #require(URL(string: process.base)?.port)
         let request = "GET /openapi.yaml HTTP/1.1\r\nHost: x\r\n\r\n"
-        let deaf = try (0..<5).map { _ in try RawConnection(port: port) }
+        let deaf = try (0..<5).map { _ in try LoopbackClient(port: port) }
         for connection in deaf { connection.send(Array(String(repeating: request, count: 120).utf8), waits: false) }
         #expect(try await process.service.get("/livez").status == 200)
         let end = process.stop()
@@ -67,10 +68,10 @@ import Testing
         let port = try #require(URL(string: process.base)?.port)
         let isOver = NIOLockedValueBox(false)
         let attacker = Thread {
-            var held: [RawConnection] = []
+            var held: [LoopbackClient] = []
             while !isOver.withLockedValue({ $0 }) {
                 for _ in 0..<64 {
-                    guard let connection = try? RawConnection(port: port, source: 2) else { continue }
+                    guard let connection = try? LoopbackClient(from: 2, port: port) else { continue }
                     connection.send("GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n")
                     held.append(connection)
                 }
@@ -82,7 +83,7 @@ import Testing
         var times: [Duration] = []
         for _ in 0..<20 {
             let start = ContinuousClock.now
-            let honest = try RawConnection(port: port)
+            let honest = try LoopbackClient(port: port)
             honest.send("GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             let answer = await honest.everything(seconds: 5)
             #expect(answer.hasPrefix("HTTP/1.1 200"))

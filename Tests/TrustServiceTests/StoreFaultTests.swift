@@ -7,6 +7,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
 import StrictJSON
+import TestSupport
 import Testing
 import TrustStores
 
@@ -180,7 +181,7 @@ import TrustStores
         try await RunningService.with(store: store, connections: limits) {
             (service: RunningService) async throws -> Void in
             defer { isStuck.withLockedValue { $0 = false } }
-            let connection = try RawConnection(port: try #require(URL(string: service.base)?.port))
+            let connection = try LoopbackClient(port: try #require(URL(string: service.base)?.port))
             let start = ContinuousClock.now
             connection.send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
             #expect(await connection.everything(seconds: 10).isEmpty)

@@ -49,9 +49,9 @@ import Testing
 
         @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
         func theServiceWaitsForItsServer() async throws {
-            let server = try await blocking { try PostgresServer() }
-            let url = try await blocking { try server.emptyStore() }
-            try await blocking { try server.crash() }
+            let server = try await onThread { try PostgresServer() }
+            let url = try await onThread { try server.emptyStore() }
+            try await onThread { try server.crash() }
             let folder = try ServeProcess.folder()
             defer { try? FileManager.default.removeItem(at: folder) }
             let config = try write(folder, store: url)
@@ -66,15 +66,9 @@ import Testing
             defer { kill(process.processIdentifier, SIGKILL) }
             try await said("does not answer yet", in: errors)
             #expect(process.isRunning)
-            try await blocking { try server.start() }
+            try await onThread { try server.start() }
             try await said("listening on", in: errors)
-            try await blocking { try server.crash() }
-        }
-
-        private func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-            try await withCheckedThrowingContinuation { continuation in
-                Thread { continuation.resume(with: Result { try body() }) }.start()
-            }
+            try await onThread { try server.crash() }
         }
 
         private func said(_ words: String, in file: URL) async throws {
@@ -228,8 +222,7 @@ import Testing
     #if Postgres
         @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
         func whatChangedSinceAPostgreSQLStoreWasWrittenIsNamed() async throws {
-            let server = try await PostgresServer.shared.value
-            let url = try await blocking { try server.emptyStore() }
+            let url = try await PostgresServer.sharedWithEmptyStore().url
             let folder = try ServeProcess.folder()
             defer { try? FileManager.default.removeItem(at: folder) }
             let config = try write(folder, store: url)

@@ -100,7 +100,7 @@ import TrustStoresSQLite
         let collector = try TraceCollector()
         let settings = try configuration(collector, trusts: isProxy) { if let trust { $0.tracing.trust = trust } }
         try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
-            let connection = try RawConnection(port: try #require(URL(string: service.base)?.port))
+            let connection = try LoopbackClient(port: try #require(URL(string: service.base)?.port))
             let head = fields.map { "traceparent: \($0)\r\n" }.joined()
             connection.send("GET /livez HTTP/1.1\r\nHost: x\r\n\(head)Connection: close\r\n\r\n")
             _ = await connection.everything()
@@ -118,11 +118,11 @@ import TrustStoresSQLite
         try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
             let port = try #require(URL(string: service.base)?.port)
             for head in ["", "traceparent: \(TracingTests.parent.dropLast())0\r\n"] {
-                let connection = try RawConnection(port: port)
+                let connection = try LoopbackClient(port: port)
                 connection.send("GET /readyz HTTP/1.1\r\nHost: x\r\n\(head)Connection: close\r\n\r\n")
                 _ = await connection.everything()
             }
-            let connection = try RawConnection(port: port)
+            let connection = try LoopbackClient(port: port)
             let head = "traceparent: \(TracingTests.parent)\r\n"
             connection.send("PROPFIND /secret-of-somebody HTTP/1.1\r\nHost: x\r\n\(head)Connection: close\r\n\r\n")
             _ = await connection.everything()
@@ -180,7 +180,7 @@ import TrustStoresSQLite
             let port = try #require(URL(string: service.base)?.port)
             let request = "GET /livez HTTP/1.1\r\nHost: x\r\n"
             for _ in 0..<60 {
-                let connection = try RawConnection(port: port)
+                let connection = try LoopbackClient(port: port)
                 connection.send(String(repeating: request + "\r\n", count: 99) + request + "Connection: close\r\n\r\n")
                 let answers = await connection.everything()
                 #expect(answers.components(separatedBy: "HTTP/1.1 200").count == 101)

@@ -128,7 +128,7 @@ enum LoopbackListener {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var yes: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
-        guard with(port, { bind(descriptor, $0, $1) }) == 0, listen(descriptor, 64) == 0 else {
+        guard LoopbackAddress.with(port: port, { bind(descriptor, $0, $1) }) == 0, listen(descriptor, 64) == 0 else {
             close(descriptor)
             throw POSIXError(.EADDRINUSE)
         }
@@ -138,19 +138,9 @@ enum LoopbackListener {
     /// A connection to a port of 127.0.0.1; nil if nothing listens there.
     static func connect(to port: Int) -> Int32? {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        if with(port, { Glibc.connect(descriptor, $0, $1) }) == 0 { return descriptor }
+        if LoopbackAddress.with(port: port, { Foundation.connect(descriptor, $0, $1) }) == 0 { return descriptor }
         close(descriptor)
         return nil
-    }
-
-    private static func with(_ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(UInt16(clamping: port)).bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        return withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
-        }
     }
 }
 
@@ -192,6 +182,13 @@ final class PostgresRelay: Sendable {
                 Thread.detachNewThread { self.pass(from: upstream, to: client, isClient: false) }
             }
         }
+    }
+
+    /// One before the shared server, with the connection string of an empty store through it, and that without it.
+    static func beforeEmptyStore() async throws -> (relay: PostgresRelay, url: String, direct: String) {
+        let (server, direct) = try await PostgresServer.sharedWithEmptyStore()
+        let relay = try PostgresRelay(to: server.port)
+        return (relay, direct.replacingOccurrences(of: ":\(server.port)/", with: ":\(relay.port)/"), direct)
     }
 
     func set(_ mode: Mode) { state.withLock { $0.mode = mode } }

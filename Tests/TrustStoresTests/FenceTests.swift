@@ -227,7 +227,7 @@ struct OldStatement: Sendable {
             .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL")
         )
         func secondOnPostgres() async throws {
-            let url = try await PostgresServer.shared.value.emptyStore()
+            let url = try await PostgresServer.sharedWithEmptyStore().url
             let known = PostgresMigrations.all.filter { $0.version <= 2 }
             func open() async throws -> SQLTrustStore {
                 let engine = try PostgresEngine(url: url, configuration: PostgresConfiguration())
@@ -251,7 +251,7 @@ struct OldStatement: Sendable {
             .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL")
         )
         func postgres() async throws {
-            let url = try await PostgresServer.shared.value.emptyStore()
+            let url = try await PostgresServer.sharedWithEmptyStore().url
             let old = try PostgresEngine(url: url, configuration: PostgresConfiguration())
             try await old.migrate([MigrationTests.fixture("postgres", version: 1)])
             try await Self.run(on: old) { try await SQLTrustStore.postgres(url) }

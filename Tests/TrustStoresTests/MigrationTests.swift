@@ -88,7 +88,7 @@ import TrustStoreContract
             arguments: [1]
         )
         func postgres(_ version: Int) async throws {
-            let url = try await PostgresServer.shared.value.emptyStore()
+            let url = try await PostgresServer.sharedWithEmptyStore().url
             let old = try PostgresEngine(url: url, configuration: PostgresConfiguration())
             try await old.migrate([Self.fixture("postgres", version: version)])
             await old.close()
@@ -99,7 +99,7 @@ import TrustStoreContract
 
         @Test("nodes that start together migrate once", .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL"))
         func together() async throws {
-            let url = try await PostgresServer.shared.value.emptyStore()
+            let url = try await PostgresServer.sharedWithEmptyStore().url
             let stores = try await race(8) { _ in try await SQLTrustStore.postgres(url) }
             for store in stores {
                 try await store.check()

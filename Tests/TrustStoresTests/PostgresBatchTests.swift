@@ -119,8 +119,7 @@ import TrustStoreContract
 
         /// - Parameter poison: the number of a key whose change the server refuses.
         private func gated(poison: Int? = nil) async throws -> Gated {
-            let server = try await PostgresServer.shared.value
-            let url = try await onThread { try server.emptyStore() }
+            let (server, url) = try await PostgresServer.sharedWithEmptyStore()
             let seen = Sightings()
             var configuration = PostgresConfiguration()
             configuration.writers = 2
@@ -131,7 +130,7 @@ import TrustStoreContract
             let store = try await SQLTrustStore.postgres(url, configuration: configuration)
             var keys = try await keys(Self.callers + 1, in: store)
             let slow = keys.removeLast()
-            let schema = try #require(url.split(separator: "D").last.map(String.init))
+            let schema = PostgresServer.schema(of: url)
             func trigger(_ name: String, on key: KeyIdentifier, _ body: String) async throws {
                 let id = key.bytes.map { String(format: "%02x", $0) }.joined()
                 _ = try await onThread {
@@ -209,7 +208,7 @@ import TrustStoreContract
 
         @Test("a key and a challenge that somebody else holds stop those alone who need them")
         func locks() async throws {
-            let url = try await PostgresServer.shared.value.emptyStore()
+            let url = try await PostgresServer.sharedWithEmptyStore().url
             let store = try await SQLTrustStore.postgres(url)
             let keys = try await keys(20, in: store)
             let holder = try PostgresEngine(url: url, configuration: PostgresConfiguration())
@@ -245,15 +244,11 @@ import TrustStoreContract
 
         @Test("the answer of a batch is lost: each of its callers is told the same, and what was committed stays")
         func lostAnswer() async throws {
-            let server = try await PostgresServer.shared.value
-            let relay = try PostgresRelay(to: server.port)
+            let (relay, url, directURL) = try await PostgresRelay.beforeEmptyStore()
             defer { relay.stop() }
-            let url = try await onThread { try server.emptyStore() }
-            let direct = try await SQLTrustStore.postgres(url)
+            let direct = try await SQLTrustStore.postgres(directURL)
             let keys = try await keys(Self.callers, in: direct)
-            let store = try await SQLTrustStore.postgres(
-                url.replacingOccurrences(of: ":\(server.port)/", with: ":\(relay.port)/")
-            )
+            let store = try await SQLTrustStore.postgres(url)
             relay.set(.losesOneCommit)
             let outcomes = try await inOrder(keys.count) { index -> Result<AdvanceOutcome, any Error> in
                 do { return .success(try await store.advance(advance(keys[index], 1), at: Sample.now)) } catch {
@@ -278,9 +273,9 @@ import TrustStoreContract
 
         @Test("a connection that the server closed while nobody asked is replaced, and no caller is refused")
         func closedConnections() async throws {
-            let server = try await PostgresServer.shared.value
             let name = "closed_\(UUID().uuidString.prefix(8))"
-            let url = try await onThread { try server.emptyStore() } + "&application_name=\(name)"
+            let (server, base) = try await PostgresServer.sharedWithEmptyStore()
+            let url = base + "&application_name=\(name)"
             let store = try await SQLTrustStore.postgres(url)
             let keys = try await keys(8, in: store)
             for counter in 1...5 as ClosedRange<UInt32> {

@@ -32,8 +32,7 @@ import TrustStoreContract
             ]
         )
         func firmness(_ asked: String, _ expected: String) async throws {
-            let server = try await PostgresServer.shared.value
-            let url = try await onThread { try server.emptyStore() } + "%20-csynchronous_commit%3D\(asked)"
+            let url = try await PostgresServer.sharedWithEmptyStore().url + "%20-csynchronous_commit%3D\(asked)"
             #expect(try await setting(url) == expected)
         }
 
@@ -60,7 +59,7 @@ import TrustStoreContract
                 url,
                 configuration: PostgresDeadlineTests.hasty { $0.answerTimeout = .seconds(60) }
             )
-            let schema = try #require(url.split(separator: "D").last.map(String.init))
+            let schema = PostgresServer.schema(of: url)
             let look = { @Sendable (name: String) async throws -> String in
                 try await onThread {
                     try standby.query("SELECT count(*) FROM \(schema).secrets WHERE name = '\(name)'")
@@ -97,8 +96,7 @@ import TrustStoreContract
 
         @Test("500 verbs at once take 10 connections, and a server that is silent never has more than 20")
         func connectionCount() async throws {
-            let server = try await PostgresServer.shared.value
-            let base = try await onThread { try server.emptyStore() }
+            let (server, base) = try await PostgresServer.sharedWithEmptyStore()
             let name = "counted_\(UUID().uuidString.prefix(8))"
             let count = { @Sendable () async throws -> Int in
                 let text = try await onThread {

@@ -25,11 +25,8 @@ import TrustStoreContract
 
         @Test("a server that logs in and then is silent is given up, new requests too, and all is well once it speaks")
         func silence() async throws {
-            let server = try await PostgresServer.shared.value
-            let relay = try PostgresRelay(to: server.port)
+            let (relay, url, _) = try await PostgresRelay.beforeEmptyStore()
             defer { relay.stop() }
-            let url = try await onThread { try server.emptyStore() }
-                .replacingOccurrences(of: ":\(server.port)/", with: ":\(relay.port)/")
             let seen = Sightings()
             let store = try await SQLTrustStore.postgres(
                 url,
@@ -59,11 +56,8 @@ import TrustStoreContract
 
         @Test("one lost answer of a COMMIT is one fault; the server is not called down")
         func lostCommit() async throws {
-            let server = try await PostgresServer.shared.value
-            let relay = try PostgresRelay(to: server.port)
+            let (relay, url, _) = try await PostgresRelay.beforeEmptyStore()
             defer { relay.stop() }
-            let url = try await onThread { try server.emptyStore() }
-                .replacingOccurrences(of: ":\(server.port)/", with: ":\(relay.port)/")
             let configuration = PostgresDeadlineTests.hasty { configuration in
                 configuration.answerTimeout = .seconds(5)
                 configuration.pauseAfterFailure = .seconds(60)
@@ -79,11 +73,8 @@ import TrustStoreContract
 
         @Test("one connection that cannot be opened beside others is tried again; no caller is refused")
         func oneFailedDial() async throws {
-            let server = try await PostgresServer.shared.value
-            let relay = try PostgresRelay(to: server.port)
+            let (relay, url, _) = try await PostgresRelay.beforeEmptyStore()
             defer { relay.stop() }
-            let url = try await onThread { try server.emptyStore() }
-                .replacingOccurrences(of: ":\(server.port)/", with: ":\(relay.port)/")
             let seen = Sightings()
             let configuration = PostgresDeadlineTests.hasty { configuration in
                 configuration.writers = 6
@@ -109,7 +100,7 @@ import TrustStoreContract
 
         @Test("what the server says besides goes to the observer in one safe line")
         func notices() async throws {
-            let url = try await PostgresServer.shared.value.emptyStore()
+            let url = try await PostgresServer.sharedWithEmptyStore().url
             let seen = Sightings()
             let store = try await SQLTrustStore.postgres(
                 url,

@@ -14,21 +14,9 @@ import TrustStoreContract
 
 @Suite(.serialized, .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL")) struct PostgresFaultTests {
     #if Postgres
-        static func server() async throws -> PostgresServer {
-            try await withCheckedThrowingContinuation { continuation in
-                Thread { continuation.resume(with: Result { try PostgresServer() }) }.start()
-            }
-        }
-
-        static func blocking(_ body: @escaping @Sendable () throws -> Void) async throws {
-            try await withCheckedThrowingContinuation { continuation in
-                Thread { continuation.resume(with: Result { try body() }) }.start()
-            }
-        }
-
         @Test("PostgreSQL crashes and restarts under load: clear faults, recovery without a new store, nothing lost")
         func restart() async throws {
-            let server = try await Self.server()
+            let server = try await onThread { try PostgresServer() }
             let fixture = try await PostgresStores.fixture(server: server)
             let store = fixture.store
             var ids: [KeyIdentifier] = []
@@ -65,10 +53,10 @@ import TrustStoreContract
                 }
             }
             try await wait("first answers") { record.total > 200 }
-            try await Self.blocking { try server.crash() }
+            try await onThread { try server.crash() }
             try await wait("faults") { record.faults.withLock { ($0["store.unavailable"] ?? 0) > 5 } }
             let before = record.total
-            try await Self.blocking { try server.start() }
+            try await onThread { try server.start() }
             try await wait("recovery") { record.total > before + 200 }
             record.isOver.withLock { $0 = true }
             _ = try await load.value
@@ -77,7 +65,7 @@ import TrustStoreContract
                 #expect(try await store.key(id)?.counter ?? 0 >= counter)
             }
             await store.close()
-            try await Self.blocking { try server.crash() }
+            try await onThread { try server.crash() }
         }
 
         @Test("a server that is not there is said to be so, quickly")
@@ -110,7 +98,7 @@ import TrustStoreContract
 
         /// Lets the server sleep for twenty seconds, and sees that half of them were enough.
         private func sleepsInVain(_ configuration: PostgresConfiguration) async throws -> SQLTrustStore {
-            let url = try await PostgresServer.shared.value.emptyStore()
+            let url = try await PostgresServer.sharedWithEmptyStore().url
             let store = try await SQLTrustStore.postgres(url, configuration: configuration)
             let start = ContinuousClock.now
             await #expect(throws: StoreFault.unavailable("")) {

@@ -49,10 +49,3 @@ enum PostgresStores {
         }
     #endif
 }
-
-/// Runs what blocks on a thread of its own, because tasks have few.
-func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-        Thread { continuation.resume(with: Result { try body() }) }.start()
-    }
-}
