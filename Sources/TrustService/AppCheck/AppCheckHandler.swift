@@ -30,11 +30,11 @@ struct AppCheckHandler: Handler {
             return Route(operation, "POST", path, .app, errors: AppCheckError.answer, handler)
         }
         return [
-            verb("generateAppAttestChallenge", issueChallenge),
-            verb("exchangeAppAttestAttestation", exchangeAttestation),
-            verb("exchangeAppAttestAssertion", exchangeAssertion),
+            verb("generateAppAttestChallenge", issueChallenge).bounded,
+            verb("exchangeAppAttestAttestation", exchangeAttestation).bounded,
+            verb("exchangeAppAttestAssertion", exchangeAssertion).bounded,
             verb("exchangeDeviceCheckToken", exchangeDeviceToken),
-            verb("exchangeDebugToken", exchangeDebugToken),
+            verb("exchangeDebugToken", exchangeDebugToken).bounded,
             Route("appCheckKeySet", "GET", "/v1/jwks", .open, errors: AppCheckError.answer) { _ in
                 .json(try side.tokens.published)
             },
