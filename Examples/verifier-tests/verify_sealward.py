@@ -16,7 +16,8 @@ def judge(q):
         "attestation": ["attest", "verify", path("object"), "--environment", q["environment"], "--key-id", text("keyId"), *told,
                         "--trust-root", path("attestationRoot"), "--receipt", "ignore"],
         "assertion": ["attest", "verify-assertion", path("object"), "--public-key", text("publicKey"), *told, "--counter", str(q["previousCounter"])],
-        "receipt": ["receipt", "verify", path("object"), "--public-key", text("publicKey"), "--trust-root", path("receiptRoot")],
+        "receipt": ["receipt", "verify", path("object"), "--public-key", text("publicKey"), "--environment", q["environment"],
+                    "--trust-root", path("receiptRoot")],
     }[q["kind"]] + (["--max-age", str(q["maximumAgeSeconds"])] if q["maximumAgeSeconds"] else [])
     ran = subprocess.run([PROGRAM, *words, "--app-id", q["appId"]], capture_output=True, text=True)
     if ran.returncode == 1:

@@ -9,38 +9,43 @@ extension AppleSimulator {
     func controlAnswer(_ request: SimulatorRequest, _ path: [String], wall: Date) -> SimulatorAnswer {
         switch (request.method, path.joined(separator: "/")) {
         case ("GET", "state"): return SimulatorAnswer(200, json: state(wall: wall))
-        case ("PUT", "clock"): return read(ClockBody.self, request) { setClock($0, wall: wall) }
+        case ("PUT", "clock"): return read({ try ClockBody.read($0) }, request) { setClock($0, wall: wall) }
         case ("PUT", "faults"):
-            return read([Fault].self, request) { faults in
+            return read(Fault.readList, request) { faults in
                 guard faults.count <= FaultPlan.limit, faults.allSatisfy(\.isWithinBounds) else {
                     return SimulatorAnswer(400, json: Problem(error: "invalidInput"))
                 }
                 plan.set(faults)
                 return SimulatorAnswer(200, json: plan.faults)
             }
-        case ("PUT", "limits"): return read([String: Double].self, request, setLimits)
+        case ("PUT", "limits"): return read({ try LimitsBody.read($0) }, request, setLimits)
         case ("PUT", "device-tokens"):
-            return read(TokenBody.self, request) { body in
+            return read({ try TokenBody.read($0) }, request) { body in
                 tokens.require(singleUse: body.singleUse)
                 return SimulatorAnswer(200, json: ["singleUse": body.singleUse])
             }
-        case ("POST", "teams"): return read(TeamBody.self, request, addTeam)
-        case ("DELETE", "teams"): return read(TeamBody.self, request, removeTeam)
+        case ("POST", "teams"): return read({ try TeamBody.read($0) }, request, addTeam)
+        case ("DELETE", "teams"):
+            return read({ try TeamBody.read($0, members: [.teamId, .keyId]) }, request, removeTeam)
         case (_, "state"), (_, "clock"), (_, "faults"), (_, "limits"), (_, "device-tokens"), (_, "teams"):
             return SimulatorAnswer(405, json: Problem(error: "method"))
         default: return SimulatorAnswer(404, json: Problem(error: "unknownPath"))
         }
     }
 
-    private func read<Body: Decodable>(
-        _ type: Body.Type,
+    private func read<Body>(
+        _ body: ([UInt8]) throws -> Body,
         _ request: SimulatorRequest,
         _ act: (Body) -> SimulatorAnswer
     ) -> SimulatorAnswer {
-        guard let body = try? JSONDecoder().decode(type, from: Data(request.body)) else {
-            return SimulatorAnswer(400, json: Problem(error: "invalidInput"))
+        do {
+            return act(try body(request.body))
+        } catch {
+            return SimulatorAnswer(
+                400,
+                json: Problem(error: "invalidInput", detail: (error as? UnknownMember)?.detail)
+            )
         }
-        return act(body)
     }
 
     private func setClock(_ body: ClockBody, wall: Date) -> SimulatorAnswer {
@@ -62,16 +67,14 @@ extension AppleSimulator {
         return SimulatorAnswer(200, json: ["now": Timestamp.text(clock.now(wall: wall))])
     }
 
-    private func setLimits(_ numbers: [String: Double]) -> SimulatorAnswer {
-        var limits: [Call: Double] = [:]
-        for (name, number) in numbers {
-            guard let call = Call(rawValue: name), 0...1e6 ~= number else {
-                return SimulatorAnswer(400, json: Problem(error: "invalidInput"))
-            }
-            limits[call] = number
+    private func setLimits(_ body: LimitsBody) -> SimulatorAnswer {
+        guard body.numbers.values.allSatisfy((0...1e6).contains) else {
+            return SimulatorAnswer(400, json: Problem(error: "invalidInput"))
         }
-        plan.limit(limits)
-        return SimulatorAnswer(200, json: numbers)
+        plan.limit(body.numbers)
+        var answer: [String: Double] = [:]
+        for (call, number) in body.numbers { answer[call.rawValue] = number }
+        return SimulatorAnswer(200, json: answer)
     }
 
     /// Registers the public key that is given, or the key that the seed gives to the team; the private half of that one is in the answer.
@@ -107,21 +110,47 @@ extension AppleSimulator {
         )
     }
 
-    private struct ClockBody: Decodable {
+    private struct ClockBody: KnownMembers {
         let now: String?
         let advanceSeconds: Double?
         let stopped: Bool?
         let follow: Bool?
+
+        enum CodingKeys: CodingKey, CaseIterable {
+            case now, advanceSeconds, stopped, follow
+        }
     }
 
-    private struct TokenBody: Decodable {
+    /// Requests a second, by call.
+    private struct LimitsBody: KnownMembers {
+        let numbers: [Call: Double]
+
+        typealias CodingKeys = Call
+
+        init(from decoder: any Decoder) throws {
+            let members = try decoder.container(keyedBy: Call.self)
+            var numbers: [Call: Double] = [:]
+            for call in members.allKeys { numbers[call] = try members.decode(Double.self, forKey: call) }
+            self.numbers = numbers
+        }
+    }
+
+    private struct TokenBody: KnownMembers {
         let singleUse: Bool
+
+        enum CodingKeys: CodingKey, CaseIterable {
+            case singleUse
+        }
     }
 
-    private struct TeamBody: Decodable {
+    private struct TeamBody: KnownMembers {
         let teamId: String
         let keyId: String
         let publicKey: String?
+
+        enum CodingKeys: CodingKey, CaseIterable {
+            case teamId, keyId, publicKey
+        }
     }
 
     private struct StateBody: Encodable {

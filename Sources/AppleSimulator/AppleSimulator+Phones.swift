@@ -23,6 +23,8 @@ extension AppleSimulator {
             return try act(request, on: path[2], verb: path[3], wall: wall)
         } catch let error as PhoneError {
             return answer(to: error)
+        } catch let error as UnknownMember {
+            return SimulatorAnswer(400, json: Problem(error: "invalidInput", detail: error.detail))
         } catch {
             return answer(to: PhoneError(error as? SimulatedServiceError ?? .invalidInput))
         }
@@ -38,9 +40,9 @@ extension AppleSimulator {
         verb: String,
         wall: Date
     ) throws -> SimulatorAnswer {
-        let action = try JSONDecoder().decode(
-            DeviceAction.self,
-            from: Data(request.body.isEmpty ? Array("{}".utf8) : request.body)
+        let action = try DeviceAction.read(
+            request.body.isEmpty ? Array("{}".utf8) : request.body,
+            members: DeviceAction.members[verb] ?? []
         )
         switch verb {
         case "keys":
@@ -87,7 +89,7 @@ extension AppleSimulator {
 
     private func makeDevice(_ request: SimulatorRequest) throws -> SimulatorAnswer {
         let body = request.body.isEmpty ? Array("{}".utf8) : request.body
-        let new = try JSONDecoder().decode(NewDevice.self, from: Data(body))
+        let new = try NewDevice.read(body)
         let isMac = new.platform == .macos
         let phone = try phones.make(
             id: new.device,
@@ -147,14 +149,18 @@ extension AppleSimulator {
         case ios, macos
     }
 
-    private struct NewDevice: Decodable {
+    private struct NewDevice: KnownMembers {
         let device: String?
         let platform: Platform?
         let os: String?
         let supported: Bool?
+
+        enum CodingKeys: CodingKey, CaseIterable {
+            case device, platform, os, supported
+        }
     }
 
-    private struct DeviceAction: Decodable {
+    private struct DeviceAction: KnownMembers {
         let app: String?
         let environment: SimulatedEnvironment?
         let clip: Bool?
@@ -164,6 +170,19 @@ extension AppleSimulator {
         let validationCategory: Int?
         /// The name of a fault of the software phone, for objects that must be refused.
         let fault: String?
+
+        enum CodingKeys: CodingKey, CaseIterable {
+            case app, environment, clip, keyId, clientDataHash, bundleVersion, validationCategory, fault
+        }
+
+        /// What each verb reads.
+        static let members: [String: [CodingKeys]] = [
+            "keys": [.app, .environment, .clip], "attest": signing, "assert": signing, "token": [.app, .environment],
+            "reinstall": [.app, .clip],
+        ]
+        private static let signing: [CodingKeys] = [
+            .keyId, .clientDataHash, .bundleVersion, .validationCategory, .fault,
+        ]
 
         /// The key and the hash that a signature needs.
         func signed() throws(SimulatedServiceError) -> (keyId: String, hash: [UInt8]) {
@@ -200,5 +219,7 @@ extension AppleSimulator {
 
     struct Problem: Encodable {
         let error: String
+        /// What is wrong in words, where the name alone does not say it.
+        var detail: String?
     }
 }

@@ -4,7 +4,7 @@
 import Foundation
 
 /// One of the calls of Apple's side that can be slowed, throttled and broken.
-enum Call: String, Sendable, CaseIterable, Codable {
+enum Call: String, Sendable, CaseIterable, Codable, CodingKey {
     case attestationData
     case query = "query_two_bits"
     case update = "update_two_bits"
@@ -14,7 +14,7 @@ enum Call: String, Sendable, CaseIterable, Codable {
 }
 
 /// Something that goes wrong on purpose.
-struct Fault: Sendable, Codable, Equatable {
+struct Fault: Sendable, Encodable, KnownMembers, Equatable {
     /// What is wrong with an answer; without one the status is sent with Apple's text for it.
     enum Kind: String, Sendable, Codable {
         /// The status with Apple's text.
@@ -49,6 +49,10 @@ struct Fault: Sendable, Codable, Equatable {
     var share: Double?
     /// Where a redirect leads.
     var location: String?
+
+    enum CodingKeys: CodingKey, CaseIterable {
+        case call, kind, status, body, retryAfterSeconds, delayMilliseconds, count, share, location
+    }
 
     /// Whether every number is one that the contract (`docs/simulator-openapi.yaml`) allows.
     var isWithinBounds: Bool {

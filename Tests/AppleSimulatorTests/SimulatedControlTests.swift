@@ -194,4 +194,74 @@ import Testing
         let bench = try Bench()
         #expect(await bench.ask(method, path, body).status == 400)
     }
+
+    /// A misspelled member is named with those that there are, and nothing is done: a fault that never comes would make a test pass.
+    @Test(arguments: [
+        (
+            "PUT", "/control/faults", #"[{"call":"attest"},{"call":"attest","statusCode":503}]"#, "statusCode",
+            "of element 1; known are call, kind, status, body, retryAfterSeconds, delayMilliseconds, count, share, location"
+        ),
+        (
+            "PUT", "/control/clock", #"{"advanceSecond":60}"#, "advanceSecond",
+            "; known are now, advanceSeconds, stopped, follow"
+        ),
+        (
+            "PUT", "/control/limits", #"{"attest":1,"query":2}"#, "query",
+            "; known are attestationData, query_two_bits, update_two_bits, validate_device_token, attest"
+        ),
+        (
+            "PUT", "/control/device-tokens", #"{"singleUse":true,"SingleUse":false}"#, "SingleUse",
+            "; known are singleUse"
+        ),
+        (
+            "POST", "/control/teams", #"{"teamId":"T","keyId":"K","publickey":"no"}"#, "publickey",
+            "; known are teamId, keyId, publicKey"
+        ),
+        (
+            "DELETE", "/control/teams", #"{"teamId":"T","keyId":"K","publicKey":"no"}"#, "publicKey",
+            "; known are teamId, keyId"
+        ),
+        (
+            "POST", "/device/v1/devices", #"{"device":"b","platforms":"macos"}"#, "platforms",
+            "; known are device, platform, os, supported"
+        ),
+        (
+            "POST", "/device/v1/devices/a/keys", #"{"app":"SIMTEAM001.com.example.shop","environments":"development"}"#,
+            "environments", "; known are app, environment, clip"
+        ),
+        (
+            "POST", "/device/v1/devices/a/attest", #"{"keyId":"K","faults":"nonce"}"#, "faults",
+            "; known are keyId, clientDataHash, bundleVersion, validationCategory, fault"
+        ),
+        ("POST", "/device/v1/devices/a/erase", #"{"app":"x"}"#, "app", "; none is known"),
+    ])
+    func misspelledMembersAreRefusedByName(
+        method: String,
+        path: String,
+        body: String,
+        member: String,
+        rest: String
+    ) async throws {
+        let bench = try Bench()
+        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let before = await bench.ask("GET", "/device/v1/devices/a").words
+        let refused = await bench.ask(method, path, body)
+        #expect(refused.status == 400)
+        #expect(refused.object["error"] as? String == "invalidInput")
+        let detail = try #require(refused.object["detail"] as? String, "\(refused.words)")
+        #expect(detail.hasPrefix("unknown member '\(member)'") && detail.hasSuffix(rest), "\(detail)")
+        let state = await bench.ask("GET", "/control/state").object
+        #expect((state["faults"] as? [Any])?.isEmpty == true && state["devices"] as? Int == 1)
+        #expect((state["now"] as? String) == "2026-11-21T08:33:20.000Z" && state["teams"] as? [String] == [Bench.team])
+        #expect(await bench.ask("GET", "/device/v1/devices/a").words == before)
+    }
+
+    /// A name is cut to 64 bytes before it is repeated, and other refusals have no detail that says nothing.
+    @Test func aLongNameIsCut() async throws {
+        let bench = try Bench()
+        let name = String(repeating: "é", count: 5000)
+        let refused = await bench.ask("PUT", "/control/clock", #"{"\#(name)":1}"#)
+        #expect(refused.status == 400 && refused.body.count < 300)
+        #expect(await bench.ask("PUT", "/control/clock", "{").words == #"{"error":"invalidInput"}"#)
+    }
 }

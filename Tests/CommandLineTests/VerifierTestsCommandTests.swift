@@ -29,6 +29,17 @@ import Testing
 
     private func count(_ run: ProgramRun, _ name: String) -> Int { run.json[name] as? Int ?? -1 }
 
+    /// The adapter of the examples hands this program everything that a question says, so nothing is judged wrongly.
+    @Test func thisProgramJudgesReceiptsRightThroughItsAdapter() throws {
+        let adapter = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("Examples/verifier-tests/verify_sealward.py")
+        let command = "SEALWARD='\(BuiltProgram.url.path)' exec python3 -B '\(adapter.path)'"
+        let run = try ProgramRun([
+            "simulate", "verifier-tests", "--kind", "receipt", "--command", command, "--format", "json",
+        ])
+        #expect(run.status == 0 && count(run, "right") == count(run, "cases"), "\(run.output.suffix(2000))")
+    }
+
     @Test func whatIsAcceptedAndRefusedWronglyIsCounted() throws {
         let trusting = try run(say("accepted"))
         let doubting = try run(say("refused"))

@@ -48,7 +48,8 @@ struct ConsoleAudit: Sendable {
                     "\(text(entry, "operation"))", "<code>\(text(entry, "target"))</code>", "\(text(entry, "outcome"))",
                 ]
             },
-            empty: "No entry here."
+            empty: "No entry here.",
+            stacks: true
         ).html()
         let older: HTML = after > 0 ? "<a href=\"/console/audit?before=\(Int(after) + 1)\">Older</a> " : ""
         let newer: HTML = last < newest ? "<a href=\"/console/audit\">Newest</a>" : ""

@@ -118,17 +118,27 @@ struct ConsoleTable {
     let rows: [[HTML]]
     /// Said if there is no row.
     var empty = "Nothing yet."
+    /// Whether a narrow screen shows each row as a list of its cells, one below the other with their heads: for what is too long for columns.
+    var stacks = false
 
     func html() -> HTML {
         guard !rows.isEmpty else { return "<p class=\"dim\">\(empty)</p>\n" }
-        let heads: [HTML] = head.map { "<th scope=\"col\">\($0)</th>" }
+        // A cell that is no longer displayed as one loses its role in the browsers' trees, so a table that stacks states them.
+        func role(_ name: HTML) -> HTML { stacks ? " role=\"\(name)\"" : "" }
         let body: [HTML] = rows.map { row in
-            let first: [HTML] = row.prefix(1).map { "<th scope=\"row\">\($0)</th>" }
-            let rest: [HTML] = row.dropFirst().map { "<td>\($0)</td>" }
-            return "<tr>\(first)\(rest)</tr>\n"
+            let cells: [HTML] = zip(head, row).enumerated().map { place, cell in
+                let named: HTML = stacks ? " data-head=\"\(cell.0)\"" : ""
+                return place == 0
+                    ? "<th scope=\"row\"\(role("rowheader"))\(named)>\(cell.1)</th>"
+                    : "<td\(role("cell"))\(named)>\(cell.1)</td>"
+            }
+            return "<tr\(role("row"))>\(cells)</tr>\n"
         }
+        let heads: [HTML] = head.map { "<th scope=\"col\"\(role("columnheader"))>\($0)</th>" }
+        let group = role("rowgroup")
+        let stack: HTML = stacks ? " class=\"stack\"" : ""
         return """
-            <div class="wide" role="region" aria-label="\(label)" tabindex="0"><table><thead><tr>\(heads)</tr></thead><tbody>
+            <div class="wide" role="region" aria-label="\(label)" tabindex="0"><table\(stack)\(role("table"))><thead\(group)><tr\(role("row"))>\(heads)</tr></thead><tbody\(group)>
             \(body)</tbody></table></div>
 
             """

@@ -58,7 +58,8 @@ struct ConsoleKeys: Sendable {
             label: "Keys",
             head: ["Key", "App", "User", "Environment", "Counter", "Attested", "State"],
             rows: keys.map(ConsoleKeys.row),
-            empty: "No key matches."
+            empty: "No key matches.",
+            stacks: true
         ).html()
         var next: HTML = ""
         if let cursor = answer.member("next")?.text {
@@ -150,7 +151,8 @@ struct ConsoleKeys: Sendable {
                     ConsoleKeys.instant($0, "at"), ConsoleKeys.text($0, "kind"),
                     "<code>\(ConsoleKeys.text($0, "code"))</code>",
                 ]
-            }
+            },
+            stacks: true
         ).html()
         let facts: [HTML] = rows.map { "<div><dt>\($0.0)</dt><dd>\($0.1)</dd></div>" }
         let done: HTML =

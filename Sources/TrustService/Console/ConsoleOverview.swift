@@ -328,7 +328,8 @@ struct ConsoleOverview {
             label: "Quotas",
             head: ["Quota", "Limit", "Window", "Used", "Refused"],
             rows: rows,
-            empty: "No quota is configured."
+            empty: "No quota is configured.",
+            stacks: true
         ).html()
     }
 }
