@@ -284,7 +284,10 @@ package struct DemoService {
     private static func claims(of token: String) -> String? {
         let parts = token.split(separator: ".")
         guard parts.count == 3 else { return nil }
-        return Base64.decodeURL(String(parts[1])).map { String(decoding: $0, as: UTF8.self) }
+        // With spaces, so that the line can be broken, and with slashes as people write them.
+        return Base64.decodeURL(String(parts[1])).map {
+            String(decoding: $0, as: UTF8.self).replacing(",\"", with: ", \"").replacing("\\/", with: "/")
+        }
     }
 
     private static func first<Element: Sendable>(of stream: AsyncStream<Element>) async -> Element? {

@@ -34,11 +34,35 @@ enum UnknownSubcommand {
         let known: [String] = subcommands.compactMap { $0.configuration.commandName }
         // Only groups of commands take no words of their own.
         guard !known.isEmpty, let word = asked.rest.first, !word.hasPrefix("-"), word != "help" else { return nil }
-        let hint =
-            NearName.suggestion(for: word, among: known).map { "Did you mean '\($0)'?" }
-            ?? "Its subcommands are \(known.joined(separator: ", "))."
+        // A name of another group counts if it is the very word, or if nothing of this group is near: who types 'lint' does not mean 'init'.
+        let elsewhere = places(below: root, path: root.configuration.commandName ?? "")
+        let hint: String
+        if let places = elsewhere[word] {
+            hint = "Did you mean \(quoted(places))?"
+        } else if let near = NearName.suggestion(for: word, among: known) {
+            hint = "Did you mean '\(near)'?"
+        } else if let near = NearName.suggestion(for: word, among: elsewhere.keys.sorted()) {
+            hint = "Did you mean \(quoted(elsewhere[near] ?? []))?"
+        } else {
+            hint = "Its subcommands are \(known.joined(separator: ", "))."
+        }
         return "Error: '\(asked.path)' has no subcommand '\(word.terminalSafe(limit: 40))'. \(hint)\n"
             + "Help:  '\(asked.path) --help'"
+    }
+
+    /// Where each name of a command is, for example `sealward ats check` and `sealward store check`.
+    private static func places(below command: any ParsableCommand.Type, path: String) -> [String: [String]] {
+        var places: [String: [String]] = [:]
+        for subcommand in command.configuration.subcommands {
+            guard let name = subcommand.configuration.commandName else { continue }
+            places[name, default: []].append("\(path) \(name)")
+            places.merge(self.places(below: subcommand, path: "\(path) \(name)"), uniquingKeysWith: +)
+        }
+        return places
+    }
+
+    private static func quoted(_ places: [String]) -> String {
+        places.prefix(3).map { "'\($0)'" }.joined(separator: " or ")
     }
 }
 
