@@ -16,12 +16,19 @@ package struct DemoServers {
         package let flaw: String
         package let result: String
         package let code: String
-        package let fix: String
+        /// The keys of the smallest exception, if one is needed and helps.
+        package let exception: String?
 
-        package var cells: [String] { [host, flaw, result, code, fix] }
+        package var cells: [String] { [host, flaw, result, code] }
 
         /// The good server passes, every flawed one fails for a reason.
         package var isAsExpected: Bool { flaw == "none" ? result == "PASS" : result == "FAIL" && !code.isEmpty }
+    }
+
+    /// Which servers an exception helps: the keys are too long for a column.
+    package static func exceptions(_ rows: [Row]) -> String {
+        let helped = rows.compactMap { row in row.exception.map { "\(row.host) loads with \($0)" } }
+        return (helped + ["no exception helps the others that fail"]).joined(separator: "; ")
     }
 
     /// Starts the servers, checks them, stops them.
@@ -52,16 +59,15 @@ package struct DemoServers {
                 flaw: server.recipe.flaw,
                 result: first.result.rawValue,
                 code: first.because.first?.code.rawValue ?? "",
-                fix: DemoServers.words(report.smallestException, host: server.recipe.host)
+                exception: DemoServers.words(report.smallestException, host: server.recipe.host)
             )
         }
     }
 
     /// The smallest exception in a few words: the keys below the host.
-    private static func words(_ exception: SmallestException, host: String) -> String {
+    private static func words(_ exception: SmallestException, host: String) -> String? {
         switch exception {
-        case .none: return "none needed"
-        case .noneHelps: return "none helps"
+        case .none, .noneHelps: return nil
         case .dictionary(let value):
             let entry = value.exceptions[host]?.propertyListValue.members ?? [:]
             return entry.sorted { $0.key < $1.key }.map { key, value in

@@ -21,7 +21,7 @@ import Testing
             (["ats", "chek", "x"], "'sealward ats' has no subcommand 'chek'. Did you mean 'check'?"),
             (["atz"], "'sealward' has no subcommand 'atz'. Did you mean 'ats'?"),
             (["lint", "Info.plist"], "'sealward' has no subcommand 'lint'. Did you mean 'sealward ats lint'?"),
-            (["chekc"], "has no subcommand 'chekc'. Did you mean 'sealward ats check' or 'sealward store check'?"),
+            (["chek"], "has no subcommand 'chek'. Did you mean 'sealward ats check' or 'sealward store check'?"),
             (["ats", "faults"], "'sealward ats' has no subcommand 'faults'. Did you mean 'sealward simulate faults'?"),
             (["keys", "forget"], "Its subcommands are list, revoke, delete."),
             (["simulate", "fleat"], "Did you mean 'fleet'?"),
