@@ -292,7 +292,7 @@ extension Connector {
                 prober,
                 addresses,
                 serverName: key.host,
-                maximum: decision.requirements.maximum,
+                beyond: .init(maximum: decision.requirements.maximum, groups: decision.requirements.groups),
                 timeout: .nanoseconds(timeLimit(until: deadline).nanoseconds)
             )
         case .connection, .negotiated: break

@@ -144,14 +144,17 @@ enum LoadFaults {
             leaf: widest?.leaf,
             smaller: smaller
         )
-        if let suite = widest?.suite, requirements.suites.contains(suite), !ATSClient.canLoad(suite) {
+        if let widest, requirements.suites.contains(widest.suite),
+            widest.signatureScheme.map(requirements.signatureSchemes.contains) != false,
+            let missing = ATSClient.missing(widest)
+        {
             return ATSLoadError(
                 .noAnswer,
                 error: verdict.error,
                 causes: [
                     Cause(
                         .noteLoadNotMade,
-                        "\(url.host) chooses \(suite), which \(requirements.profile.name) offers and the TLS library of this program does not "
+                        "\(url.host) chooses \(missing), which \(requirements.profile.name) offers and the TLS library of this program does not "
                             + "have. sealward ats check judges this server by a handshake of its own."
                     )
                 ],

@@ -213,6 +213,12 @@ package struct TargetDiagnosis: Sendable {
         let results = configurations.map(judge.judge)
         let defaults = PlaceDecision(ATSDictionary(), profile, target.url).offer
         let (facts, hello) = known.answer(to: defaults, host: target.url.host)
+        let exception: SmallestException =
+            isManaged ? (results.decisive?.result == .pass ? .none : .noneHelps) : judge.smallestException()
+        var notes = (results.first?.notes ?? []) + expiring(facts)
+        if case .dictionary(let dictionary) = exception {
+            notes += judge.inferences(under: dictionary).filter { note in !notes.contains { $0.code == note.code } }
+        }
         return TargetReport(
             target: target.url.text,
             host: target.url.host,
@@ -220,14 +226,13 @@ package struct TargetDiagnosis: Sendable {
             address: known.address,
             results: results,
             secure: secure,
-            smallestException: isManaged
-                ? (results.decisive?.result == .pass ? .none : .noneHelps) : judge.smallestException(),
+            smallestException: exception,
             facts: facts,
             hello: hello,
             status: judge.trace?.status,
             handshakes: known.hellos,
             elapsed: elapsed,
-            notes: (results.first?.notes ?? []) + expiring(facts),
+            notes: notes,
             instant: instant
         )
     }

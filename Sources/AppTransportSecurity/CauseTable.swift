@@ -109,7 +109,7 @@ package struct CauseTable: Sendable {
         Row(
             .tlsNoCommonSignature,
             at: .handshake,
-            "the server's key signs the handshake only with algorithms that are not offered",
+            "the server signs the handshake only with algorithms that are not offered, by its key or by a setting",
             .server,
             "get a certificate with a plain RSA key of at least 2048 bits or a P-256 key: what the present key signs with is not offered",
             setting: .certificate
@@ -228,7 +228,7 @@ package struct CauseTable: Sendable {
         Row(
             .trustWeakSignature,
             at: .trust,
-            "a certificate signed with a hash weaker than SHA-256",
+            "a certificate signed with a hash weaker than SHA-256 or, under FCP_v2.1, with an algorithm that the hello does not offer",
             .server,
             "get a certificate that is signed with SHA-256 or stronger",
             setting: .certificate,

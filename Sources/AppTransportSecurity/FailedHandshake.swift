@@ -31,7 +31,7 @@ package func evaluate(
     leaf: CertificateFacts? = nil,
     smaller: HandshakeOutcome? = nil
 ) -> FailedHandshakeVerdict {
-    let inferred = inferred(requirements, widest, leaf)
+    let inferred = inferred(requirements, outcome, widest, leaf)
     switch outcome {
     case .connection(let failure):
         if let smaller, let cause = LargeHello.cause(requirements, failure, smaller, host: host) {
@@ -134,14 +134,22 @@ private func refusal(_ description: UInt8) -> Cause {
 /// The requirement that stood in the way, known from what the server negotiates when more is offered.
 private func inferred(
     _ requirements: TransportRequirements,
+    _ outcome: HandshakeOutcome,
     _ widest: HandshakeObservation?,
     _ leaf: CertificateFacts?
 ) -> [Cause]? {
     guard let widest else { return nil }
+    // A server that refuses the versions of an old system says so (70); one that knows them and finds no group or suite says that (40).
+    // A group that later systems offer may be one of several that the server has, and tells nothing.
+    if case .alert(_, 40) = outcome, widest.version > requirements.maximum,
+        !OSProfile.standard.groups.contains(where: { $0 == widest.group }),
+        let cause = HandshakeEvaluation.groupCause(requirements, widest)
+    {
+        return [cause]
+    }
     let causes = [
         HandshakeEvaluation.minimumCause(requirements), HandshakeEvaluation.versionCause(requirements, widest.version),
-        HandshakeEvaluation.suiteCause(requirements, widest.suite),
-    ].compactMap(\.self)
+    ].compactMap(\.self) + HandshakeEvaluation.suiteCauses(requirements, widest.suite)
     if !causes.isEmpty { return causes }
     return HandshakeEvaluation.unofferedCause(requirements, widest, leaf).map { [$0] }
 }

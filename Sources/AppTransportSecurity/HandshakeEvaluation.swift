@@ -15,7 +15,7 @@ enum HandshakeEvaluation {
         var causes: [Cause] = []
         if let cause = minimumCause(requirements) { causes.append(cause) }
         if let cause = versionCause(requirements, handshake.version) { causes.append(cause) }
-        if let cause = suiteCause(requirements, handshake.suite) { causes.append(cause) }
+        causes += suiteCauses(requirements, handshake.suite)
         if let group = handshake.group, !requirements.groups.contains(group) {
             causes.append(
                 Cause(
@@ -117,20 +117,43 @@ enum HandshakeEvaluation {
         )
     }
 
-    static func suiteCause(_ requirements: TransportRequirements, _ suite: CipherSuite) -> Cause? {
+    static func suiteCauses(_ requirements: TransportRequirements, _ suite: CipherSuite) -> [Cause] {
         // Where the system does not speak TLS 1.3, the version says so.
-        if requirements.suites.contains(suite) || suite.keyExchange == .tls13 { return nil }
-        if !suite.hasForwardSecrecy, requirements.suitePolicy == .ats {
-            return Cause(
-                .tlsNoForwardSecrecy,
-                "The server negotiates \(suite), whose RSA key exchange has no forward secrecy; ECDHE is required.",
-                citation: requirements.profile.facts.forwardSecretSuites.citation
-            )
+        if requirements.suites.contains(suite) || suite.keyExchange == .tls13 { return [] }
+        let facts = requirements.profile.facts
+        let citation = facts.forwardSecretSuites.citation
+        guard !suite.hasForwardSecrecy, requirements.suitePolicy == .ats else {
+            return [
+                Cause(
+                    .tlsNoCommonSuite,
+                    "The server negotiates \(suite), which is not among the suites that \(requirements.profile.name) offers here.",
+                    citation: citation
+                )
+            ]
         }
+        let secrecy = Cause(
+            .tlsNoForwardSecrecy,
+            "The server negotiates \(suite), whose RSA key exchange has no forward secrecy; ECDHE is required.",
+            citation: citation
+        )
+        if facts.rsaSuites.value.contains(suite) { return [secrecy] }
+        // Without forward secrecy it is not offered either, so that the key that lifts the requirement does not help.
+        return [
+            secrecy,
+            Cause(
+                .tlsNoCommonSuite,
+                "\(suite) is not among the suites that \(requirements.profile.name) offers without forward secrecy either.",
+                citation: facts.rsaSuites.citation
+            ),
+        ]
+    }
+
+    /// The group, if the hello did not offer it.
+    static func groupCause(_ requirements: TransportRequirements, _ widest: HandshakeObservation) -> Cause? {
+        guard let group = widest.group, !requirements.groups.contains(group) else { return nil }
         return Cause(
-            .tlsNoCommonSuite,
-            "The server negotiates \(suite), which is not among the suites that \(requirements.profile.name) offers here.",
-            citation: requirements.profile.facts.forwardSecretSuites.citation
+            .tlsNoCommonGroup,
+            "The server agrees on a key with \(group) alone, which \(requirements.profile.name) does not offer."
         )
     }
 
@@ -151,16 +174,17 @@ enum HandshakeEvaluation {
                 keyKind: .ellipticCurve
             )
         }
-        if let group = widest.group, !requirements.groups.contains(group) {
-            return Cause(
-                .tlsNoCommonGroup,
-                "The server agrees on a key with \(group) alone, which \(requirements.profile.name) does not offer."
-            )
-        }
+        if let cause = groupCause(requirements, widest) { return cause }
         if let scheme = widest.signatureScheme, !requirements.signatureSchemes.contains(scheme) {
+            // A key that could sign with what is offered is held back by a setting.
+            let isMarked = SignatureScheme.rsaPSSKeys.contains(scheme)
+            let isSetting = !isMarked && leaf?.publicKey.signsWithOfferedSchemes == true
+            let words = isMarked ? "an RSA key that is marked for RSASSA-PSS alone" : leaf?.publicKey.words
+            let key = isSetting ? nil : words.map { "The server's certificate has \($0): the server" }
             return Cause(
                 .tlsNoCommonSignature,
-                "The server signs with \(scheme) alone, which \(requirements.profile.name) does not offer."
+                "\(key ?? "The server") signs with \(scheme) alone, which \(requirements.profile.name) does not offer.",
+                situation: isSetting ? Remediation.Situation.signatureSetting.rawValue : nil
             )
         }
         return nil
@@ -188,6 +212,17 @@ enum HandshakeEvaluation {
             notes.append(Cause(.noteKeyPossessionUnproven, reason, kind: .note))
         }
         return notes
+    }
+}
+
+extension PublicKeyFacts {
+    /// Whether a server with the key can sign with a scheme that every system offers: RSA and P-256 or P-384 with SHA-256 or SHA-384.
+    fileprivate var signsWithOfferedSchemes: Bool {
+        switch kind {
+        case .rsa: true
+        case .ellipticCurve(let curve, _): curve == "P-256" || curve == "P-384"
+        case .other: false
+        }
     }
 }
 

@@ -136,7 +136,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Where the `://` behind a scheme begins: before path and query, which may hold another URL.
-    private static func schemeEnd(_ text: String) -> String.Index? {
+    package static func schemeEnd(_ text: String) -> String.Index? {
         let bytes = text.utf8
         var from = bytes.startIndex
         while let stop = bytes[from...].firstIndex(where: { $0 == 0x3A || $0 == 0x2F || $0 == 0x3F || $0 == 0x23 }),

@@ -65,6 +65,8 @@ package struct Remediation: Sendable {
         case foreignCurve = "foreign-curve"
         /// The certificate is signed with an algorithm that FCP_v2.1 does not offer.
         case unofferedSignature = "unoffered-signature"
+        /// The server's key could sign with what is offered, and a setting of the server excludes that.
+        case signatureSetting = "signature-setting"
         /// An intermediate or the root is out of its dates.
         case issuerDates = "issuer-dates"
     }
@@ -124,6 +126,10 @@ package struct Remediation: Sendable {
         .unofferedSignature: .init(
             "get a certificate that its authority signs with RSA, or with ECDSA and SHA-256 or SHA-384",
             setting: .certificate
+        ),
+        .signatureSetting: .init(
+            "let the server sign the handshake with SHA-256 or SHA-384, which its key can: a setting of its signature algorithms excludes both",
+            setting: .signatureAlgorithms
         ),
         .issuerDates: .init(
             "send the authority's present intermediate; the leaf need not be renewed if its key is still the same",

@@ -26,6 +26,8 @@ package enum ServerSetting: Sendable {
     case groups
     /// The extended master secret. No setting gives it to an old library: TLS 1.3 does not need it, and OpenSSL has both since 1.1.1.
     case extendedMasterSecret
+    /// The algorithms that the server signs the handshake with.
+    case signatureAlgorithms
     /// The certificate with its chain.
     case certificate
     /// Whether a client certificate is demanded.
@@ -47,6 +49,8 @@ package enum ServerSetting: Sendable {
     private static let vetted =
         "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
         + "ECDHE-RSA-AES256-GCM-SHA384"
+
+    private static let signatures = "ECDSA+SHA256:ECDSA+SHA384:RSA-PSS+SHA256:RSA+SHA256"
 
     private var lines: Lines {
         switch self {
@@ -81,6 +85,14 @@ package enum ServerSetting: Sendable {
                     "ssl-default-bind-options ssl-min-ver TLSv1.2    # with OpenSSL 1.1.1 or later, which haproxy -vv names",
                 iis:
                     #"HKLM\SYSTEM\CurrentControlSet\Control\SecurityProviders\SCHANNEL: DisableServerExtendedMasterSecret = 0"#
+            )
+        case .signatureAlgorithms:
+            (
+                nginx: "ssl_conf_command SignatureAlgorithms \(Self.signatures);",
+                apache: "SSLOpenSSLConfCmd SignatureAlgorithms \(Self.signatures)",
+                haproxy: "ssl-default-bind-sigalgs \(Self.signatures)",
+                iis:
+                    #"HKLM\SYSTEM\CurrentControlSet\Control\Cryptography\Configuration\Local\SSL\00010003: Functions = ECDSA/SHA256, RSAE-PSS/SHA256, RSA/SHA256"#
             )
         case .certificate:
             (

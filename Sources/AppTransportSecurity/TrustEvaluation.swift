@@ -290,10 +290,10 @@ struct TrustEvaluation {
                 return "an elliptic-curve key of \(bits) bits (\(curve)); at least \(least) bits are required"
             }
             guard !PublicKeyFacts.curvesOfTLS.contains(curve) else { return nil }
-            return "a key on the elliptic curve \(curve); P-256, P-384 and P-521 are known"
-        case .other(let identifier):
+            return "\(key.words); P-256, P-384 and P-521 are known"
+        case .other:
             guard rules.minimumRSABits != nil else { return nil }
-            return "a key of the kind \(identifier), which is neither RSA nor an elliptic curve of TLS"
+            return "\(key.words), which is neither a plain RSA key nor one on an elliptic curve of TLS"
         }
     }
 

@@ -175,6 +175,23 @@ public struct PublicKeyFacts: Sendable, Equatable {
     /// The curves that TLS and Apple's systems know for certificates (RFC 8422 section 5.1.1).
     package static let curvesOfTLS: Set<String> = ["P-256", "P-384", "P-521"]
 
+    /// For people, with an article: "an RSA key of 2048 bits".
+    package var words: String {
+        switch kind {
+        case .rsa(let bits): "an RSA key of \(bits) bits"
+        case .ellipticCurve(let curve, _): "a key on the elliptic curve \(curve)"
+        case .other(let identifier): PublicKeyFacts.otherWords[identifier] ?? "a key of the kind \(identifier)"
+        }
+    }
+
+    /// RFC 8410, RFC 3279, FIPS 204.
+    private static let otherWords = [
+        "1.3.101.112": "an Ed25519 key", "1.3.101.113": "an Ed448 key",
+        "1.2.840.10040.4.1": "a DSA key",
+        "2.16.840.1.101.3.4.3.17": "an ML-DSA-44 key", "2.16.840.1.101.3.4.3.18": "an ML-DSA-65 key",
+        "2.16.840.1.101.3.4.3.19": "an ML-DSA-87 key",
+    ]
+
     /// Algorithm and size.
     public let kind: Kind
     /// SHA-256 of the DER SubjectPublicKeyInfo, 32 bytes: what pins compare.

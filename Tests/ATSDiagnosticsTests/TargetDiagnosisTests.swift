@@ -225,7 +225,8 @@ import Testing
         let report = try await TargetDiagnosis.of(server, os: os, load: refused)
         #expect(report.decisive?.result == (passes ? .pass : .fail))
         #expect(report.notes.contains { $0.code == "ats.note.load-not-made" } == passes)
-        #expect(ATSClient.canLoad(suite) == !passes)
+        let handshake = HandshakeObservation(version: .tls12, suite: suite, keyPossession: .proven)
+        #expect(ATSClient.canLoad(handshake) == !passes)
     }
 
     /// The search against brute force: no dictionary of the space with fewer keys loads what the found one loads.

@@ -282,6 +282,8 @@ import Testing
         )
         #expect(answers.map(\.file?.description).prefix(4) == ["chain.pem", "chain.pem", "chain.pem", "absent.pem"])
         #expect(answers.dropFirst(3).allSatisfy { $0.because.count == 1 && $0.facts == nil })
+        // Whatever is wrong with a job, its answer names its file.
+        #expect(answers.suffix(4).map(\.file?.description) == Array(repeating: "chain.pem", count: 4))
         // Options of the command are what lines leave out.
         try #"{"file":"chain.pem"}"#.write(toFile: jobs, atomically: true, encoding: .utf8)
         let defaults = try ProgramRun(
@@ -290,6 +292,45 @@ import Testing
         #expect(defaults.status == 1 && defaults.output.contains("ats.trust.wrong-host"))
         try "\n\n".write(toFile: jobs, atomically: true, encoding: .utf8)
         #expect(try ProgramRun(["ats", "certificate", "--jobs", jobs]).status == 2)
+    }
+
+    @Test("roots are a path or a list of paths, in PEM or DER; bad ones are the fault of their job alone")
+    func rootsOfJobs() throws {
+        let chain = try Chain()
+        let folder = chain.certification.directory
+        try Data(chain.root.der).write(to: URL(fileURLWithPath: folder.path("root.der")))
+        let other = try chain.certification.root("other", subject: "/CN=Other Root")
+        try Data(other.der).write(to: URL(fileURLWithPath: folder.path("other.der")))
+        try "no certificate\n".write(toFile: folder.path("text"), atomically: true, encoding: .utf8)
+        let cases: [(members: String, verdict: String, says: String)] = [
+            (#""roots":"root.pem""#, "pass", ""), (#""roots":"root.der""#, "pass", ""),
+            (#""roots":["other.der","root.der"]"#, "pass", ""), (#""roots":["root.pem","root.der"]"#, "pass", ""),
+            (#""roots":["other.pem"]"#, "fail", "in no store"),
+            (#""roots":null,"ca-file":["other.der","root.der"]"#, "pass", ""),
+            (#""roots":[]"#, "undetermined", "line 7: the member roots names no file"),
+            (#""roots":["root.pem",7]"#, "undetermined", "line 8: the member roots is a path or a list of paths"),
+            (#""roots":{}"#, "undetermined", "line 9: the member roots is a path or a list of paths"),
+            (#""roots":["root.pem","text"]"#, "undetermined", "text: there is no certificate in it"),
+            (#""roots":["root.pem","absent"]"#, "undetermined", "absent: there is no such file"),
+            (#""roots":["root.pem","."]"#, "undetermined", "is a folder; name a file"),
+            (#""roots":"root.pem","ocsp-response":"text""#, "undetermined", "text: is no OCSP response"),
+            (#""roots":"root.pem""#, "pass", ""),
+        ]
+        let lines = cases.map { #"{"file":"chain.pem","host":"localhost",\#($0.members)}"# }
+        let jobs = folder.path("jobs.jsonl")
+        try lines.joined(separator: "\n").write(toFile: jobs, atomically: true, encoding: .utf8)
+        let run = try ProgramRun(["ats", "certificate", "--jobs", jobs])
+        #expect(run.status == 1)
+        let answers = try run.data.split(separator: 0x0A).map { try JSONDecoder().decode(Answer.self, from: $0) }
+        #expect(answers.count == cases.count)
+        for (answer, expected) in zip(answers, cases) {
+            #expect(answer.verdict == expected.verdict, "\(expected.members): \(answer.because)")
+            #expect(answer.file?.description == "chain.pem")
+            let said = answer.because.map(\.message).joined(separator: " ")
+            #expect(expected.says.isEmpty ? said.isEmpty : said.contains(expected.says), "\(expected.members): \(said)")
+            // One sentence, as it is read aloud.
+            #expect(!said.contains("the file there is"))
+        }
     }
 
     @Test func faults() throws {

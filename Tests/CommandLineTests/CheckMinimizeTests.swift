@@ -30,6 +30,19 @@ struct CheckMinimizeTests {
         #expect(try CheckTests.check(kinds).status == 1)
     }
 
+    @Test("A proposal that rests on what was inferred says so, and one that does not says nothing")
+    func inferredProposals() throws {
+        let words = "it was not measured"
+        func says(_ run: ProgramRun) -> Bool {
+            run.output.split(whereSeparator: \.isWhitespace).joined(separator: " ").contains(words)
+        }
+        #expect(says(try Self.minimize(["tls10-only"], ["--sdk", "18"])))
+        #expect(says(try CheckTests.check(["tls10-only"], ["--sdk", "18"])))
+        #expect(!says(try Self.minimize(["tls10-only"], ["--os", "macos15"])))
+        #expect(!says(try CheckTests.check(["tls10-only"], ["--os", "macos15"])))
+        #expect(!says(try CheckTests.check(["modern"], ["--sdk", "18"])))
+    }
+
     @Test func jsonNamesNeedsDeadKeysAndTheImpossible() throws {
         let plist = """
             <?xml version="1.0" encoding="UTF-8"?>
@@ -56,5 +69,8 @@ struct CheckMinimizeTests {
         #expect(dead.map { $0["keyPath"]?.hasSuffix("NSExceptionAllowsInsecureHTTPLoads") } == [true])
         let impossible = try #require(document["impossible"] as? [[String: String]])
         #expect(impossible.first?["because"] == "ats.trust.expired")
+        // That an app linked on 18 still speaks TLS 1.0 on 26 was never measured.
+        let notes = try #require(document["notes"] as? [[String: Any]])
+        #expect(notes.map { $0["code"] as? String } == ["ats.note.sdk-inferred"])
     }
 }

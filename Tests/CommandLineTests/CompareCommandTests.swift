@@ -64,6 +64,14 @@ struct CompareCommandTests {
         #expect(older.status == 1 && older.output.contains("no such row"), "\(older.output)")
     }
 
+    @Test("A server that cannot be asked now contradicts no transcript")
+    func aServerThatIsGone() throws {
+        let gone = try transcript("modern")
+            .replacingOccurrences(of: #"HTTPS loads to https://[^/\n]*/"#, with: "HTTPS loads to https://127.0.0.1:1/", options: .regularExpression)
+        let run = try compare(gone, "modern")
+        #expect(run.status == 2 && run.output.contains("16 of 16 rows differ"), "\(run.output)\(run.errors)")
+    }
+
     @Test(arguments: [
         "", "---\nx\nResult : PASS\n---\n", "\u{0}\u{1}",
         "Configuring ATS Info.plist keys and displaying the result of HTTPS loads to https://a.example.\n",

@@ -193,6 +193,49 @@ import Testing
         #expect(run.json["unknown"] as? Int == 1)
     }
 
+    /// The URL stands in the first line, and the number of the stream behind a list.
+    @Test("An error of nscurl is one error, with the number that says most")
+    func errorsOfNSCurlAreOneError() throws {
+        let run = try log(
+            """
+            Result : FAIL
+            Error : Error Domain=NSURLErrorDomain Code=-1200 "An SSL error has occurred." UserInfo={NSErrorFailingURLStringKey=https://a.example/, \
+            _NSURLErrorRelatedURLSessionTaskErrorKey=(
+                "LocalDataTask <27D2A66E>.<1>"
+            ), NSUnderlyingError=0x7f {Error Domain=kCFErrorDomainCFNetwork Code=-1200 "(null)" UserInfo={_kCFStreamErrorCodeKey=-9836}}, _kCFStreamErrorCodeKey=-9836}
+            ---
+            """
+        )
+        #expect(found(run) == ["a.example": ["-1200/-9836 ats.tls.version-too-low"]], "\(run.output)")
+        #expect((run.json["hosts"] as? [[String: Any]])?.first?["lines"] as? Int == 1)
+        #expect(run.json["unknown"] as? Int == 2)
+    }
+
+    @Test("A description that was cut off swallows no error behind it")
+    func cutLines() throws {
+        let cut = { (name: String) in
+            "Error Domain=NSURLErrorDomain Code=-1200 \"x\" UserInfo={NSErrorFailingURLKey=https://\(name).example/, NSLoc"
+        }
+        let run = try log([cut("a"), cut("b"), "nothing", cut("c")].joined(separator: "\n"))
+        #expect(found(run).keys.sorted() == ["a.example", "b.example", "c.example"], "\(run.output)")
+        #expect(run.json["unknown"] as? Int == 1)
+    }
+
+    @Test("A text that begins with a bracket is no JSON, and JSON behind the line that `log` prints first is")
+    func beginnings() throws {
+        for first in ["[Shop] started", "{state} started", "[]x [1]"] {
+            let run = try log("\(first)\n\(Self.error)\n")
+            #expect(found(run) == ["old.example.com": ["-1200/-9836 ats.tls.version-too-low"]], "\(first): \(run.output)")
+        }
+        let message = try #require(String(data: JSONEncoder().encode(Self.error), encoding: .utf8))
+        let header = "Filtering the log data using \"process == \\\"Shop\\\"\""
+        for json in ["{\"eventMessage\":\(message)}", "[{\n  \"eventMessage\" : \(message)\n}]", "[\n{\"eventMessage\":\(message)}]"] {
+            let run = try log("\(header)\n\(json)\n")
+            #expect(found(run) == ["old.example.com": ["-1200/-9836 ats.tls.version-too-low"]], "\(run.output)")
+            #expect(run.json["lines"] as? Int == 2 && run.json["unknown"] as? Int == 1, "\(run.output)")
+        }
+    }
+
     /// Numbers that ATS and TLS do not produce, words that look alike, and text that is no log: nothing is made of them.
     @Test(arguments: [
         "Error Domain=NSURLErrorDomain Code=-999 \"cancelled\" UserInfo={NSErrorFailingURLKey=https://a.example/}",

@@ -64,7 +64,7 @@ struct TLSOffer: Hashable, Sendable {
     }
 
     /// What the library can verify; ecdsa_sha1 is not among it.
-    private static let knownSchemes: [SignatureScheme] = [
+    static let knownSchemes: [SignatureScheme] = [
         .ecdsaSECP256R1SHA256, .rsaPSSSHA256, .rsaPKCS1SHA256, .ecdsaSECP384R1SHA384, .rsaPSSSHA384, .rsaPKCS1SHA384,
         .ecdsaSECP521R1SHA512, .rsaPSSSHA512, .rsaPKCS1SHA512, .rsaPKCS1SHA1,
     ]

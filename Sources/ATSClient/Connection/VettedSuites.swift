@@ -42,8 +42,15 @@ enum VettedSuites {
 }
 
 extension ATSClient {
-    /// Whether a load can negotiate the suite: false for those that the TLS library lacks, whose servers only the prober can judge.
-    package static func canLoad(_ suite: CipherSuite) -> Bool {
-        VettedSuites.upToTLS12.contains(suite) || VettedSuites.tls13.contains(suite)
+    /// Whether a load can agree on the suite and the signature scheme of a handshake: false for those that the TLS library lacks, whose
+    /// servers only the prober can judge.
+    package static func canLoad(_ handshake: HandshakeObservation) -> Bool { missing(handshake) == nil }
+
+    /// What of a handshake the TLS library lacks, in words; nil where a load can agree on all of it.
+    static func missing(_ handshake: HandshakeObservation) -> String? {
+        let suite = handshake.suite
+        if !VettedSuites.upToTLS12.contains(suite), !VettedSuites.tls13.contains(suite) { return suite.description }
+        guard let scheme = handshake.signatureScheme, !TLSOffer.knownSchemes.contains(scheme) else { return nil }
+        return scheme.description
     }
 }

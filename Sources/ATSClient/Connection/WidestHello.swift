@@ -10,32 +10,55 @@ package import TLSProbe
 ///
 /// `check`, the client and the proxy all ask it here, so that they name one reason.
 package enum WidestHello {
-    /// One or two hellos, with every suite, group and signature scheme that has a name here.
-    ///
-    /// A server with a key that TLS 1.3 does not know answers one up to TLS 1.2, and one that speaks nothing but TLS 1.3 the other.
+    /// What a system offers, as far as the answer depends on it.
+    package struct Baseline: Hashable, Sendable {
+        let maximum: TLSVersion
+        let groups: [NamedGroup]
+
+        /// - Parameters:
+        ///   - maximum: the newest version of the system that was refused.
+        ///   - groups: those of its hello.
+        package init(maximum: TLSVersion, groups: [NamedGroup]) {
+            self.maximum = maximum
+            self.groups = groups
+        }
+
+        /// What to ask, in this order. The system's own groups come first: a server that prefers another one would hide the true reason.
+        /// A server whose only group the system lacks answers the second, before TLS 1.2 lets it do without one; one with a key that
+        /// TLS 1.3 does not know, or that speaks nothing but TLS 1.3 to an old system, answers the third.
+        fileprivate var hellos: [(version: TLSVersion, groups: [NamedGroup])] {
+            let (newest, other) = maximum >= .tls13 ? (TLSVersion.tls13, TLSVersion.tls12) : (.tls12, .tls13)
+            let every = groups + NamedGroup.registered.filter { !groups.contains($0) }
+            return [(newest, groups), (newest, every), (other, every)]
+        }
+    }
+
+    /// At most three hellos, with every suite, group and signature scheme that has a name here.
     ///
     /// - Parameters:
-    ///   - maximum: the newest version of the system that was refused; what it speaks is asked first.
-    ///   - timeout: for both together.
+    ///   - baseline: what the system offers that was refused.
+    ///   - timeout: for all together.
     package static func ask(
         _ prober: Prober,
         _ addresses: [SocketAddress],
         serverName: String,
-        maximum: TLSVersion,
+        beyond baseline: Baseline,
         timeout: Duration
     ) async -> HandshakeObservation? {
         let end = ContinuousClock.now + timeout
-        for version in maximum >= .tls13 ? [TLSVersion.tls13, .tls12] : [.tls12, .tls13] {
+        for hello in baseline.hellos {
             let left = TargetDeadline.remaining(atMost: end - .now)
             guard left > .zero, !Task.isCancelled else { return nil }
-            let offer = HelloOffer(
+            var offer = HelloOffer(
                 minimumVersion: .tls10,
-                maximumVersion: version,
+                maximumVersion: hello.version,
                 suites: everySuite,
-                groups: HelloOffer.commonGroups + rareGroups,
+                groups: hello.groups,
                 signatureSchemes: HelloOffer.commonSignatureSchemes + rareSchemes,
                 serverName: IPAddress(serverName) == nil ? serverName : nil
             )
+            // The post-quantum groups have no share in this hello, which stays small: a server that insists on one asks for it.
+            offer.learnsForeignGroups = true
             let (outcome, _) = await prober.probe(offer, addresses: addresses, connectTimeout: left, timeout: left)
             switch outcome {
             case .negotiated(let observation): return observation
@@ -59,15 +82,11 @@ package enum WidestHello {
         return (known + rare).filter { seen.insert($0).inserted }
     }()
 
-    /// secp192r1, secp224r1, secp256k1, the brainpool curves and X448: RFC 8422, RFC 7027, RFC 7748.
-    ///
-    /// The post-quantum group has no share in this hello, which stays small: a server that insists on it asks for one.
-    private static let rareGroups: [NamedGroup] =
-        [19, 21, 22, 26, 27, 28, 30].map { NamedGroup(rawValue: $0) } + [.x25519MLKEM768]
-
-    /// Ed25519, Ed448, RSASSA-PSS keys, and ECDSA and RSA with SHA-224: RFC 8446 section 4.2.3, RFC 5246 section 7.4.1.4.1.
-    private static let rareSchemes: [SignatureScheme] = [0x0807, 0x0808, 0x0809, 0x080A, 0x080B, 0x0303, 0x0301]
-        .map { SignatureScheme(rawValue: $0) }
+    /// EdDSA, RSASSA-PSS keys, brainpool curves in TLS 1.3, ML-DSA, and ECDSA and RSA with SHA-224: RFC 8446 section 4.2.3, RFC 8734,
+    /// RFC 5246 section 7.4.1.4.1.
+    private static let rareSchemes: [SignatureScheme] =
+        [.ed25519, .ed448] + SignatureScheme.rsaPSSKeys + SignatureScheme.brainpoolTLS13 + SignatureScheme.mlDSA
+        + SignatureScheme.sha224
 }
 
 extension HandshakeObservation {

@@ -138,7 +138,7 @@ struct ProxyJudge: Sendable {
                 prober,
                 [address],
                 serverName: host,
-                maximum: requirements.maximum,
+                beyond: .init(maximum: requirements.maximum, groups: requirements.groups),
                 timeout: timeout
             )
             let failed = evaluate(

@@ -86,7 +86,7 @@ package struct ConfigurationJudge: Sendable {
             return Judgement(result: .undetermined, error: error, because: causes, notes: notes)
         case .handshakeRefused(let error, let causes):
             let last = trace.places.last ?? target
-            guard let suite = suite(at: last, dictionary: dictionary, profile), ATSClient.canLoad(suite),
+            guard let seen = handshake(at: last, dictionary: dictionary, profile), ATSClient.canLoad(seen),
                 causes.first?.stage == .handshake
             else {
                 notes.append(
@@ -103,10 +103,14 @@ package struct ConfigurationJudge: Sendable {
     }
 
     /// What the hello of a policy negotiated at one place.
-    private func suite(at place: LoadURL, dictionary: ATSDictionary, _ profile: OSProfile) -> CipherSuite? {
+    private func handshake(
+        at place: LoadURL,
+        dictionary: ATSDictionary,
+        _ profile: OSProfile
+    ) -> HandshakeObservation? {
         let offer = PlaceDecision(dictionary, profile, place).offer
         guard case .negotiated(let observation)? = evidence[Endpoint(place)]?.outcomes[offer] else { return nil }
-        return observation.suite
+        return observation
     }
 
     /// One place of the load under one dictionary.

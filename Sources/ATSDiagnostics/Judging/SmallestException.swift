@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
+package import Findings
 
 /// The least that an app's dictionary must say for a target to load.
 public enum SmallestException: Sendable, Equatable {
@@ -45,6 +46,11 @@ extension ConfigurationJudge {
         }
         let dictionary = ExceptionLadder.dictionary(chosen)
         return judge(dictionary: dictionary).result == .pass ? .dictionary(dictionary) : .noneHelps
+    }
+
+    /// What the verdict under a dictionary rests on that was inferred and not measured.
+    package func inferences(under dictionary: ATSDictionary) -> [Cause] {
+        judge(dictionary: dictionary).notes.filter { $0.code == .noteSDKInferred }
     }
 
     /// On systems whose exceptions cannot name addresses, only the global key frees an address.

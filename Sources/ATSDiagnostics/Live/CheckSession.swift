@@ -55,7 +55,7 @@ public struct CheckSession: Sendable {
         public init() {}
     }
 
-    private let configuration: Configuration
+    let configuration: Configuration
     private let diagnosis: TargetDiagnosis
     private let network: NetworkProbing
     private let instant: Date
@@ -150,7 +150,7 @@ public struct CheckSession: Sendable {
     }
 
     /// The first address of a target, if it is one of the public internet.
-    private func publicAddress(of target: CheckTarget) async -> IPAddress? {
+    func publicAddress(of target: CheckTarget) async -> IPAddress? {
         let literal = target.address ?? target.url.literalAddress.map { _ in target.url.host }
         let text: String? = if let literal { literal } else { await addresses(of: target).first }
         guard let address = text.flatMap({ IPAddress($0) }), !AddressKind(address).isPrivate else { return nil }

@@ -7,6 +7,7 @@ import Bounds
 package import Findings
 import Foundation
 import StrictJSON
+import TLSFacts
 
 /// A target of a managed check: a server, or the place where an enrolment is asked for.
 ///
@@ -53,7 +54,7 @@ extension CheckSession {
         if !places.isEmpty {
             let client = enrolmentClient()
             try await BoundedTasks(width: concurrency).run(places) { _, place in
-                await CheckSession.servers(namedAt: targets[place].target, client)
+                await servers(namedAt: targets[place].target, client)
             } each: { index, answer in
                 switch answer {
                 case .success(let servers): named[places[index]] = servers
@@ -75,8 +76,16 @@ extension CheckSession {
         let reason: String
     }
 
+    /// Whether a place may name a server: a public one names none at a private address unless that is allowed.
+    func mayLead(from place: CheckTarget, to server: CheckTarget) async -> Bool {
+        guard !configuration.allowsPrivateRedirects, await publicAddress(of: place) != nil else { return true }
+        return await !addresses(of: server).contains { text in
+            IPAddress(text).map { AddressKind($0).isPrivate } ?? false
+        }
+    }
+
     /// The servers in the answer of a place, at most ``EnrolmentAnswer/most``.
-    private static func servers(
+    private func servers(
         namedAt place: CheckTarget,
         _ client: ATSClient
     ) async -> Result<[CheckTarget], EnrolmentFault> {
@@ -88,20 +97,37 @@ extension CheckSession {
         guard report.status == 200 else {
             return .failure(EnrolmentFault(reason: "the server answers with status \(report.status ?? 0)"))
         }
-        do throws(MalformedInput) {
-            let document = try JSONReader.read(report.body, limits: .outside)
-            guard let servers = document.member("Servers")?.elements else {
-                return .failure(EnrolmentFault(reason: "the answer names no servers"))
-            }
-            let addresses = servers.prefix(EnrolmentAnswer.most).compactMap { $0.member("BaseURL")?.text }
-            return .success(addresses.compactMap { try? CheckTarget($0) })
-        } catch {
+        let named: [CheckTarget]
+        do throws(MalformedInput) { named = try EnrolmentAnswer.servers(report.body) } catch {
             return .failure(EnrolmentFault(reason: error.description))
         }
+        guard !named.isEmpty else { return .failure(EnrolmentFault(reason: "the answer names no servers")) }
+        for target in named {
+            guard await mayLead(from: place, to: target) else {
+                let reason =
+                    "the answer names \(target.url.host), which is at a private address (--allow-private has it checked)"
+                return .failure(EnrolmentFault(reason: reason))
+            }
+        }
+        return .success(named)
     }
 }
 
-private enum EnrolmentAnswer {
+/// What a place of an enrolment answers (Apple: account-driven enrolment).
+enum EnrolmentAnswer {
+    /// The servers of an answer, at most ``most``; those without an absolute URL are passed over, as a device could not ask them.
+    ///
+    /// - Throws: `malformed.json`.
+    static func servers(_ body: [UInt8]) throws(MalformedInput) -> [CheckTarget] {
+        guard let servers = try JSONReader.read(body, limits: .outside).member("Servers")?.elements else { return [] }
+        return servers.prefix(most).compactMap { server in
+            guard case .string(let address)? = server.member("BaseURL"), LoadURL.schemeEnd(address) != nil else {
+                return nil
+            }
+            return try? CheckTarget(address)
+        }
+    }
+
     /// Bytes; real answers have a few hundred.
     static let limit = 64 << 10
     /// Apple's answers name one server for each kind of enrolment.

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSClient
 import NIOCore
 import Synchronization
 import TLSFacts
@@ -35,8 +36,8 @@ final class HelloMemory: Sendable {
             var wasConnected = false
             /// An outcome that every other hello would have too, with the offer that had it.
             var dead: (offer: Offer, outcome: HandshakeOutcome)?
-            /// By the highest version that is offered; a value of nil says that nothing was negotiated.
-            var explanations: [TLSVersion: HandshakeObservation?] = [:]
+            /// By what the system offers; a value of nil says that nothing was negotiated.
+            var explanations: [WidestHello.Baseline: HandshakeObservation?] = [:]
         }
 
         private let state = Mutex(State())
@@ -70,12 +71,12 @@ final class HelloMemory: Sendable {
         }
 
         func explanation(
-            upTo maximum: TLSVersion,
+            beyond baseline: WidestHello.Baseline,
             ask: () async -> HandshakeObservation?
         ) async -> HandshakeObservation? {
-            if let known = state.withLock({ $0.explanations[maximum] }) { return known }
+            if let known = state.withLock({ $0.explanations[baseline] }) { return known }
             let explanation = await ask()
-            state.withLock { $0.explanations[maximum] = .some(explanation) }
+            state.withLock { $0.explanations[baseline] = .some(explanation) }
             return explanation
         }
     }

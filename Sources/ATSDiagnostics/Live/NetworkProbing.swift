@@ -77,13 +77,14 @@ struct NetworkProbing: ServerProbing {
         var evidence = await plan.run(ask)
         evidence.address = server.settled?.ipAddress
         if let last = offers.last, evidence.outcomes.values.allSatisfy(\.isRefusal), !evidence.outcomes.isEmpty {
-            evidence.explanation = await known.explanation(upTo: last.maximum) {
+            let baseline = WidestHello.Baseline(maximum: last.maximum, groups: last.groups)
+            evidence.explanation = await known.explanation(beyond: baseline) {
                 await spans.around("hello", endpoint, describe: { $0?.attributes ?? [:] }) {
                     await WidestHello.ask(
                         prober,
                         server.candidates,
                         serverName: endpoint.host,
-                        maximum: last.maximum,
+                        beyond: baseline,
                         timeout: connectTimeout * 2
                     )
                 }

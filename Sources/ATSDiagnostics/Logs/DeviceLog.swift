@@ -119,10 +119,25 @@ struct JSONStyle: Sendable {
 
     mutating func read(_ line: [UInt8]) -> Line {
         let text = line.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }
-        if isJSON == nil { isJSON = text.first == UInt8(ascii: "{") || text.first == UInt8(ascii: "[") }
+        if isJSON == nil {
+            // What `log` prints before the first entry, whatever the style.
+            if text.starts(with: "Filtering the log data using ".utf8) { return .text }
+            isJSON = JSONStyle.begins(text)
+        }
         guard isJSON == true else { return .text }
         guard let start = JSONStyle.value(of: "\"eventMessage\"", in: text) else { return .structure }
         return .message(JSONStyle.string(text[start...]))
+    }
+
+    /// Whether a file that begins with a line is one of JSON. Lines of programs begin with brackets too: `[Network] started`.
+    private static func begins(_ line: ArraySlice<UInt8>) -> Bool {
+        let next = line.dropFirst().first { $0 > 0x20 }
+        switch line.first {
+        case UInt8(ascii: "{"): return next == nil || next == UInt8(ascii: "\"")
+        case UInt8(ascii: "["):
+            return next == nil || next == UInt8(ascii: "{") || line.filter { $0 > 0x20 }.elementsEqual("[]".utf8)
+        default: return false
+        }
     }
 
     /// Where the string of a member begins, behind its quote.

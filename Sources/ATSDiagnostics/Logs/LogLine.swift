@@ -38,13 +38,16 @@ struct LogLine {
         place = named.compactMap(LogPlace.init(url:)).first ?? hosts.compactMap(LogPlace.init(host:)).first
         if let found = text.value(after: "Task <", until: [0x20, 0x29, 0x2C]) { task = Array(found.prefix(80)) }
         depth = text.depth
-        isOpen = depth > 0 && text.contains("UserInfo={") && place == nil && urlError != nil
+        isOpen =
+            depth > 0 && text.contains("UserInfo={") && urlError != nil && (place == nil || streamError == nil)
         if sentence?.isCleartext == true, urlError == nil { urlError = -1022 }
         if place?.isGuessedSecure == true, sentence?.isCleartext == true { place?.isSecure = false }
     }
 
     /// What a description that goes on says about an error that began before; nil for a line that is about something else.
     init?(continuing line: ArraySlice<UInt8>, of error: LogLine) {
+        // A list goes on with an indented entry or its closing bracket. Anything else is the next line behind one that was cut off.
+        guard let first = line.first, LogLine.continuations.contains(first) else { return nil }
         let whole = LogLine(line)
         guard whole.sentence == nil, whole.urlError == nil || whole.urlError == error.urlError else { return nil }
         depth = whole.depth
@@ -55,6 +58,7 @@ struct LogLine {
         guard whole.streamError == streamError else { return nil }
     }
 
+    private static let continuations = Array(" \t\")}".utf8)
     private static let urlErrorWords: [StaticString] = [
         "Error Domain=NSURLErrorDomain Code=", "Error Domain=kCFErrorDomainCFNetwork Code=",
         "finished with error [", "finished with error - code: ", "(error code: ",

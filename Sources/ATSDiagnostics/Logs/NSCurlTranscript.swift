@@ -93,6 +93,9 @@ package struct TranscriptComparison: Sendable {
             return (recorded.code == nil || recorded.code == here.error?.code)
                 && (recorded.streamCode == nil || recorded.streamCode == here.error?.streamCode)
         }
+
+        /// Whether nothing could be determined here, so that a difference says nothing.
+        package var isUndetermined: Bool { here?.result == .undetermined }
     }
 
     /// In the order of the transcript, then what is here alone.

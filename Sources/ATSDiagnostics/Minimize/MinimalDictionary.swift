@@ -44,6 +44,8 @@ public struct MinimalDictionary: Sendable {
     public let dead: [DeadKey]
     /// Targets that no dictionary helps.
     public let impossible: [Impossible]
+    /// What the proof rests on that was inferred and not measured.
+    package let notes: [Cause]
 }
 
 /// Searches the smallest dictionary from what was learned about each target: pure.
@@ -89,7 +91,10 @@ package struct DictionarySearch: Sendable {
             dictionary: dictionary,
             needed: DictionarySearch.needs(of: dictionary, possible),
             dead: app.map { DictionarySearch.dead(in: $0, possible, on: judges.first?.judge.profile) } ?? [],
-            impossible: impossible
+            impossible: impossible,
+            notes: possible.flatMap { $0.judge.inferences(under: dictionary) }.reduce(into: []) { notes, note in
+                if !notes.contains(where: { $0.message.hasSameBytes(as: note.message) }) { notes.append(note) }
+            }
         )
     }
 

@@ -10,7 +10,7 @@ package import StrictJSON
 extension MinimalDictionary {
     /// The document `sealward.ats-minimize/1`.
     package func json(os: String, sdk: LinkedSDK?) -> JSONValue {
-        .object([
+        var members: [JSONValue.Member] = [
             .init("schema", "sealward.ats-minimize/1"), .init("os", .string(os)), .init("sdk", sdk.json),
             .init("dictionary", dictionary.propertyListValue.json),
             .init(
@@ -36,7 +36,9 @@ extension MinimalDictionary {
                     }
                 )
             ),
-        ])
+        ]
+        if !notes.isEmpty { members.append(.init("notes", .array(notes.map(\.json)))) }
+        return .object(members)
     }
 
     /// An XML property list with the one key NSAppTransportSecurity, ready for an Info.plist.
@@ -74,6 +76,7 @@ extension MinimalDictionary {
             lines.append("\(target.isUndetermined ? "unknown   " : "impossible")  \(target.target)")
             lines.append("            \(target.because): \(target.message.terminalSafe)")
         }
+        for note in notes { lines.append("note        \(note.message.terminalSafe)") }
         return lines.joined(separator: "\n") + "\n"
     }
 }

@@ -87,7 +87,8 @@ extension SignatureScheme {
         case (.ecdsaSECP521R1SHA512, .ellipticCurve(let curve, _)): curve == "P-521"
         case (.rsaPSSSHA256, .rsa), (.rsaPSSSHA384, .rsa), (.rsaPSSSHA512, .rsa): true
         case (.ed25519, .other(let identifier)): identifier == "1.3.101.112"
-        default: false
+        // A scheme that cannot be checked here proves nothing, and refutes nothing.
+        default: !HandshakeSignature.canCheck(self)
         }
     }
 }

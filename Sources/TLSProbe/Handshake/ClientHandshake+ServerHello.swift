@@ -107,7 +107,18 @@ extension ClientHandshake {
                 offer.groups.contains(group) && !shares.contains { $0.group == group },
                 "The server asked for the group \(group), which was not offered or is there already"
             )
-            guard let share = secrets.keyShare(group) else { throw Abort("The group \(group) cannot be used here") }
+            guard let share = secrets.keyShare(group) else {
+                guard offer.learnsForeignGroups else { throw Abort("The group \(group) cannot be used here") }
+                observation = HandshakeObservation(
+                    version: answer.version,
+                    suite: answer.suite,
+                    group: group,
+                    keyPossession: .unproven("The key exchange with \(group) cannot be done here"),
+                    usedHelloRetryRequest: true
+                )
+                finish()
+                return []
+            }
             shares = [share]
             hello.shares = [(group, share.publicKey)]
         }

@@ -18,6 +18,9 @@ enum HandshakeSignature {
         return possession(VerificationKey(key).check(signature, over: message, family: family, hash: hash))
     }
 
+    /// Whether ``check(_:_:over:_:)`` knows the scheme.
+    static func canCheck(_ scheme: SignatureScheme) -> Bool { schemes[scheme] != nil }
+
     /// A signature of TLS 1.0 or 1.1, which has no scheme (RFC 4492 section 5.4, RFC 4346 section 7.4.3).
     static func checkBeforeSchemes(
         _ signature: ArraySlice<UInt8>,

@@ -16,6 +16,9 @@ public struct HelloOffer: Sendable, Hashable {
     package var keyShareGroups: [NamedGroup]
     /// How the hello is written.
     package var layout = HelloLayout.plain
+    /// Whether a server that asks for a share of a group that no key is made of here has answered: the handshake then ends with version,
+    /// suite and group, and without certificates.
+    package var learnsForeignGroups = false
 
     /// Makes one from its parts.
     ///

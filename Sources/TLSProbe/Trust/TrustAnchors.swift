@@ -112,7 +112,7 @@ public struct TrustAnchors: Sendable {
         do {
             bytes = try InputFile.open(path).contents(limit: maximumSize)
         } catch {
-            throw MalformedInput(code: .malformedTrustStore, place: path, reason: "the file \(error.reason)")
+            throw MalformedInput(code: .malformedTrustStore, place: path, reason: error.reason)
         }
         guard bytes.count <= maximumSize else {
             throw MalformedInput(

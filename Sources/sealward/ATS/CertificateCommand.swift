@@ -20,7 +20,7 @@ struct CertificateCommand: AsyncParsableCommand {
             issue fails too (ats.trust.issuance). There is no server, so nothing is said of protocol versions, suites and key possession.
 
             With --jobs, each line of a file is a JSON object with the options as members, paths relative to that file, and each answer is
-            one line:
+            one line. The members ca-file and roots are a path or a list of paths:
               {"file":"chain.pem","host":"api.example.com","at":"2026-11-22T12:00:00Z","ca-file":["root.pem"]}
 
             Exit status: 0 every chain passes, 1 one fails, 2 one could not be judged, 64 usage.
@@ -144,7 +144,7 @@ struct CertificateOptions: ParsableArguments {
             profile: system.anyProfile(),
             instant: at?.date,
             authorities: trust.caFile,
-            roots: trust.roots,
+            roots: trust.roots.map { [$0] } ?? [],
             logs: transparency.ctLogList,
             response: ocspResponse,
             serverTrust: serverTrust == .ats ? .ats : .default

@@ -18,7 +18,8 @@ struct CertificateJob {
     var profile: OSProfile
     var instant: Date?
     var authorities: [String]
-    var roots: String?
+    /// What replaces the system's roots; empty for those.
+    var roots: [String]
     var logs: String?
     var response: String?
     var serverTrust: TransportRequirements.ServerTrust
@@ -36,8 +37,7 @@ struct CertificateJob {
     /// Reads one line of `--jobs`. Members that are no options are passed over, so that a list may carry notes of its own.
     ///
     /// - Throws: `malformed.json` for what is no object, has no `file`, or has an option with a value that it does not take.
-    init(line: [UInt8], defaults: CertificateOptions, folder: URL?) throws(MalformedInput) {
-        let object = try JSONReader.read(line, limits: .outside)
+    init(object: JSONValue, defaults: CertificateOptions, folder: URL?) throws(MalformedInput) {
         func fault(_ reason: String) -> MalformedInput { MalformedInput(code: .malformedJSON, reason: reason) }
         func text(_ name: String) throws(MalformedInput) -> String? {
             switch object.member(name) {
@@ -49,6 +49,22 @@ struct CertificateJob {
         func path(_ given: String) -> String {
             guard let folder, given.utf8.first != 0x2F else { return given }
             return folder.appendingPathComponent(given).path
+        }
+        /// Nil where the member is absent.
+        func paths(_ name: String) throws(MalformedInput) -> [String]? {
+            let fault = fault("the member \(name) is a path or a list of paths")
+            switch object.member(name) {
+            case nil, .null: return nil
+            case .string(let one): return [path(one)]
+            case .array(let list):
+                var paths: [String] = []
+                for entry in list {
+                    guard case .string(let one) = entry else { throw fault }
+                    paths.append(path(one))
+                }
+                return paths
+            default: throw fault
+            }
         }
         guard object.members != nil else { throw fault("a job is a JSON object") }
         guard let file = try text("file") else { throw fault("a job has no member file") }
@@ -76,19 +92,11 @@ struct CertificateJob {
             guard let parsed = Instant(argument: moment) else { throw fault("the member at is not a time in RFC 3339") }
             instant = parsed.date
         }
-        switch object.member("ca-file") {
-        case nil, .null: break
-        case .string(let one): authorities = [path(one)]
-        case .array(let list):
-            var paths: [String] = []
-            for entry in list {
-                guard let one = entry.text else { throw fault("the member ca-file is a path or a list of paths") }
-                paths.append(path(one))
-            }
-            authorities = paths
-        default: throw fault("the member ca-file is a path or a list of paths")
+        if let given = try paths("ca-file") { authorities = given }
+        if let given = try paths("roots") {
+            guard !given.isEmpty else { throw fault("the member roots names no file") }
+            roots = given
         }
-        if let given = try text("roots") { roots = path(given) }
         if let given = try text("ct-log-list") { logs = path(given) }
         if let given = try text("ocsp-response") { response = path(given) }
         if let word = try text("server-trust") {
@@ -106,7 +114,7 @@ struct CertificateJob {
         profile: OSProfile,
         instant: Date?,
         authorities: [String],
-        roots: String?,
+        roots: [String],
         logs: String?,
         response: String?,
         serverTrust: TransportRequirements.ServerTrust
@@ -127,8 +135,8 @@ struct CertificateJob {
 /// Answers jobs one after the other, with the stores of roots and the lists of logs read once.
 struct CertificateBench {
     private let now: Date
-    private var stores: [[String]: TrustAnchors] = [:]
-    private var lists: [String: CTLogList] = [:]
+    private var stores: [StoreKey: TrustAnchors] = [:]
+    private var lists: [UTF8Key: CTLogList] = [:]
 
     init(now: Date) { self.now = now }
 
@@ -142,12 +150,14 @@ struct CertificateBench {
         folder: URL?
     ) async -> CertificateAnswer {
         let job: CertificateJob
+        var file: String?
         do throws(MalformedInput) {
-            job = try CertificateJob(line: line, defaults: defaults, folder: folder)
+            let object = try JSONReader.read(line, limits: .outside)
+            file = object.member("file")?.text
+            job = try CertificateJob(object: object, defaults: defaults, folder: folder)
         } catch {
-            return CertificateAnswer(file: nil, code: error.code, reason: "\(place): \(error.reason).")
+            return CertificateAnswer(file: file, code: error.code, reason: "\(place): \(error.reason).")
         }
-        let file = job.file
         do {
             return try await answer(job)
         } catch let fault as CommandFault {
@@ -180,50 +190,63 @@ struct CertificateBench {
 
     /// The system's roots or those of `--roots`, and those of `--ca-file`.
     private mutating func anchors(_ job: CertificateJob) throws -> TrustAnchors {
-        let key = [job.roots ?? ""] + job.authorities
+        let key = StoreKey(roots: job.roots, authorities: job.authorities)
         if let known = stores[key] { return known }
+        let base = StoreKey(roots: job.roots, authorities: [])
         var anchors: TrustAnchors
-        if let base = stores[[job.roots ?? ""]] {
-            anchors = base
+        if let known = stores[base] {
+            anchors = known
         } else {
             anchors = TrustAnchors()
             do {
-                if let roots = job.roots {
-                    try anchors.add(file: roots, kind: .system)
-                } else {
-                    anchors = try .system()
-                }
+                for path in job.roots { try anchors.add(file: path, kind: .system) }
+                if job.roots.isEmpty { anchors = try .system() }
             } catch {
                 // A machine without roots can still judge chains to the roots that were named.
-                guard job.roots == nil, !job.authorities.isEmpty else { throw error }
+                guard job.roots.isEmpty, !job.authorities.isEmpty else { throw error }
             }
-            keep(anchors, [job.roots ?? ""])
+            keep(anchors, base)
         }
         for path in job.authorities { try anchors.add(file: path, kind: .installed) }
         keep(anchors, key)
         return anchors
     }
 
+    /// The files of a store of roots, as paths.
+    private struct StoreKey: Hashable {
+        let roots: [UTF8Key]
+        let authorities: [UTF8Key]
+
+        init(roots: [String], authorities: [String]) {
+            self.roots = roots.map { UTF8Key($0) }
+            self.authorities = authorities.map { UTF8Key($0) }
+        }
+    }
+
     /// A list of jobs may name a store of its own in every line; those of a few lines are kept.
-    private mutating func keep(_ anchors: TrustAnchors, _ key: [String]) {
+    private mutating func keep(_ anchors: TrustAnchors, _ key: StoreKey) {
         if stores.count >= CertificateBench.maximumStores {
-            stores = stores.filter { $0.key == [""] }
+            stores = stores.filter { $0.key.roots.isEmpty && $0.key.authorities.isEmpty }
         }
         stores[key] = anchors
     }
 
     private mutating func logs(_ path: String) throws -> CTLogList {
-        if let known = lists[path] { return known }
+        if let known = lists[UTF8Key(path)] { return known }
         let list = try TransparencyOptions.logs(of: path)
         if lists.count >= CertificateBench.maximumStores { lists.removeAll() }
-        lists[path] = list
+        lists[UTF8Key(path)] = list
         return list
     }
 
     /// DER, or PEM with the label that OpenSSL writes.
     private static func response(_ path: String) throws -> [UInt8] {
         let bytes = try CommandIO.read(path, limit: 1 << 20)
-        return bytes.first == 0x30 ? bytes : PEMBlocks.decode(bytes, labels: ["OCSP RESPONSE"]).first ?? bytes
+        if bytes.first == 0x30 { return bytes }
+        guard let response = PEMBlocks.decode(bytes, labels: ["OCSP RESPONSE"]).first else {
+            throw CommandFault("\(CommandIO.name(of: path)): is no OCSP response; give one in DER, as openssl ocsp -respout writes it.")
+        }
+        return response
     }
 
     /// 64 certificates of 10 KiB, the most that are looked at, are 900 KiB in PEM.

@@ -14,7 +14,8 @@ struct CompareCommand: AsyncParsableCommand {
         abstract: "Check the URL of a recorded nscurl transcript, and print the rows that differ.",
         discussion: """
             TRANSCRIPT is the output of `nscurl --ats-diagnostics --verbose URL` on a Mac; `Scripts/record-on-mac` of this project records \
-            many. Name the Mac's system with --os. Exit status: 0 every row agrees, 1 rows differ, 2 the transcript cannot be read.
+            many. Name the Mac's system with --os. Exit status: 0 every row agrees, 1 rows differ, 2 the transcript \
+            cannot be read, or rows differ only in that the server could not be asked now.
 
             Example: sealward ats compare transcript.txt --os macos15
             """
@@ -59,7 +60,9 @@ struct CompareCommand: AsyncParsableCommand {
                     ]).rendered() + "\n"
                 }
             try CommandIO.write(text, to: shared.output)
-            return comparison.differences.isEmpty ? .clean : .findings
+            if comparison.differences.isEmpty { return .clean }
+            // What could not be determined now contradicts no transcript.
+            return comparison.differences.allSatisfy(\.isUndetermined) ? .undetermined : .findings
         }
     }
 }

@@ -1,0 +1,54 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+import Foundation
+import TLSProbe
+import Testing
+
+@testable import ATSDiagnostics
+
+/// What the answer of a place of an enrolment leads to.
+@Suite struct EnrolmentDiscoveryTests {
+    @Test(
+        "Only absolute URLs are servers",
+        arguments: [
+            (#"{"Servers":[{"Version":"mdm-byod","BaseURL":"https://mdm.example/a"}]}"#, ["mdm.example"]),
+            (#"{"Servers":[{"BaseURL":"https://a.example"},{"BaseURL":"http://b.example/"}]}"#, ["a.example", "b.example"]),
+            (#"{"Servers":[{"BaseURL":"relative/path"},{"BaseURL":5},{},{"BaseURL":"https://"},7]}"#, []),
+            (#"{"Servers":[]}"#, []), (#"{"Servers":{}}"#, []), ("[]", []), ("{}", []),
+        ]
+    )
+    func answers(_ body: String, _ hosts: [String]) throws {
+        #expect(try EnrolmentAnswer.servers(Array(body.utf8)).map(\.url.host) == hosts)
+    }
+
+    @Test("At most sixteen servers count, and what is no JSON is a fault")
+    func limits() throws {
+        let entries = (0..<20).map { #"{"BaseURL":"https://h\#($0).example/"}"# }.joined(separator: ",")
+        #expect(try EnrolmentAnswer.servers(Array("{\"Servers\":[\(entries)]}".utf8)).count == 16)
+        #expect(throws: MalformedInput.self) { try EnrolmentAnswer.servers(Array("<html>".utf8)) }
+    }
+
+    @Test("A public place names no server at a private address")
+    func privateAddresses() async throws {
+        var configuration = CheckSession.Configuration()
+        configuration.overrides = [
+            AddressOverride(host: "public.example", port: 443, address: "93.184.215.14"),
+            AddressOverride(host: "other.example", port: 443, address: "93.184.215.15"),
+            AddressOverride(host: "inside.example", port: 443, address: "10.0.0.1"),
+        ]
+        func leads(_ place: String, _ server: String) async throws -> Bool {
+            try await CheckSession(configuration).mayLead(from: CheckTarget(place), to: CheckTarget(server))
+        }
+        #expect(try await leads("public.example", "other.example"))
+        #expect(try await !leads("public.example", "inside.example"))
+        #expect(try await !leads("public.example", "169.254.169.254"))
+        #expect(try await !leads("public.example", "[::1]"))
+        // Inside a network the place and what it names are often there together.
+        #expect(try await leads("inside.example", "inside.example"))
+        configuration.allowsPrivateRedirects = true
+        #expect(try await leads("public.example", "inside.example"))
+    }
+}
