@@ -147,9 +147,11 @@ private func inferred(
     {
         return [cause]
     }
-    let causes = [
-        HandshakeEvaluation.minimumCause(requirements), HandshakeEvaluation.versionCause(requirements, widest.version),
-    ].compactMap(\.self) + HandshakeEvaluation.suiteCauses(requirements, widest.suite)
+    let causes =
+        [
+            HandshakeEvaluation.minimumCause(requirements),
+            HandshakeEvaluation.versionCause(requirements, widest.version),
+        ].compactMap(\.self) + HandshakeEvaluation.suiteCauses(requirements, widest.suite)
     if !causes.isEmpty { return causes }
     return HandshakeEvaluation.unofferedCause(requirements, widest, leaf).map { [$0] }
 }

@@ -15,8 +15,6 @@ public struct NamedGroup: RawRepresentable, Hashable, Sendable, CustomStringConv
     package static let secp521r1 = NamedGroup(rawValue: 25)
     /// Curve25519, 0x001D.
     public static let x25519 = NamedGroup(rawValue: 29)
-    /// Curve448, 0x001E.
-    package static let x448 = NamedGroup(rawValue: 30)
     /// ML-KEM-768 beside Curve25519, 0x11EC (draft-ietf-tls-ecdhe-mlkem).
     package static let x25519MLKEM768 = NamedGroup(rawValue: 0x11EC)
 

@@ -15,7 +15,10 @@ import Testing
         "Only absolute URLs are servers",
         arguments: [
             (#"{"Servers":[{"Version":"mdm-byod","BaseURL":"https://mdm.example/a"}]}"#, ["mdm.example"]),
-            (#"{"Servers":[{"BaseURL":"https://a.example"},{"BaseURL":"http://b.example/"}]}"#, ["a.example", "b.example"]),
+            (
+                #"{"Servers":[{"BaseURL":"https://a.example"},{"BaseURL":"http://b.example/"}]}"#,
+                ["a.example", "b.example"]
+            ),
             (#"{"Servers":[{"BaseURL":"relative/path"},{"BaseURL":5},{},{"BaseURL":"https://"},7]}"#, []),
             (#"{"Servers":[]}"#, []), (#"{"Servers":{}}"#, []), ("[]", []), ("{}", []),
         ]

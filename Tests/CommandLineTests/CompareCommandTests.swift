@@ -67,7 +67,11 @@ struct CompareCommandTests {
     @Test("A server that cannot be asked now contradicts no transcript")
     func aServerThatIsGone() throws {
         let gone = try transcript("modern")
-            .replacingOccurrences(of: #"HTTPS loads to https://[^/\n]*/"#, with: "HTTPS loads to https://127.0.0.1:1/", options: .regularExpression)
+            .replacingOccurrences(
+                of: #"HTTPS loads to https://[^/\n]*/"#,
+                with: "HTTPS loads to https://127.0.0.1:1/",
+                options: .regularExpression
+            )
         let run = try compare(gone, "modern")
         #expect(run.status == 2 && run.output.contains("16 of 16 rows differ"), "\(run.output)\(run.errors)")
     }

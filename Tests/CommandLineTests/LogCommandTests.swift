@@ -207,7 +207,9 @@ import Testing
             """
         )
         #expect(found(run) == ["a.example": ["-1200/-9836 ats.tls.version-too-low"]], "\(run.output)")
-        #expect((run.json["hosts"] as? [[String: Any]])?.first?["lines"] as? Int == 1)
+        let host = (run.json["hosts"] as? [[String: Any]])?.first
+        #expect(host?["lines"] as? Int == 1)
+        #expect((host?["findings"] as? [[String: Any]])?.first?["line"] as? Int == 2)
         #expect(run.json["unknown"] as? Int == 2)
     }
 
@@ -225,11 +227,17 @@ import Testing
     func beginnings() throws {
         for first in ["[Shop] started", "{state} started", "[]x [1]"] {
             let run = try log("\(first)\n\(Self.error)\n")
-            #expect(found(run) == ["old.example.com": ["-1200/-9836 ats.tls.version-too-low"]], "\(first): \(run.output)")
+            #expect(
+                found(run) == ["old.example.com": ["-1200/-9836 ats.tls.version-too-low"]],
+                "\(first): \(run.output)"
+            )
         }
         let message = try #require(String(data: JSONEncoder().encode(Self.error), encoding: .utf8))
         let header = "Filtering the log data using \"process == \\\"Shop\\\"\""
-        for json in ["{\"eventMessage\":\(message)}", "[{\n  \"eventMessage\" : \(message)\n}]", "[\n{\"eventMessage\":\(message)}]"] {
+        for json in [
+            "{\"eventMessage\":\(message)}", "[{\n  \"eventMessage\" : \(message)\n}]",
+            "[\n{\"eventMessage\":\(message)}]",
+        ] {
             let run = try log("\(header)\n\(json)\n")
             #expect(found(run) == ["old.example.com": ["-1200/-9836 ats.tls.version-too-low"]], "\(run.output)")
             #expect(run.json["lines"] as? Int == 2 && run.json["unknown"] as? Int == 1, "\(run.output)")

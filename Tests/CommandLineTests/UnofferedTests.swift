@@ -118,7 +118,8 @@ import Testing
     /// Servers of OpenSSL 3.5, whose preferred group an older system does not offer; that hides no other reason.
     static let newer: [Kind] = [
         node("SecP256r1MLKEM768"), node("SecP256r1MLKEM768", ", minVersion: 'TLSv1.3'"),
-        node("SecP384r1MLKEM1024"), node("MLKEM1024"), node("MLKEM768", os: "ios18"), node("X25519MLKEM768", os: "ios18"),
+        node("SecP384r1MLKEM1024"), node("MLKEM1024"), node("MLKEM768", os: "ios18"),
+        node("X25519MLKEM768", os: "ios18"),
         Kind(
             testDescription: "Ed25519 behind X25519MLKEM768",
             key: ["-algorithm", "ED25519"],

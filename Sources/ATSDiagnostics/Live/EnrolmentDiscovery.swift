@@ -121,7 +121,7 @@ enum EnrolmentAnswer {
     static func servers(_ body: [UInt8]) throws(MalformedInput) -> [CheckTarget] {
         guard let servers = try JSONReader.read(body, limits: .outside).member("Servers")?.elements else { return [] }
         return servers.prefix(most).compactMap { server in
-            guard case .string(let address)? = server.member("BaseURL"), LoadURL.schemeEnd(address) != nil else {
+            guard let address = server.member("BaseURL")?.text, LoadURL.schemeEnd(address) != nil else {
                 return nil
             }
             return try? CheckTarget(address)

@@ -21,7 +21,7 @@ package struct DeviceLog: Sendable {
 
     private var line: [UInt8] = []
     private var table = LogTable()
-    private var open: (error: LogLine, left: Int)?
+    private var open: (error: LogLine, line: Int, left: Int)?
     private var style = JSONStyle()
 
     /// Nothing was read yet.
@@ -91,7 +91,7 @@ package struct DeviceLog: Sendable {
             return
         }
         if found.isOpen {
-            open = (found, DeviceLog.openLimit)
+            open = (found, table.lines, DeviceLog.openLimit)
         } else {
             table.add(found, line: table.lines)
         }
@@ -100,7 +100,7 @@ package struct DeviceLog: Sendable {
     private mutating func closeError() {
         guard let current = open else { return }
         open = nil
-        table.add(current.error, line: table.lines)
+        table.add(current.error, line: current.line)
     }
 }
 

@@ -90,12 +90,14 @@ public struct TargetReport: Sendable {
         Set(systems.map { $0.decisive?.result }).count > 1
     }
 
-    /// What every form says whatever else it shows: intermediates that were fetched, because other clients do not fetch them.
+    /// What every form says whatever else it shows: intermediates that were fetched, because other clients do not fetch them, and what
+    /// the verdict or the proposal rests on that was inferred and not measured.
     public var warnings: [Cause] {
         let noted = notes + (decisive?.notes ?? []) + (secure?.notes ?? [])
         var seen: Set<UTF8Key> = []
         return noted.filter {
-            $0.code == .noteIntermediateFetched && seen.insert(UTF8Key($0.message)).inserted
+            ($0.code == .noteIntermediateFetched || $0.code == .noteSDKInferred)
+                && seen.insert(UTF8Key($0.message)).inserted
         }
     }
 

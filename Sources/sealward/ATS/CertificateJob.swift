@@ -244,7 +244,9 @@ struct CertificateBench {
         let bytes = try CommandIO.read(path, limit: 1 << 20)
         if bytes.first == 0x30 { return bytes }
         guard let response = PEMBlocks.decode(bytes, labels: ["OCSP RESPONSE"]).first else {
-            throw CommandFault("\(CommandIO.name(of: path)): is no OCSP response; give one in DER, as openssl ocsp -respout writes it.")
+            throw CommandFault(
+                "\(CommandIO.name(of: path)): is no OCSP response; give one in DER, as openssl ocsp -respout writes it."
+            )
         }
         return response
     }
