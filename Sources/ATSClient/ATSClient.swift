@@ -17,7 +17,7 @@ public import TLSProbe
 ///     let body = try await response.body.collect(upTo: 1 << 20)
 ///     await client.shutDown()
 ///
-/// Every hop of a redirect is decided anew. Connections are shared between the requests of one client, which has one policy. Run it as a
+/// Every hop of a redirect is decided on its own. Connections are shared between the requests of one client, which has one policy. Run it as a
 /// `Service`, or call ``shutDown(grace:)`` in the end.
 public final class ATSClient: Sendable {
     /// What every load is judged by.

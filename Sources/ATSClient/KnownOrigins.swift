@@ -7,7 +7,7 @@ import Findings
 
 /// Remembers what a policy decided about the origins that a client loads from, because neither path nor query has a part in the decision.
 ///
-/// Only what may be loaded is kept; a refusal names its URL and is made anew. At most `capacity` origins.
+/// Only what may be loaded is kept; a refusal names its URL and is made each time. At most `capacity` origins.
 final class KnownOrigins: Sendable {
     private let policy: ATSPolicy
     private let kept = BoundedCache<Substring, (url: LoadURL, decision: URLDecision)>(capacity: KnownOrigins.capacity)

@@ -87,7 +87,7 @@ package struct Baseline: Sendable, Equatable {
             bytes,
             schema: "sealward.ats-baseline/1",
             code: .malformedBaseline,
-            otherwise: "is no baseline of sealward; delete it and write it anew with --update-baseline"
+            otherwise: "is not a baseline of sealward; delete it and write a new one with --update-baseline"
         )
         guard let findings = document["findings"]?.elements else { throw document.fault }
         entries = [:]

@@ -31,9 +31,9 @@ package enum RefusalExplanations {
         .init(.attestNonceMissing, "the leaf carries no nonce of the right shape", .backend, forged),
         .init(
             .attestNonceMismatch,
-            "the nonce is another one",
+            "the nonce does not match",
             .developer,
-            "attest with the hash of the very challenge that is sent: the binding of app and service must agree"
+            "attest with the hash of the challenge that is sent: the binding of app and service must agree"
         ),
         .init(
             .attestKeyIdMismatch,
@@ -56,7 +56,7 @@ package enum RefusalExplanations {
         ),
         .init(
             .attestEnvironmentUnknown,
-            "the aaguid is none that is known",
+            "the aaguid is not known",
             .backend,
             "do not trust the key; Apple documents only development and production"
         ),
@@ -82,7 +82,7 @@ package enum RefusalExplanations {
         ),
         .init(
             .attestPolicyAccessControl,
-            "the macOS access control is absent or another",
+            "the macOS access control is absent or different",
             .developer,
             "create the key with the access control that the policy requires"
         ),
@@ -94,7 +94,7 @@ package enum RefusalExplanations {
             .assertSignatureInvalid,
             "the signature does not verify",
             .developer,
-            "sign the very bytes that are sent, with the key that is named; nothing in between may encode them anew"
+            "sign exactly the bytes that are sent, with the key that is named; nothing in between may encode them again"
         ),
         .init(
             .assertAppIdMismatch,

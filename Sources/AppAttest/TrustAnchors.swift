@@ -92,7 +92,7 @@ struct TrustAnchors: Sendable {
 
     /// Whether a certificate is one of these authorities: the same bytes, or the same name and key in a certificate that this key signed.
     ///
-    /// A trust anchor is a name and a key (RFC 5280, section 6.1.1), and an authority may sign its root anew. No byte of such a root is
+    /// A trust anchor is a name and a key (RFC 5280, section 6.1.1), and an authority may sign its root again. No byte of such a root is
     /// without meaning either: what the signature does not cover is compared or has one form.
     func hold(_ der: ArraySlice<UInt8>) -> Bool {
         if encoded.contains(where: der.elementsEqual) { return true }

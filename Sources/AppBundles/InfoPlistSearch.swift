@@ -173,7 +173,9 @@ package struct InfoPlistSearch {
             try archive(FileBytes(input), name: path)
             return
         }
-        if path.hasSuffix(".ipa") { throw .plist("", "is no zip archive, as an .ipa is; was it cut off or renamed?") }
+        if path.hasSuffix(".ipa") {
+            throw .plist("", "is not a zip archive, as an .ipa is; was it cut off or renamed?")
+        }
         let bytes: [UInt8]
         do { bytes = try input.contents(limit: PlistLimits.bytes) } catch { throw .file(error) }
         if path.hasSuffix(".pbxproj"), let document = XcodeProject.generated(bytes) {

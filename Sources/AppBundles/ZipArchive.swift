@@ -37,12 +37,12 @@ package struct ZipArchive {
 
     package init(_ source: any ByteSource) throws(MalformedInput) {
         self.source = source
-        guard source.count >= 22 else { throw .archive("", "is no zip archive, or is cut off") }
+        guard source.count >= 22 else { throw .archive("", "is not a zip archive, or is cut off") }
         guard source.count <= ReadingLimits.archiveBytes else { throw .archive("", "is larger than 4 GiB") }
         let tailSize = min(source.count, 22 + 65_535)
         let tail = try source.bytes(at: source.count - tailSize, count: tailSize)
         guard let end = ZipArchive.endRecord(tail) else {
-            throw .archive("", "has no directory at its end; it is no zip archive, or is cut off")
+            throw .archive("", "has no directory at its end; it is not a zip archive, or is cut off")
         }
         var count = tail.number(end + 10, 2)
         var size = tail.number(end + 12, 4)

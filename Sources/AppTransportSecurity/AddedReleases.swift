@@ -29,7 +29,7 @@ package struct AddedReleases: Sendable {
     package init(_ bytes: [UInt8]) throws(MalformedInput) {
         guard let document = try? JSONReader.read(bytes, limits: .outside), let top = document.members, top.count == 1,
             case .array(let list)? = document.member("releases"), list.count <= AddedReleases.limit
-        else { throw AddedReleases.fault("the file is no object with a list of at most 64 releases") }
+        else { throw AddedReleases.fault("the file is not an object with a list of at most 64 releases") }
         var profiles: [OSProfile] = []
         for entry in list { profiles.append(try AddedReleases.profile(entry, beside: profiles)) }
         self.profiles = profiles
@@ -42,7 +42,7 @@ package struct AddedReleases: Sendable {
         else { throw fault("an id is not ios or macos and a number") }
         func wrong(_ reason: String) -> MalformedInput { fault("\(id): \(reason)") }
         for member in entry.members ?? [] where !members.contains(UTF8Key(member.name)) {
-            throw wrong("'\(member.name.terminalSafe(limit: 40))' is no member")
+            throw wrong("'\(member.name.terminalSafe(limit: 40))' is not a member")
         }
         guard OSProfile.named(id)?.id != id, !earlier.contains(where: { $0.id == id }) else { throw wrong("is known") }
         guard let after = entry.member("after")?.text,

@@ -72,7 +72,7 @@ extension LinkedSDK {
         }
     }
 
-    /// A version of a platform's SDK, told as the iOS version of the same year.
+    /// A version of a platform's SDK, named by the iOS version of the same year.
     ///
     /// What is newer than every known SDK counts as the newest, and nil is what is older than all of them.
     package init?(_ platform: Platform, major: Int, minor: Int) {

@@ -15,7 +15,7 @@ extension OSProfile {
             let number = ReleaseNumber(text.dropFirst(family.id.count)), let first = ReleaseNumber(family.first)
         else {
             throw unknown(
-                "'\(id.terminalSafe(limit: 40))' is no system; write for example ios17, macos26.4 or published"
+                "'\(id.terminalSafe(limit: 40))' is not a system; write for example ios17, macos26.4 or published"
             )
         }
         let name = family.name(number)

@@ -74,7 +74,7 @@ public struct PinnedDomain: Sendable, Equatable {
             guard let entry = members[name]?.members else {
                 remarks.add(
                     .dictionaryWrongType,
-                    "NSPinnedDomains.\(name) is no dictionary: this entry is dropped."
+                    "NSPinnedDomains.\(name) is not a dictionary: this entry is dropped."
                 )
                 continue
             }

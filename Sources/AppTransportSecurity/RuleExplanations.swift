@@ -84,7 +84,7 @@ package enum RuleExplanations {
         note(.noteTLS13Unknown, "the system does not know TLSv1.3"),
         .init(
             .noteCTNotJudged,
-            "Certificate Transparency was not judged for want of a log list",
+            "Certificate Transparency was not judged because no log list was given",
             .author,
             "give a list of logs with --ct-log-list"
         ),

@@ -44,7 +44,7 @@ public struct AppleEndpoint: Sendable, Equatable, CustomStringConvertible {
         byte.isASCIIAlphanumeric || "-._~/:[]".utf8.contains(byte)
     }
 
-    /// The host in lower case, without brackets; nil where the port is none.
+    /// The host in lower case, without brackets; nil if the port is not a number from 1 to 65535.
     private static func host(of authority: Substring) -> String? {
         guard let place = try? HostPort(authority: authority), !place.host.isEmpty,
             place.portText.map({ HostPort.port($0) != nil }) ?? true,

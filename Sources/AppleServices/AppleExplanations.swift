@@ -42,7 +42,7 @@ package enum AppleExplanations {
         .init(.receiptRefreshUnavailable, "Apple's side is down", .nobody, "nothing: it is asked again later"),
         .init(
             .receiptRefreshUnusable,
-            "an answer that is no newer receipt of this key",
+            "the answer is not a newer receipt of this key",
             .operator,
             "look at the log: a proxy in between, or a new kind of answer; the stored receipt stays"
         ),

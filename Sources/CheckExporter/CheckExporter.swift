@@ -34,7 +34,7 @@ package struct CheckExporter: Service {
         package var profile: OSProfile = .standard
         /// The system of an id.
         package var named: @Sendable (String) throws(MalformedInput) -> OSProfile
-        /// What judges for a system. Made anew once a minute, so that roots and the time of judgement are today's.
+        /// What judges for a system. Made again once a minute, so that roots and the time of judgement are today's.
         package var session: @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
 
         /// - Parameters:
@@ -120,7 +120,7 @@ package struct AllowedTarget: Sendable, Equatable {
 
 /// One session for each system, never older than a minute.
 final class MinuteSessions: Sendable {
-    /// The most systems at a time; with more all are made anew.
+    /// The most systems at a time; beyond that, all are made again.
     static let limit = 64
     static let lifetime: Duration = .seconds(60)
 

@@ -12,19 +12,19 @@ extension MalformedInput {
         ),
         .init(
             .malformedArchive,
-            "no zip archive that can be read, or one that is not safe to read",
+            "not a zip archive that can be read, or one that is not safe to read",
             .author,
             "give the .ipa as Xcode exported it"
         ),
         .init(
             .malformedAssertion,
-            "no assertion",
+            "not an assertion",
             .developer,
             "send the bytes of generateAssertion unchanged"
         ),
         .init(
             .malformedAttestation,
-            "no attestation object",
+            "not an attestation object",
             .developer,
             "send the bytes of attestKey unchanged, and no assertion or receipt in their place"
         ),
@@ -40,7 +40,7 @@ extension MalformedInput {
             .author,
             "encode the bytes as standard base64 with padding, in one line"
         ),
-        .init(.malformedBaseline, "no baseline of `ats lint`", .author, "write it with --update-baseline"),
+        .init(.malformedBaseline, "not a baseline of `ats lint`", .author, "write it with --update-baseline"),
         .init(
             .malformedCBOR,
             "not the deterministic CBOR that App Attest uses",
@@ -51,31 +51,31 @@ extension MalformedInput {
             .malformedCertificate,
             "a certificate that cannot be read",
             .server,
-            "look at it with openssl x509 -text, and let it be issued anew"
+            "look at it with openssl x509 -text, and have it issued again"
         ),
-        .init(.malformedCheckReport, "no report of `ats check`", .author, "give what ats check --format json wrote"),
+        .init(.malformedCheckReport, "not a report of `ats check`", .author, "give what ats check --format json wrote"),
         .init(
             .malformedClientDataHash,
             "a clientDataHash under 16 bytes",
             .author,
             "give the SHA-256 of the client data in base64"
         ),
-        .init(.malformedCTLogList, "no list of logs", .author, "give the log list that browsers publish, as JSON"),
+        .init(.malformedCTLogList, "not a list of logs", .author, "give the log list that browsers publish, as JSON"),
         .init(
             .malformedJSON,
-            "no JSON, or nested too deeply",
+            "not JSON, or nested too deeply",
             .author,
             "correct the line and column that the message names"
         ),
         .init(
             .malformedOCSPResponse,
-            "no OCSP response, or one that says nothing",
+            "not an OCSP response, or one without a status",
             .author,
             "give the DER answer of the authority's responder"
         ),
         .init(
             .malformedPlist,
-            "no property list, or one that is not safe to read",
+            "not a property list, or one that is not safe to read",
             .author,
             "correct the place that the message names; plutil -lint reads the same file"
         ),

@@ -154,7 +154,7 @@ struct BinaryPlistReader {
         return members
     }
 
-    /// The text of a key, which must be a string and is no value of its own.
+    /// The text of a key, which must be a string and is not a value of its own.
     private mutating func key(_ index: Int, of dictionary: Int) throws(MalformedInput) -> String {
         guard offsets.indices.contains(index) else { throw .plist("object \(index)", "is not in the file") }
         let offset = offsets[index]

@@ -47,7 +47,7 @@ extension XMLPlistReader {
         let start = tokens.position
         let tag = tokens.tag()
         guard let name = ElementName(tokens.bytes[tag.name]) else {
-            throw fault("<\(text(tag.name.prefix(40)))> is no element of a property list", at: start)
+            throw fault("<\(text(tag.name.prefix(40)))> is not an element of a property list", at: start)
         }
         guard let isEmpty = tokens.skipToTagEnd() else { throw fault("<\(name.rawValue) has no '>'", at: start) }
         return Tag(name: name, isClosing: tag.isClosing, isEmpty: isEmpty)

@@ -94,7 +94,7 @@ extension SignedTimestamp {
         case valid
         /// The log signed something else, or somebody else signed.
         case invalid
-        /// It cannot be told; why, as a sentence without its end.
+        /// It cannot be decided; why, as a sentence without a full stop.
         case unchecked(String)
     }
 }

@@ -46,7 +46,7 @@ package enum ExtensionType {
     package static let renegotiation: UInt16 = 0xFF01
 }
 
-/// What a server may send before it is believed to do anything but talk TLS. The same for whoever asks and whoever watches.
+/// The most that is read of a handshake before it is given up. The prober and the observer of a load share these limits.
 package enum WireLimits {
     /// The most bytes of one flight. The largest honest ones, with a long chain and a staple, stay under 40 KiB.
     package static let flight = 256 * 1024

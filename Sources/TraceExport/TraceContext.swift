@@ -27,7 +27,7 @@ package struct TraceContext: Sendable, Equatable {
 
     /// Reads `traceparent`, and `tracestate` with it.
     ///
-    /// - Returns: nil for a `traceparent` that is none (section 3.2). A `tracestate` that is none is left out (section 3.3).
+    /// - Returns: nil for a malformed `traceparent` (section 3.2). A malformed `tracestate` is left out (section 3.3).
     package init?(traceparent: String, tracestate: String? = nil) {
         guard traceparent.utf8.count <= TraceContext.parentLimit else { return nil }
         let parts = traceparent.utf8.split(separator: UInt8(ascii: "-"), maxSplits: 4, omittingEmptySubsequences: false)

@@ -92,7 +92,7 @@
             }
             for port in ports {
                 if let port, UInt16(port) == nil {
-                    throw StoreFault.configuration("a port of the PostgreSQL URL is no number from 1 to 65535")
+                    throw StoreFault.configuration("a port of the PostgreSQL URL is not a number from 1 to 65535")
                 }
             }
             return (0..<count).map { index in

@@ -66,7 +66,7 @@ package enum SQLiteFile {
         switch status.st_mode & S_IFMT {
         case S_IFREG: break
         case S_IFDIR: throw StoreFault.configuration("\(path): is a folder; name a file")
-        default: throw StoreFault.configuration("\(path): is no regular file; name one")
+        default: throw StoreFault.configuration("\(path): is not a regular file; name one")
         }
         if status.st_mode & S_IRWXO != 0 {
             // Safe: the system reads a terminated copy of the path, which lives for the call.

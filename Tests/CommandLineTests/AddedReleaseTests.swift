@@ -69,13 +69,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "is no object"), ("[]", "is no object"), (#"{"releases": [{}]}"#, "an id"),
+        ("", "is not an object"), ("[]", "is not an object"), (#"{"releases": [{}]}"#, "an id"),
         (#"{"releases": [{"id": "ios27", "after": "ios26", "source": "s", "read": "2026-11-22"}]}"#, "ios27: is known"),
         (#"{"releases": [{"id": "ios99", "after": "macos27", "source": "s", "read": "2026-11-22"}]}"#, "'after'"),
         (#"{"releases": [{"id": "ios99", "after": "ios27"}]}"#, "'source' and 'read'"),
         (
             #"{"releases": [{"id": "ios99", "after": "ios27", "source": "s", "read": "2026-11-22", "pins": true}]}"#,
-            "'pins' is no member"
+            "'pins' is not a member"
         ),
         (
             #"{"releases": [{"id": "ios99", "after": "ios27", "source": "s", "read": "2026-11-22", "readsPins": 1}]}"#,

@@ -98,7 +98,7 @@ struct CheckTests {
         ] {
             #expect(try Self.check(["modern"], wrong).status == 64, "\(wrong)")
         }
-        for (list, words) in [("ios8,ios18", "does not exist on iOS 8"), ("ios18,beos", "'beos' is no system")] {
+        for (list, words) in [("ios8,ios18", "does not exist on iOS 8"), ("ios18,beos", "'beos' is not a system")] {
             let run = try ProgramRun(["ats", "check", "a.example", "--systems", list])
             #expect(run.status == 64 && run.errors.contains(words), "\(run.errors)")
         }

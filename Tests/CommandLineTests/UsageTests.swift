@@ -148,7 +148,7 @@ import Testing
     @Test func anArchiveThatIsNoneIsNoPropertyListEither() throws {
         let run = try ProgramRun(["ats", "lint", try write("junk", "Shop.ipa")])
         #expect(run.status == 2)
-        #expect((run.errors + run.output).contains("is no zip archive"), "\(run.errors)\(run.output)")
+        #expect((run.errors + run.output).contains("is not a zip archive"), "\(run.errors)\(run.output)")
     }
 
     @Test func aNewBaselineSaysWhatItTolerates() throws {

@@ -70,9 +70,9 @@ import TrustStoreContract
         mkfifo(folder.path("side.sqlite-wal"), 0o600)
         let cases = [
             (open, "is a folder"), (open + "/s.sqlite", "everybody may replace"),
-            (folder.path("pipe"), "no regular file"),
-            ("/dev/zero", "no regular file"), (folder.path("dangling"), "link to nothing"),
-            (folder.path("to-device"), "no regular file"), (folder.path("side.sqlite"), "no regular file"),
+            (folder.path("pipe"), "not a regular file"),
+            ("/dev/zero", "not a regular file"), (folder.path("dangling"), "link to nothing"),
+            (folder.path("to-device"), "not a regular file"), (folder.path("side.sqlite"), "not a regular file"),
         ]
         for (path, words) in cases {
             let fault = #expect(throws: StoreFault.self) { _ = try SQLTrustStore.sqlite(at: path) }

@@ -30,7 +30,7 @@ package struct ResultMerge {
         let place: Int?
     }
 
-    /// A result longer than this is none of ours.
+    /// A result longer than this was not written by this program.
     private static let limit = 256 << 20
 
     private let sources: [Source]

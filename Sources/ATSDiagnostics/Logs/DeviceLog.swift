@@ -12,7 +12,7 @@
 package struct DeviceLog: Sendable {
     /// Longer lines count with their first part.
     static let lineLimit = 64 << 10
-    /// Hosts that are told apart; what is said about more of them is counted.
+    /// The most hosts that are listed one by one; what the log says about others is counted.
     static let hostLimit = 4096
     /// Loads whose host may still be named by a later line.
     static let taskLimit = 1024

@@ -52,7 +52,7 @@ package struct DeviceLogReport: Sendable {
     package let unknown: Int
     /// The one with the most lines first, lines without a host last.
     package let hosts: [Host]
-    /// What was said about hosts beyond the number that is told apart.
+    /// How often the log spoke of hosts beyond those that are listed one by one.
     package let beyond: Int
 
     /// Whether something was found that stands in the way of a load.

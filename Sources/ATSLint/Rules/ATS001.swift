@@ -50,7 +50,7 @@ extension RuleCatalog {
         hits.report(
             member,
             path + [member.key],
-            "'\(member.key)' is no key of App Transport Security\(how) and is never read. Did you mean '\(meant)'?",
+            "'\(member.key)' is not a key of App Transport Security\(how) and is never read. Did you mean '\(meant)'?",
             fix: "Rename it to \(meant), if that is what the app needs.",
             edits: [.rename(member, to: meant), .remove(member)]
         )

@@ -29,7 +29,7 @@ extension RuleCatalog {
                     hits.report(
                         entry.member,
                         entry.path,
-                        "The key '\(entry.key)' is no valid range of addresses, so it is never read.",
+                        "The key '\(entry.key)' is not a valid range of addresses, so it is never read.",
                         fix:
                             "Write a network and a prefix length, for example 198.51.100.0/24 (0 to 32) or 2001:db8::/32 (0 to 128)."
                     )

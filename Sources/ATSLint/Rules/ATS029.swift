@@ -35,7 +35,7 @@ extension RuleCatalog {
             hits.report(
                 member,
                 path,
-                "\"\(text.prefix(bytes: 40))\" is no value of \(member.key).",
+                "\"\(text.prefix(bytes: 40))\" is not a value of \(member.key).",
                 fix: "Write none, FCP_v2.1 or recommended."
             )
         }

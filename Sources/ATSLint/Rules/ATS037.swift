@@ -45,7 +45,7 @@ extension RuleCatalog {
         hits.report(
             member,
             path + [member.key],
-            "'\(member.key.prefix(bytes: 120))' is no key that is read here; the system ignores it.\(place)",
+            "'\(member.key.prefix(bytes: 120))' is not a key that is read here; the system ignores it.\(place)",
             fix: "Remove it.",
             edits: place.isEmpty ? [.remove(member)] : []
         )

@@ -28,7 +28,7 @@ extension RuleCatalog {
                     hits.report(
                         entry.member,
                         entry.path,
-                        "The key '\(entry.key)' is no host name, so it matches nothing and is never read.",
+                        "The key '\(entry.key)' is not a host name, so it matches nothing and is never read.",
                         fix: "Write the host as it stands in the URL, without blanks and other signs."
                     )
                     continue

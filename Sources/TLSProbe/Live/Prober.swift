@@ -156,7 +156,7 @@ extension ConnectionFailure {
         }
     }
 
-    /// What an error on an open connection means; nil where it is none of the connection.
+    /// What an error on an open connection means; nil if it is not about the connection.
     init?(reading error: any Error) {
         if case ChannelError.connectTimeout = error {
             self = .timeout

@@ -86,6 +86,6 @@ package struct UnsupportedReport: Sendable, Equatable {
     /// The hour in which the bar was passed; nil where all is as usual.
     package let risingSince: Date?
 
-    /// Whether operators are to be told.
+    /// Whether operators are alerted.
     package var isAlert: Bool { risingSince != nil }
 }

@@ -7,7 +7,7 @@ import StrictJSON
 
 /// Errors as Google's services answer them, and with the statuses that an app's client understands.
 ///
-/// The client forgets its key on 403 and attests anew; on 400 and 404 it is silent for a day; all else it tries again with growing pauses. So
+/// The client forgets its key on 403 and attests again; on 400 and 404 it is silent for a day; all else it tries again with growing pauses. So
 /// a proof that is refused for whatever reason is 403, a fault of ours 503, and 400 and 404 are left for what can never become right.
 enum AppCheckError {
     static let answer: Route.Errors = { problem, correlationId in

@@ -26,7 +26,7 @@ extension ConfigurationForm {
     ///
     /// - Parameters:
     ///   - reason: what it must be.
-    ///   - parse: nil for a text that is none.
+    ///   - parse: nil if the text is not such a value.
     static func text(
         _ meaning: String,
         _ reason: String,

@@ -7,7 +7,7 @@ import Synchronization
 
 /// What this node judged in the last 24 hours, minute by minute, and the versions it saw, hour by hour.
 ///
-/// Kept in memory for people who look at the console. A restart begins anew; what must last is in the store and in the metrics.
+/// Kept in memory for people who look at the console. A restart begins with nothing; what must last is in the store and in the metrics.
 final class ActivityHistory: Sendable {
     /// What is counted.
     enum Kind: Sendable, CaseIterable {

@@ -51,7 +51,7 @@ struct KeyHandler: Handler {
         else { throw Problem(.requestMalformed, evidence: "a name is too long or has a zero byte") }
         let cursor = query["after"].flatMap(KeyCursor.init)
         guard cursor != nil || query["after"] == nil else {
-            throw Problem(.requestMalformed, evidence: "after is no cursor")
+            throw Problem(.requestMalformed, evidence: "after is not a cursor")
         }
         let limit = try query.number("limit", 1...KeyPage.largest, default: 100)
         let page = try await store.keys(matching: filter, after: cursor, limit: limit)

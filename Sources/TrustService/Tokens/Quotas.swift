@@ -28,7 +28,7 @@ struct Quotas: Sendable {
 
     /// What a gateway asks for: the quota that its query names, and the cost that it states.
     ///
-    /// - Throws: ``Problem`` `request.malformed` for an unknown quota, or a cost that is no whole number from 1 to the limit.
+    /// - Throws: ``Problem`` `request.malformed` for an unknown quota, or a cost that is not a whole number from 1 to the limit.
     func draft(_ name: String, _ headers: HTTPFields) throws(Problem) -> Draft {
         guard let quota = settings.first(where: { $0.name.hasSameBytes(as: name) }) else {
             throw Problem(.requestMalformed, evidence: "the query names an unknown quota")
@@ -38,7 +38,7 @@ struct Quotas: Sendable {
             let values = headers[values: header]
             if let value = values.first {
                 guard values.count == 1, let stated = Quotas.number(value), stated <= quota.limit else {
-                    throw Problem(.requestMalformed, evidence: "the cost is no whole number from 1 to the limit")
+                    throw Problem(.requestMalformed, evidence: "the cost is not a whole number from 1 to the limit")
                 }
                 cost = stated
             }

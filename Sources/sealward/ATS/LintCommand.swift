@@ -13,7 +13,7 @@ import StrictJSON
 struct LintCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "lint",
-        abstract: "Reads an app's ATS dictionary like Apple reads it, and says what is wrong.",
+        abstract: "Read an app's ATS dictionary as Apple does, and report what is wrong.",
         discussion: """
             PATH is an Info.plist (XML or binary), an .app, .appex, .ipa or .xcarchive, or a folder to search. - is standard input.
             Only regular files are opened, and /dev/stdin or /dev/fd/N, which a shell writes for <(...). In a folder, links are followed
@@ -97,7 +97,7 @@ struct LintCommand: AsyncParsableCommand {
         if paths.isEmpty { throw ValidationError("Name what to lint, for example: sealward ats lint Info.plist") }
         if let minimumOS, MinimumSystem(id: minimumOS) == nil {
             throw ValidationError(
-                "'\(minimumOS.terminalSafe(limit: 40))' is no system; write for example ios15, watchos8 or macos10.12."
+                "'\(minimumOS.terminalSafe(limit: 40))' is not a system; write for example ios15, watchos8 or macos10.12."
             )
         }
         if updateBaseline, baseline == nil { throw ValidationError("--update-baseline needs --baseline FILE.") }

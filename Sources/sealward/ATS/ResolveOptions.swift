@@ -66,7 +66,7 @@ enum EntryFile {
             }
             let isText = line.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 || $0 == 0x0D }
             guard isText, let text = String(validating: line, as: UTF8.self) else {
-                throw fault("is no text; write one entry a line, in UTF-8")
+                throw fault("is not text; write one entry a line, in UTF-8")
             }
             try body(text.trimmingCharacters(in: .whitespacesAndNewlines), fault)
             guard end < bytes.endIndex else { return }

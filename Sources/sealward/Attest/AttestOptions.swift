@@ -24,7 +24,7 @@ struct JudgementOptions: ParsableArguments {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "The time of judgement, which no assertion depends on; now by default.",
+            "The time of judgement; now by default. No assertion depends on it.",
             valueName: "RFC3339"
         )
     )

@@ -56,7 +56,7 @@ enum CommandIO {
         }
     }
 
-    /// A file that is begun anew, or standard output where no path is given.
+    /// A file that is overwritten, or standard output where no path is given.
     static func open(_ path: String?) throws -> FileHandle {
         guard let path else { return FileHandle.standardOutput }
         guard FileManager.default.createFile(atPath: path, contents: nil), let file = FileHandle(forWritingAtPath: path)

@@ -48,7 +48,9 @@ final class FreshFolder {
         // With a slash at its end a symbolic link would be followed.
         while trimmed.utf8.count > 1, trimmed.utf8.last == UInt8(ascii: "/") { trimmed.removeLast() }
         guard !trimmed.isEmpty, !trimmed.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw CommandFault("\(path.terminalSafe): is no name for a folder; choose one without control characters.")
+            throw CommandFault(
+                "\(path.terminalSafe): is not a name for a folder; choose one without control characters."
+            )
         }
         self.path = trimmed
         // Safe: the system reads a terminated copy of the path, which lives for the call.
