@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What commands need around them to do something real: servers with flaws, a simulated Apple and a service, on free ports of this machine.
 
-Scripts/requirements, Scripts/check-schemas and Scripts/cli-pages run their commands in it; Scripts/soak takes its ports.
+Scripts/requirements, Scripts/check-schemas and Scripts/cli-pages run their commands in it; Scripts/soak and Scripts/nodes start theirs with it.
 """
-import contextlib, json, os, pathlib, socket, subprocess, sys, time, urllib.request
+import contextlib, glob, json, os, pathlib, re, shutil, signal, socket, subprocess, sys, time, urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -24,6 +24,104 @@ def wait(url):
         except OSError:
             time.sleep(0.05)
     sys.exit(f"{pathlib.Path(sys.argv[0]).name}: nothing answers at {url}")
+
+
+def processor_seconds(process, with_ended=False):
+    """Seconds of processor time of a process; with those of its children that have ended, if asked for."""
+    fields = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(int(field) for field in fields[11:15 if with_ended else 13]) / os.sysconf("SC_CLK_TCK")
+
+
+def children(process):
+    """The processes that a process has started, and theirs."""
+    found = []
+    for task in glob.glob(f"/proc/{process}/task/*/children"):
+        with contextlib.suppress(OSError):
+            for child in pathlib.Path(task).read_text().split():
+                found += [int(child), *children(int(child))]
+    return found
+
+
+class Fault(Exception):
+    pass
+
+
+class Child:
+    """A program that says where it listens, stopped by its id."""
+
+    def __init__(self, name, folder, command, **more):
+        self.name, self.log = name, f"{folder}/{name.replace(' ', '-')}.log"
+        with open(self.log, "a") as out:
+            self.process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, **more)
+        deadline = time.monotonic() + 60
+        while not (found := re.findall(r"listening on (?:http://)?(\S+:\d+)", pathlib.Path(self.log).read_text())):
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                raise Fault(f"{name} did not start: {pathlib.Path(self.log).read_text()[-2000:]}")
+            time.sleep(0.02)
+        self.address = found[-1]
+
+    def look(self):
+        """Resident memory in KiB and open descriptors."""
+        base = f"/proc/{self.process.pid}"
+        memory = int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(base, "status").read_text())[1])
+        return memory, len(os.listdir(f"{base}/fd"))
+
+    def processor(self):
+        """Seconds of processor time so far."""
+        return processor_seconds(self.process.pid)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+class Postgres:
+    """A cluster of its own on a free port."""
+
+    PROGRAMS = "/usr/lib/postgresql/*/bin"
+
+    @staticmethod
+    def is_there():
+        return bool(glob.glob(Postgres.PROGRAMS))
+
+    def __init__(self, folder):
+        self.programs, self.folder = max(glob.glob(Postgres.PROGRAMS), key=lambda path: int(path.split("/")[-2])), f"{folder}/postgres"
+        self.port = free_port()
+        os.mkdir(self.folder, 0o700)
+        # PostgreSQL does not run as root.
+        self.user = "postgres" if os.geteuid() == 0 else None
+        if self.user:
+            shutil.chown(self.folder, self.user)
+        self.run("initdb", "-D", f"{self.folder}/data", "-A", "trust", "-U", "sealward", "-E", "UTF8")
+        self.start()
+
+    def run(self, name, *words):
+        done = subprocess.run([f"{self.programs}/{name}", *words], user=self.user, capture_output=True, text=True, cwd="/", stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            raise Fault(f"{name}: {done.stdout}{done.stderr}")
+
+    def control(self, *words):
+        self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-s", "-l", f"{self.folder}/log", *words)
+
+    def start(self):
+        self.control("-o", f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=", "start")
+
+    def stop(self):
+        self.control("-m", "immediate", "stop")
+
+    def processor(self):
+        """Seconds of processor time so far, of the server and of what it started."""
+        first = int(pathlib.Path(self.folder, "data/postmaster.pid").read_text().split("\n")[0])
+        return processor_seconds(first, with_ended=True) + sum(processor_seconds(child) for child in children(first))
+
+    @property
+    def url(self):
+        return f"postgres://sealward@127.0.0.1:{self.port}/postgres"
 
 
 class Surroundings:

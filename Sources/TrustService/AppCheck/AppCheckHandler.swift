@@ -30,11 +30,11 @@ struct AppCheckHandler: Handler {
             return Route(operation, "POST", path, .app, errors: AppCheckError.answer, handler)
         }
         return [
-            verb("generateAppAttestChallenge", issueChallenge).bounded,
-            verb("exchangeAppAttestAttestation", exchangeAttestation).bounded,
-            verb("exchangeAppAttestAssertion", exchangeAssertion).bounded,
+            verb("generateAppAttestChallenge", issueChallenge),
+            verb("exchangeAppAttestAttestation", exchangeAttestation),
+            verb("exchangeAppAttestAssertion", exchangeAssertion),
             verb("exchangeDeviceCheckToken", exchangeDeviceToken),
-            verb("exchangeDebugToken", exchangeDebugToken).bounded,
+            verb("exchangeDebugToken", exchangeDebugToken),
             Route("appCheckKeySet", "GET", "/v1/jwks", .open, errors: AppCheckError.answer) { _ in
                 .json(try side.tokens.published)
             },

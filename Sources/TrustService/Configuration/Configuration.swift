@@ -247,9 +247,6 @@ extension TrustServer.Configuration {
         public var requestsPerSecondPerAddress = 200
         /// The requests a second for one app; nil for no limit.
         public var requestsPerSecondPerApp: Int?
-        /// The most challenges, proofs, tokens and questions of gateways that are worked on at a time; nil for 256 for each processor. More are
-        /// answered with 503.
-        public var requestsAtOnce: Int?
         /// The largest request body, in bytes: 256 to 65,536.
         public var bodyBytes = 65536
         /// The most open connections; nil for what the descriptors of the process allow, which is never exceeded.

@@ -164,10 +164,6 @@ extension Configuration.Limits {
             .means("The requests a second of one client; more are answered with 429.")
         Key("requestsPerSecondPerApp", .integer(1...1_000_000_000), \.requestsPerSecondPerApp).otherwise("no limit")
             .means("The requests a second for one app.")
-        Key("requestsAtOnce", .integer(1...1_000_000), \.requestsAtOnce).otherwise("256 for each processor")
-            .means(
-                "The most challenges, proofs, tokens and questions of gateways that are worked on at a time; more are answered with 503."
-            )
         Key("bodyBytes", .integer(256...65536), \.bodyBytes)
             .means("The largest request body, in bytes.")
         Key("connections", .integer(8...1_000_000), \.connections).otherwise("what RLIMIT_NOFILE allows")

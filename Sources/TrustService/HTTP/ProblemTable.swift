@@ -268,12 +268,6 @@ package enum ProblemTable {
             retry: .after,
             .init(.operator, "rotate again when the last challenge of the previous key has expired")
         ),
-        .limitWork: Entry(
-            status: 503,
-            title: "The service is working on as many requests as it takes at a time.",
-            retry: .after,
-            .init(.operator, "add a node if the load is real; the app waits as long as Retry-After says")
-        ),
         .storeUnavailable: Entry(
             status: 503,
             title: "The store cannot be reached.",

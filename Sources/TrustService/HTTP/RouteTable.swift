@@ -22,8 +22,6 @@ package struct Route: Sendable {
     package let handler: @Sendable (Call) async throws -> Answer
     /// The form of its errors: a problem document unless its interface has another one.
     let errors: Errors
-    /// Whether ``WorkLimit`` counts it.
-    private(set) var isBounded = false
     let segments: [Segment]
 
     package init(
@@ -50,16 +48,7 @@ package struct Route: Sendable {
 
     /// The same route with another handler.
     func handled(by handler: @escaping @Sendable (Call) async throws -> Answer) -> Route {
-        var route = Route(operation, method, template, access, errors: errors, handler)
-        route.isBounded = isBounded
-        return route
-    }
-
-    /// The same route, counted by ``WorkLimit``.
-    var bounded: Route {
-        var route = self
-        route.isBounded = true
-        return route
+        Route(operation, method, template, access, errors: errors, handler)
     }
 
     /// The values of the parameters if this route has the path.

@@ -12,7 +12,7 @@ struct AttestationHandler: Handler {
     let modes: ModeAnswers
     let proofs: ProofIntake
 
-    var routes: [Route] { [Route("attest", "POST", "/v1/apps/{app}/attestations", .app, attest).bounded] }
+    var routes: [Route] { [Route("attest", "POST", "/v1/apps/{app}/attestations", .app, attest)] }
 
     /// `POST /v1/apps/{app}/attestations`.
     @Sendable private func attest(_ call: Call) async throws -> Answer {

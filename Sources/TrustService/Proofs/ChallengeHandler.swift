@@ -15,7 +15,7 @@ struct ChallengeHandler: Handler {
     let sources: SystemSources
     let observer: RequestObserver
 
-    var routes: [Route] { [Route("issueChallenge", "POST", "/v1/apps/{app}/challenges", .app, issue).bounded] }
+    var routes: [Route] { [Route("issueChallenge", "POST", "/v1/apps/{app}/challenges", .app, issue)] }
 
     /// `POST /v1/apps/{app}/challenges`.
     @Sendable private func issue(_ call: Call) async throws -> Answer {

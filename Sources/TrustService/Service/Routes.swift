@@ -97,7 +97,6 @@ extension ServiceParts {
     /// Every operation of the service. What servers and operators call is recorded once it was accepted.
     func routes(_ handlers: [any Handler]) -> RouteTable {
         let record = AuditRecord(store: store, observer: observer, log: log)
-        let work = WorkLimit(limit: configuration.limits.requestsAtOnce)
-        return RouteTable(handlers.flatMap(\.routes).map { work.bounded(record.audited($0)) })
+        return RouteTable(handlers.flatMap(\.routes).map(record.audited))
     }
 }

@@ -21,10 +21,10 @@ struct TokenHandler: Handler {
     private var tokens: TokenAuthority { live.current.tokens }
 
     var routes: [Route] {
-        TokenHandler.authorizeMethods.map { Route("authorize", $0, "/v1/authorize", .open, authorize).bounded } + [
+        TokenHandler.authorizeMethods.map { Route("authorize", $0, "/v1/authorize", .open, authorize) } + [
             Route("keySet", "GET", "/.well-known/jwks.json", .open) { _ in keySet(simulated: false) },
             Route("simulatedKeySet", "GET", "/simulator/.well-known/jwks.json", .open) { _ in keySet(simulated: true) },
-            Route("consumeToken", "POST", "/v1/tokens/consume", .server, consume).bounded,
+            Route("consumeToken", "POST", "/v1/tokens/consume", .server, consume),
         ]
     }
 
