@@ -144,10 +144,7 @@ enum LoadFaults {
             leaf: widest?.leaf,
             smaller: smaller
         )
-        if let widest, requirements.suites.contains(widest.suite),
-            widest.signatureScheme.map(requirements.signatureSchemes.contains) != false,
-            let missing = ATSClient.missing(widest)
-        {
+        if let missing = widest.flatMap({ ATSClient.missing($0, offeredBy: requirements) }) {
             return ATSLoadError(
                 .noAnswer,
                 error: verdict.error,

@@ -65,7 +65,9 @@ package func evaluate(
             error: .secureConnectionFailed(streamCode)
         )
     case .protocolError(let reason):
-        let causes = inferred ?? [Cause(.tlsHandshakeFailed, reason)]
+        // Who answers a hello with a group that it did not offer breaks the protocol, whatever the wider hello learns of that group.
+        let isGroupAlone = widest?.usedHelloRetryRequest == true && leaf == nil
+        let causes = (isGroupAlone ? nil : inferred) ?? [Cause(.tlsHandshakeFailed, reason)]
         let code =
             causes.first?.code == .tlsVersionTooLow && requirements.effectiveMinimum == .tls13
             ? HandshakeEvaluation.tooLow(requirements) : -9801

@@ -192,7 +192,7 @@ import Testing
         "pipe-targets": Expected(2, "pipe: is a named pipe, not a file"),
         "pipe-config": Expected(2, "pipe: is a named pipe, not a file"),
         "pipe-baseline": Expected(2, "pipe: is a named pipe, not a file"),
-        "pipe-roots": Expected(2, "the file is a named pipe, not a file"),
+        "pipe-roots": Expected(2, "pipe: is a named pipe, not a file"),
     ]
 
     @Test(.enabled(if: !BuiltProgram.isSanitized, "a sanitizer takes memory of its own"), .timeLimit(.minutes(5)))

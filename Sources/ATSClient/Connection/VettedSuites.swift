@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppTransportSecurity
 import NIOSSL
 package import TLSFacts
 
@@ -48,9 +49,24 @@ extension ATSClient {
 
     /// What of a handshake the TLS library lacks, in words; nil where a load can agree on all of it.
     static func missing(_ handshake: HandshakeObservation) -> String? {
+        missingSuite(handshake) ?? missingScheme(handshake)
+    }
+
+    /// The same of what a system offers, where the handshake had more to choose from.
+    static func missing(_ handshake: HandshakeObservation, offeredBy requirements: TransportRequirements) -> String? {
+        guard requirements.suites.contains(handshake.suite) else { return nil }
+        if let suite = missingSuite(handshake) { return suite }
+        // Of the schemes of a system the server might have taken another one than of all.
+        guard let scheme = handshake.signatureScheme, requirements.signatureSchemes.contains(scheme) else { return nil }
+        return missingScheme(handshake)
+    }
+
+    private static func missingSuite(_ handshake: HandshakeObservation) -> String? {
         let suite = handshake.suite
-        if !VettedSuites.upToTLS12.contains(suite), !VettedSuites.tls13.contains(suite) { return suite.description }
-        guard let scheme = handshake.signatureScheme, !TLSOffer.knownSchemes.contains(scheme) else { return nil }
-        return scheme.description
+        return VettedSuites.upToTLS12.contains(suite) || VettedSuites.tls13.contains(suite) ? nil : suite.description
+    }
+
+    private static func missingScheme(_ handshake: HandshakeObservation) -> String? {
+        handshake.signatureScheme.flatMap { TLSOffer.knownSchemes.contains($0) ? nil : $0.description }
     }
 }
