@@ -123,15 +123,40 @@ import Testing
         let document = try ProgramRun(["ats", "merge", "--format", "json"] + files)
         #expect(document.string("os") == "macos26" && (document.json["targets"] as? [Any])?.count == kinds.count)
 
-        let holes = files.filter { ((try? Data(contentsOf: URL(fileURLWithPath: $0))) ?? Data()).count > 200 }
-            .dropLast()
-        let partial = try ProgramRun(["ats", "merge"] + holes + holes.prefix(1))
-        #expect(partial.errors.contains("targets of the list are missing"), "\(partial.errors)")
-        #expect(partial.errors.contains("there more than once"), "\(partial.errors)")
         let other = try ProgramRun(arguments + ["--shard", "1/2", "--output", folder.path("other")])
         #expect(other.status != 64)
         let mixed = try ProgramRun(["ats", "merge", folder.path("other")] + files)
         #expect(mixed.status == 2 && mixed.errors.contains("shard of another list"), "\(mixed.errors)")
+    }
+
+    /// A result that is there twice is named, and so is what is missing: the targets, their number and the shard that nobody handed in.
+    @Test(arguments: ["json", "jsonl"]) func partsOfARunAreNamed(_ format: String) throws {
+        let folder = try TemporaryDirectory()
+        let port = try HeldPort()
+        let targets = Self.targets(40, port: port.port)
+        let counts = try (1...3).map { number in
+            _ = try ProgramRun(
+                ["ats", "check", "--format", format, "--shard", "\(number)/3", "--output", folder.path("\(number)")] + targets
+            )
+            return try ProgramRun(["ats", "merge", "--format", "jsonl", folder.path("\(number)")])
+                .output.split(separator: "\n").count
+        }
+        #expect(counts.reduce(0, +) == targets.count)
+        // The port decides how the targets spread: the smallest shard is the one handed in twice, and the next one that with the hole.
+        let order = (1...3).sorted { counts[$0 - 1] < counts[$1 - 1] }
+        let (twice, hole, once) = (order[0], order[1], order[2])
+        try #require(counts[twice - 1] > 1)
+        let partial = try ProgramRun(["ats", "merge"] + [twice, once, twice].map { folder.path("\($0)") })
+        #expect(
+            partial.errors.contains("\(counts[twice - 1]) results are there more than once, the first counts: 127.7.0.")
+                || partial.errors.contains("\(counts[twice - 1]) results are there more than once, the first counts: https://127.7.0."),
+            "\(partial.errors)"
+        )
+        #expect(
+            partial.errors.contains("\(counts[hole - 1]) targets of the list are missing; there is nothing of shard \(hole) of 3."),
+            "\(partial.errors)"
+        )
+        #expect(partial.status == 2)
     }
 
     @Test(
