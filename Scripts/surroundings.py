@@ -50,15 +50,27 @@ class Child:
     """A program that says where it listens, stopped by its id."""
 
     def __init__(self, name, folder, command, **more):
-        self.name, self.log = name, f"{folder}/{name.replace(' ', '-')}.log"
+        self.name, self.log, self.began = name, f"{folder}/{name.replace(' ', '-')}.log", time.monotonic()
         with open(self.log, "a") as out:
+            self.start = out.tell()
             self.process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, **more)
-        deadline = time.monotonic() + 60
-        while not (found := re.findall(r"listening on (?:http://)?(\S+:\d+)", pathlib.Path(self.log).read_text())):
+        self.address = self.wait(lambda: re.findall(r"listening on (?:http://)?(\S+:\d+)", self.text()))[-1]
+
+    def text(self):
+        """What it has written since it was started; a program of the same name before it wrote to the same file."""
+        with open(self.log, errors="replace") as file:
+            file.seek(self.start)
+            return file.read()
+
+    def wait(self, ready, patience=60):
+        """What is ready, as soon as it is; a fault if the program ends or runs out of patience first."""
+        deadline = time.monotonic() + patience
+        while not (found := ready()):
             if time.monotonic() > deadline or self.process.poll() is not None:
-                raise Fault(f"{name} did not start: {pathlib.Path(self.log).read_text()[-2000:]}")
-            time.sleep(0.02)
-        self.address = found[-1]
+                self.stop()
+                raise Fault(f"{self.name} did not get ready: {self.text()[-2000:]}")
+            time.sleep(0.005)
+        return found
 
     def look(self):
         """Resident memory in KiB and open descriptors."""

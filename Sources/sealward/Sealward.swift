@@ -22,7 +22,7 @@ struct Sealward: AsyncParsableCommand {
     static func main() async {
         let words = Array(CommandLine.arguments.dropFirst())
         if let message = UnknownSubcommand.message(for: words, below: Sealward.self) {
-            CommandIO.say(message)
+            CommandIO.say(message.fitted)
             Foundation.exit(ExitCode.validationFailure.rawValue)
         }
         do {
