@@ -62,7 +62,7 @@ extension AppleSimulator {
         case .tooEarly: return .apple(304)
         case .renew(let subject, let metric):
             guard let renewed = issue(for: subject, metric: metric, at: now) else { return .apple(500) }
-            let notBefore = now.addingTimeInterval(configuration.refreshAfter.timeInterval)
+            let notBefore = now.addingTimeInterval(refreshAfter.timeInterval)
             receipts.register(renewed, of: subject, notBefore: notBefore)
             return SimulatorAnswer(200, Data(renewed).base64EncodedString())
         }
@@ -73,7 +73,7 @@ extension AppleSimulator {
             for: subject,
             metric: metric,
             createdAt: instant,
-            notBefore: instant.addingTimeInterval(configuration.refreshAfter.timeInterval),
+            notBefore: instant.addingTimeInterval(refreshAfter.timeInterval),
             expiresAt: instant.addingTimeInterval(configuration.receiptLifetime.timeInterval)
         )
     }

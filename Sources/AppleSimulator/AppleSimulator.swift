@@ -11,6 +11,8 @@ public import Foundation
 /// its own, derived from the seed, and a service trusts them only where its configuration names them.
 public actor AppleSimulator {
     let configuration: AppleSimulatorConfiguration
+    /// How long after a refresh the next one is answered with 304.
+    private(set) var refreshAfter: Duration
     let seed: Seed
     let issuer: Issuer
     var clock = SimulatedClock()
@@ -25,6 +27,7 @@ public actor AppleSimulator {
     /// A new Apple with no devices yet.
     public init(configuration: AppleSimulatorConfiguration = AppleSimulatorConfiguration()) throws {
         self.configuration = configuration
+        refreshAfter = configuration.refreshAfter
         seed = Seed(value: configuration.seed)
         issuer = try Issuer(seed: seed)
         phones = SimulatedPhones(limit: configuration.deviceLimit)
@@ -37,6 +40,9 @@ public actor AppleSimulator {
             authorizations.register(team: team.id, keyId: team.keyId, key: team.key)
         }
     }
+
+    /// Receipts from now on may be refreshed no sooner than this.
+    package func renewReceipts(after interval: Duration) { refreshAfter = interval }
 
     /// The root certificate of simulated attestations, as PEM.
     public nonisolated var attestationRootPEM: String { issuer.attestationRootPEM }
