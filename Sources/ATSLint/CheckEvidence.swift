@@ -33,7 +33,7 @@ package struct CheckEvidence: Sendable {
     ///
     /// - Throws: `MalformedInput` with code `malformed.check-report`.
     package init(json bytes: [UInt8]) throws(MalformedInput) {
-        let reason = "is no report of 'sealward ats check --format json'"
+        let reason = "is not a report of 'sealward ats check --format json'"
         let document = try SchemaDocument(
             bytes,
             schema: "sealward.ats-check/1",

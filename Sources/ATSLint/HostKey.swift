@@ -27,6 +27,12 @@ struct HostKey: Sendable, Equatable {
     /// The host alone, without scheme, port and path.
     let bareHost: String
 
+    /// What to give `ats check` for it: the key, or a word for one of its addresses where it is a range.
+    var checkTarget: String {
+        if case .block = kind { return "ADDRESS" }
+        return text
+    }
+
     init(_ text: String) {
         self.text = text
         // Nearly every key is a plain name or an address.

@@ -62,7 +62,7 @@ struct ChainVerifier: Sendable {
     /// Our own checks of an intermediate: issuer, authority, key usage, extensions, signature.
     private func verified(_ record: CertificateRecord) throws(ChainFault) -> Authority {
         let issuers = anchors.anchors.filter { record.issuer.elementsEqual($0.subject) }
-        guard !issuers.isEmpty else { throw .untrusted("the intermediate's issuer is no trusted root") }
+        guard !issuers.isEmpty else { throw .untrusted("the intermediate's issuer is not a trusted root") }
         guard record.isAuthority else { throw .untrusted("the intermediate is not an authority") }
         // Bit 5 is keyCertSign.
         guard record.mayUseKey(bit: 5) else { throw .untrusted("the intermediate may not sign certificates") }

@@ -66,8 +66,7 @@ package func evaluate(
         )
     case .protocolError(let reason):
         // Who answers a hello with a group that it did not offer breaks the protocol, whatever the wider hello learns of that group.
-        let isGroupAlone = widest?.usedHelloRetryRequest == true && leaf == nil
-        let causes = (isGroupAlone ? nil : inferred) ?? [Cause(.tlsHandshakeFailed, reason)]
+        let causes = (widest?.endsAtGroup == true ? nil : inferred) ?? [Cause(.tlsHandshakeFailed, reason)]
         let code =
             causes.first?.code == .tlsVersionTooLow && requirements.effectiveMinimum == .tls13
             ? HandshakeEvaluation.tooLow(requirements) : -9801

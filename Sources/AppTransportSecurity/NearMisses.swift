@@ -21,7 +21,8 @@ package struct NearMisses: Sendable {
         case international(String)
         case subdomains
         case parentOfHost
-        case addressKeys(String)
+        /// Whoever decides that addresses are not read: the system or, below it, the SDK.
+        case addressKeys(by: String)
 
         var words: String {
             switch self {
@@ -36,7 +37,7 @@ package struct NearMisses: Sendable {
             case .international(let ascii): "the host is asked for in ASCII, as \(ascii)"
             case .subdomains: "the entry does not set NSIncludesSubdomains to YES, so it is for that host alone"
             case .parentOfHost: "the entry is for a host below this one"
-            case .addressKeys(let system): "\(system) reads no addresses and ranges as keys"
+            case .addressKeys(let decider): "\(decider) reads no addresses and ranges as keys"
             }
         }
     }
@@ -49,7 +50,7 @@ package struct NearMisses: Sendable {
 
     private let candidates: [UTF8Key: [Candidate]]
     private let ranges: [(range: AddressRange, key: String)]
-    private let systemName: String
+    private let addressDecider: String
 
     package init(_ policy: ATSPolicy) {
         var candidates: [UTF8Key: [Candidate]] = [:]
@@ -69,7 +70,7 @@ package struct NearMisses: Sendable {
         }
         self.candidates = candidates
         self.ranges = ranges
-        systemName = policy.profile.name
+        addressDecider = policy.profile.addressKeysDecider
     }
 
     /// The decision with a note for each entry that almost decided, at most three, the closest first.
@@ -84,7 +85,8 @@ package struct NearMisses: Sendable {
         let host = decision.url.host
         if let address = decision.url.literalAddress {
             let keys = ranges.filter { $0.range.contains(address) }.map(\.key)
-            return keys.prefix(3).map { note($0, host, [.addressKeys(systemName)]) } + exact(host, decision).prefix(3)
+            return keys.prefix(3).map { note($0, host, [.addressKeys(by: addressDecider)]) }
+                + exact(host, decision).prefix(3)
         }
         // An entry that decided is as close as one can be, unless it is one for a domain above.
         var notes = exact(host, decision)

@@ -129,6 +129,13 @@ public struct OSProfile: Sendable, Identifiable {
             ? Cited(false, facts.releaseReadsAddressKeys.citation, .inferred) : facts.releaseReadsAddressKeys
     }
 
+    /// What decides whether exception keys may be addresses, for people: the release, or the SDK where a release that reads them does not for
+    /// this app.
+    var addressKeysDecider: String {
+        guard facts.releaseReadsAddressKeys.value, !readsAddressKeys.value, let sdk else { return name }
+        return "an app linked on SDK \(sdk)"
+    }
+
     /// The oldest version that the system's network stack speaks for the app, whatever its dictionary says.
     ///
     /// TLS 1.2 if both the system and the SDK are 26 or later. Code of the app can lower it again

@@ -52,6 +52,10 @@ package enum ServerSetting: Sendable {
 
     private static let signatures = "ECDSA+SHA256:ECDSA+SHA384:RSA-PSS+SHA256:RSA+SHA256"
 
+    /// What Windows Server 2019 and later take, from memory of Microsoft's pages: learn.microsoft.com/windows-server/security/tls/tls-registry-settings
+    /// (versions), learn.microsoft.com/powershell/module/tls (suites and curves; a group policy "SSL Cipher Suite Order" or "ECC Curve Order"
+    /// goes before them), KB3081320 (extended master secret), KB2973337 (signature algorithms),
+    /// learn.microsoft.com/iis/configuration/system.webServer/security/access (client certificates).
     private var lines: Lines {
         switch self {
         case .versions:
@@ -67,7 +71,8 @@ package enum ServerSetting: Sendable {
                 nginx: "ssl_ciphers \(Self.vetted);",
                 apache: "SSLCipherSuite \(Self.vetted)",
                 haproxy: "ssl-default-bind-ciphers \(Self.vetted)",
-                iis: "Enable-TlsCipherSuite -Name TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 -Position 0"
+                iis:
+                    "Enable-TlsCipherSuite -Name TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 -Position 0    # ECDHE_ECDSA for an ECDSA certificate"
             )
         case .groups:
             (
@@ -92,7 +97,7 @@ package enum ServerSetting: Sendable {
                 apache: "SSLOpenSSLConfCmd SignatureAlgorithms \(Self.signatures)",
                 haproxy: "ssl-default-bind-sigalgs \(Self.signatures)",
                 iis:
-                    #"HKLM\SYSTEM\CurrentControlSet\Control\Cryptography\Configuration\Local\SSL\00010003: Functions = ECDSA/SHA256, RSAE-PSS/SHA256, RSA/SHA256"#
+                    #"HKLM\SYSTEM\CurrentControlSet\Control\Cryptography\Configuration\Local\SSL\00010003: Functions contains RSA/SHA256, or ECDSA/SHA256 for an ECDSA certificate"#
             )
         case .certificate:
             (
@@ -101,7 +106,7 @@ package enum ServerSetting: Sendable {
                 haproxy:
                     "bind :443 ssl crt /etc/haproxy/site.pem    # leaf first, then every intermediate, then the key",
                 iis:
-                    "the https binding of the site (Edit Bindings, SSL certificate); intermediates go into the computer's store CA (certlm.msc)"
+                    "the https binding of the site (Edit Bindings, SSL certificate); intermediates go into the computer's Intermediate Certification Authorities (certlm.msc)"
             )
         case .clientCertificate:
             (

@@ -26,7 +26,7 @@ package struct HistoryFault: Error, Equatable {
 
     private static func reason(_ failure: SQLiteFailure) -> String {
         switch failure.code & 0xFF {
-        case SQLITE_NOTADB: "is no SQLite database; name a file that 'ats check --history' wrote"
+        case SQLITE_NOTADB: "is not an SQLite database; name a file that 'ats check --history' wrote"
         case SQLITE_CORRUPT: "is damaged (\(failure.message)); put a copy of it back, or begin another one"
         case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
             "may be read and not written; check the permissions of the file and its folder"

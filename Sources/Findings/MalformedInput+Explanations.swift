@@ -87,7 +87,7 @@ extension MalformedInput {
         ),
         .init(
             .malformedReceipt,
-            "no receipt",
+            "not a receipt",
             .author,
             "give the receipt as it came from Apple, in base64 or as bytes"
         ),
@@ -99,7 +99,7 @@ extension MalformedInput {
         ),
         .init(
             .malformedSystem,
-            "no system that is known, or an SDK that it cannot have",
+            "not a known system, or an SDK that it cannot have",
             .author,
             "take an id of sealward ats systems, for example macos26"
         ),
@@ -111,11 +111,11 @@ extension MalformedInput {
         ),
         .init(
             .malformedTranscript,
-            "no output of `nscurl --ats-diagnostics`",
+            "not the output of `nscurl --ats-diagnostics`",
             .author,
             "record it on a Mac with nscurl --ats-diagnostics --verbose URL"
         ),
-        .init(.malformedTrustRoot, "no trust root", .author, "give one certificate as PEM or DER"),
+        .init(.malformedTrustRoot, "not a trust root", .author, "give one certificate as PEM or DER"),
         .init(
             .malformedTrustStore,
             "no certificates in a file of roots",
@@ -124,7 +124,7 @@ extension MalformedInput {
         ),
         .init(
             .malformedURL,
-            "no URL that ATS decides about",
+            "not a URL that ATS decides about",
             .author,
             "write an http, https, ws or wss URL with a host, without spaces"
         ),

@@ -70,6 +70,9 @@ public struct HandshakeObservation: Sendable, Equatable {
     /// The server asked for another key share first (RFC 8446 section 4.1.4).
     public var usedHelloRetryRequest: Bool
 
+    /// Whether the handshake was cut short at the group: the server asked for a share that cannot be made here, and nothing came after.
+    package var endsAtGroup: Bool { usedHelloRetryRequest && group != nil && certificates.isEmpty }
+
     /// Makes one from its parts, which the properties describe.
     public init(
         version: TLSVersion,

@@ -113,8 +113,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("hello, world\n", "is no state of a check"), ("{\"a\":1}\n", "is no state of a check"),
-        ("{\"schema\":\"sealward.ats-check-state/9\"}\n", "this program writes"), ("no line", "is no state of a check"),
+        ("hello, world\n", "is not the state of a check"), ("{\"a\":1}\n", "is not the state of a check"),
+        ("{\"schema\":\"sealward.ats-check-state/9\"}\n", "this program writes"),
+        ("no line", "is not the state of a check"),
     ]) func otherFilesAreLeftAsTheyAre(_ text: String, _ reason: String) throws {
         let folder = try TemporaryDirectory()
         let path = folder.path("state")

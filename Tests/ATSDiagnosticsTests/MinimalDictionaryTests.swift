@@ -97,6 +97,55 @@ import Testing
         )
     }
 
+    private static let silent = ModelServer(failure: .refused)
+
+    @Test("Where no target was reached, nothing is said to be needed or not")
+    func unreachedTargetsAreNotSaidToNeedNothing() async throws {
+        let text = try await Self.judges([("a.example", Self.silent)]).minimal().text(os: "macos26")
+        #expect(text.hasPrefix("Whether the target needs an exception on macos26 is unknown"), "\(text)")
+        #expect(text.contains("unknown     https://a.example:443/") && !text.contains("No exception is needed"))
+        let two = try await Self.judges([("a.example", Self.silent), ("b.example", Self.silent)]).minimal()
+        #expect(two.text(os: "macos26").hasPrefix("Whether the targets need an exception on macos26 is unknown"))
+        let mixed = try await Self.judges([("a.example", Self.silent), ("no.example", Self.hopeless)]).minimal()
+        #expect(mixed.text(os: "macos26").hasPrefix("No exception helps on macos26 for the targets that"))
+        let reached = "for the targets that could be reached"
+        let some = try await Self.judges([("a.example", Self.silent), ("b.example", Self.good)]).minimal()
+        #expect(some.text(os: "macos26").hasPrefix("No exception is needed on macos26 \(reached)"))
+        let old = try await Self.judges([("a.example", Self.silent), ("old.example", Self.old)]).minimal()
+        #expect(old.text(os: "macos26").hasPrefix("The smallest dictionary on macos26 \(reached):"))
+        let hopeless = try await Self.judges([("no.example", Self.hopeless)]).minimal()
+        #expect(hopeless.text(os: "macos26").hasPrefix("No exception helps on macos26."))
+        let good = try await Self.judges([("a.example", Self.good)]).minimal()
+        #expect(good.text(os: "macos26").hasPrefix("No exception is needed on macos26: the empty dictionary {}"))
+    }
+
+    @Test("A key is not called dead because its server could not be reached")
+    func keysOfUnreachedTargetsAreNotDead() async throws {
+        let app = ATSDictionary(
+            .dictionary([
+                "NSAllowsArbitraryLoads": .boolean(true),
+                "NSExceptionDomains": .dictionary([
+                    "down.example": .dictionary(["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)]),
+                    "gone.example": .dictionary(["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)]),
+                    "no.example": .dictionary(["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)]),
+                ]),
+            ])
+        )
+        let search = try await Self.judges(
+            [("api.down.example", Self.silent), ("down.example", Self.silent), ("no.example", Self.hopeless)],
+            app: app
+        )
+        let dead = search.minimal(app: app).dead
+        let prefix = "NSAppTransportSecurity.NSExceptionDomains."
+        #expect(
+            dead.map(\.keyPath).sorted() == [
+                prefix + "gone.example.NSExceptionAllowsInsecureHTTPLoads",
+                prefix + "no.example.NSExceptionAllowsInsecureHTTPLoads",
+            ]
+        )
+        #expect(dead.first { $0.keyPath.contains("no.example") }?.why.contains("does not load") == true, "\(dead)")
+    }
+
     /// Linked on 26 the exception for TLS 1.0 has no effect: it is never proposed, and dead where an app has it.
     @Test func anExceptionThatTheNetworkStackIgnoresIsNeverProposedAndDead() async throws {
         var app = ATSDictionary()

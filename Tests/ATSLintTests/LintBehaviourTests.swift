@@ -32,6 +32,26 @@ import Testing
         #expect(finding.message.contains("NSAllowsArbitraryLoads"))
     }
 
+    @Test(
+        "What a fix says to check can be checked: a host, an address, and no range",
+        arguments: [
+            ("a.example.com", "'sealward ats check a.example.com'"),
+            ("203.0.113.9", "'sealward ats check 203.0.113.9'"),
+            ("203.0.113.0/24", "'sealward ats check ADDRESS'"), ("2001:db8::/32", "'sealward ats check ADDRESS'"),
+        ]
+    )
+    func fixesNameTargets(_ key: String, _ command: String) throws {
+        for member in [
+            "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>",
+            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
+        ] {
+            let ats = "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict>\(member)</dict></dict>"
+            let findings = try LintFixtures.lint(ats: ats).findings
+            let fixes = findings.compactMap(\.finding.fix).filter { $0.contains("ats check ") }
+            #expect(!fixes.isEmpty && fixes.allSatisfy { $0.contains(command) }, "\(fixes)")
+        }
+    }
+
     @Test(arguments: [
         ("<key>NSAllowsArbitraryLoads</key><true/>", ["NSAllowsArbitraryLoads"]),
         ("<key>NSAllowsArbitraryLoadsForMedia</key><true/>", ["NSAllowsArbitraryLoadsForMedia"]),

@@ -351,6 +351,30 @@ struct EvaluationTests {
         #expect(try scene.verdict().passed == covers)
     }
 
+    @Test(
+        "a wide handshake that ended at the group tells nothing of a broken hello, one with certificates does, readable or not"
+    )
+    func handshakeCutShortAtTheGroup() throws {
+        let requirements = try decide("https://api.example.com/").requirements
+        var widest = HandshakeObservation(
+            version: .tls13,
+            suite: .aes128GCMSHA256,
+            group: NamedGroup(rawValue: 30),
+            keyPossession: .unproven("The key exchange cannot be done here"),
+            usedHelloRetryRequest: true
+        )
+        func code() -> Code? {
+            let broken = HandshakeOutcome.protocolError("The server broke the protocol")
+            return evaluate(requirements, failed: broken, host: "api.example.com", widest: widest).causes.first?.code
+        }
+        #expect(widest.endsAtGroup && code() == "ats.tls.handshake-failed")
+        widest.certificates = [[0x30, 0x00]]
+        #expect(!widest.endsAtGroup && code() == "ats.tls.no-common-group")
+        widest.usedHelloRetryRequest = false
+        widest.certificates = []
+        #expect(!widest.endsAtGroup)
+    }
+
     @Test("what stood in the way of a failed hello is told from what the server does otherwise")
     func failedHello() throws {
         let requirements = try decide("https://api.example.com/").requirements

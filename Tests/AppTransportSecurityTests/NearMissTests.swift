@@ -12,10 +12,12 @@ import Testing
         _ url: String,
         _ domains: [String: PropertyListValue],
         os: String = "macos26",
+        sdk: Int? = nil,
         global: [String: PropertyListValue] = [:]
     ) throws -> [String] {
         let members = global.merging(["NSExceptionDomains": .dictionary(domains)]) { $1 }
-        let profile = try OSProfile.asked(os)
+        var profile = try OSProfile.asked(os)
+        if let sdk { profile = profile.linked(on: try #require(LinkedSDK(number: sdk))) }
         let policy = ATSPolicy(dictionary: ATSDictionary(.dictionary(members)), profile: profile)
         let decision = NearMisses(policy).explaining(policy.decide(try LoadURL(url)))
         return decision.because.filter { $0.code == "ats.note.entry-almost-matches" }.map(\.message)
@@ -88,6 +90,19 @@ import Testing
             )
             #expect(try Self.notes("http://198.51.100.7/", [key: Self.open], os: "ios17").isEmpty)
         }
+    }
+
+    @Test("Whoever decides that addresses are not read is named: the system, or the SDK on a system that reads them")
+    func appsOfOlderSDKsReadNoAddresses() throws {
+        func note(_ os: String, _ sdk: Int) throws -> String? {
+            try Self.notes("http://198.51.100.7/", ["198.51.100.7": Self.open], os: os, sdk: sdk).first
+        }
+        for os in ["ios17", "macos14", "macos26"] {
+            let note = try #require(try note(os, 16))
+            #expect(note.contains("an app linked on SDK 16 reads no addresses") && !note.contains("OS "), "\(note)")
+            #expect(try Self.notes("http://198.51.100.7/", ["198.51.100.7": Self.open], os: os, sdk: 17).first == nil)
+        }
+        #expect(try note("ios16", 15)?.contains("iOS 16 reads no addresses") == true)
     }
 
     @Test(

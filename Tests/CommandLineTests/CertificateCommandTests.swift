@@ -217,7 +217,7 @@ import Testing
             Issued(
                 testDescription: "keyCertSign",
                 server: ["keyUsage=keyCertSign", "subjectAltName=DNS:localhost"],
-                says: "no authority"
+                says: "not one of an authority"
             ),
             Issued(
                 testDescription: "any purpose",
@@ -313,7 +313,7 @@ import Testing
             (#""roots":["root.pem","text"]"#, "undetermined", "text: there is no certificate in it"),
             (#""roots":["root.pem","absent"]"#, "undetermined", "absent: there is no such file"),
             (#""roots":["root.pem","."]"#, "undetermined", "is a folder; name a file"),
-            (#""roots":"root.pem","ocsp-response":"text""#, "undetermined", "text: is no OCSP response"),
+            (#""roots":"root.pem","ocsp-response":"text""#, "undetermined", "text: is not an OCSP response"),
             (#""roots":"root.pem""#, "pass", ""),
         ]
         let lines = cases.map { #"{"file":"chain.pem","host":"localhost",\#($0.members)}"# }

@@ -37,6 +37,12 @@ struct CompareCommandTests {
         #expect(run.output.contains("0 of 16 rows differ"), "\(run.output)")
     }
 
+    @Test("What an editor on Windows saved agrees too")
+    func aByteOrderMarkIsPassedOver() throws {
+        let run = try compare("\u{FEFF}" + transcript("modern").replacingOccurrences(of: "\n", with: "\r\n"), "modern")
+        #expect(run.status == 0 && run.output.contains("0 of 16 rows differ"), "\(run.output)\(run.errors)")
+    }
+
     /// A verdict, a number and a row that are not as here, log lines in between, and a system with fewer rows.
     @Test func everyDifferenceIsPrinted() throws {
         var text = try transcript("tls11-only")

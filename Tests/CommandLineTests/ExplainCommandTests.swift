@@ -34,6 +34,21 @@ import Testing
         #expect(text.contains("log       App Transport Security has blocked a cleartext HTTP"))
     }
 
+    @Test("The default system is named with its SDK if only the SDK differs")
+    func theSDKThatDiffers() throws {
+        let arguments = ["ats", "explain", "https://old.example/", "--ats-json"]
+        try Self.dictionary(#"{"NSExceptionDomains":{"old.example":{"NSExceptionMinimumTLSVersion":"TLSv1.0"}}}"#) {
+            file in
+            let linked = try ProgramRun(arguments + [file, "--sdk", "18"]).output
+            #expect(
+                linked.contains("differs   from macOS 26, linked on 26: the oldest version is TLSv1.0"),
+                "\(linked)"
+            )
+            let older = try ProgramRun(arguments + [file, "--os", "ios17"]).output
+            #expect(older.contains("differs   from macOS 26: the oldest version is TLSv1.0"), "\(older)")
+        }
+    }
+
     @Test func linterAndMatcherAgreeOnNamesOfOtherScripts() throws {
         let folder = try TemporaryDirectory()
         for key in ["stra\u{DF}e.example", "STRASSE\u{FC}.example", "cafe\u{301}.example"] {

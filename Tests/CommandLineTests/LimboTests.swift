@@ -101,6 +101,31 @@ struct LimboTests {
         }
     }
 
+    @Test(
+        "Roots that replace the system's judge as installed ones do, but for leaves that do not say that they are for servers"
+    )
+    func rootsInsteadOfTheSystems() throws {
+        let cases = try Self.cases()
+        let folder = try TemporaryDirectory()
+        func answers(_ roots: String) throws -> [Answer] {
+            let run = try ProgramRun(["ats", "certificate", "--jobs", try Self.write(cases, to: folder, roots: roots)])
+            return try run.data.split(separator: 0x0A).map { try JSONDecoder().decode(Answer.self, from: $0) }
+        }
+        let (installed, system) = (try answers("ca-file"), try answers("roots"))
+        try #require(installed.count == cases.count && system.count == cases.count)
+        var differing: [String] = []
+        for (index, test) in cases.enumerated() where installed[index].verdict != system[index].verdict {
+            differing.append(test.id)
+            #expect(system[index].because.map(\.code) == ["ats.trust.wrong-key-usage"], "\(test.id)")
+        }
+        #expect(
+            differing.sorted() == [
+                "pathlen::validation-ignores-pathlen-in-leaf", "rfc5280::eku::ee-without-eku",
+                "webpki::eku::ee-without-eku",
+            ]
+        )
+    }
+
     @Test("Each exception has a case and a reason of an allowed kind, and at most ten accept what limbo refuses")
     func exceptionsAreFew() throws {
         let cases = Dictionary(uniqueKeysWithValues: try Self.cases().map { ($0.id, $0) })

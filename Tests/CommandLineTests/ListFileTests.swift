@@ -37,6 +37,48 @@ import Testing
         }
     }
 
+    /// Commands that read text of another kind.
+    static let readers: [[String]] = [
+        ["ats", "compare"], ["ats", "certificate"], ["ats", "certificate", "--jobs"], ["ats", "merge"], ["ats", "log"],
+        ["ats", "explain", "https://api.example.com/", "--ats-json"],
+        ["ats", "check", "api.example.com", "--ct-log-list"], ["ats", "check", "api.example.com", "--ca-file"],
+    ]
+
+    @Test(
+        "A text in UTF-16, with a byte order mark or without one, is named by its encoding",
+        arguments: commands + readers
+    )
+    func textInUTF16(_ command: [String]) throws {
+        let folder = try TemporaryDirectory()
+        let file = folder.path("list")
+        for (mark, encoding) in [
+            ([0xFF, 0xFE], .utf16LittleEndian), ([0xFE, 0xFF], .utf16BigEndian), ([], .utf16LittleEndian),
+            ([], .utf16BigEndian),
+        ] as [([UInt8], String.Encoding)] {
+            let text = try #require("api.example.com:1:127.0.0.1\n".data(using: encoding))
+            try (Data(mark) + text).write(to: URL(fileURLWithPath: file))
+            let run = try ProgramRun(command + [file])
+            #expect(run.status == 2 && run.output.isEmpty, "\(run.output)")
+            #expect(run.errors.contains("\(file): is UTF-16; save it as UTF-8"), "\(run.errors)")
+        }
+    }
+
+    @Test("A text in UTF-8 may begin with a byte order mark")
+    func textWithAMark() throws {
+        let folder = try TemporaryDirectory()
+        let file = folder.path("list")
+        let mark = Data([0xEF, 0xBB, 0xBF])
+        try (mark + Data("127.0.0.1:1\n".utf8)).write(to: URL(fileURLWithPath: file))
+        let check = try ProgramRun(["ats", "check", "--format", "json", "--targets-from", file])
+        #expect(
+            check.output.contains("\"https://127.0.0.1:1/\"") && check.errors.isEmpty,
+            "\(check.output)\(check.errors)"
+        )
+        let result = folder.path("result")
+        try (mark + Data(check.output.utf8)).write(to: URL(fileURLWithPath: result))
+        #expect(try ProgramRun(["ats", "merge", result]).output.contains("\"https://127.0.0.1:1/\""))
+    }
+
     @Test("A job that cannot be read is answered with file and line")
     func jobs() throws {
         let folder = try TemporaryDirectory()

@@ -52,7 +52,21 @@ import Testing
         try (Data(mark) + text).write(to: URL(fileURLWithPath: folder.path("log")))
         let run = try ProgramRun(["ats", "log", folder.path("log")])
         #expect(run.status == 2 && run.output.isEmpty)
-        #expect(run.errors.contains("it is UTF-16") && run.errors.contains("iconv"), "\(run.errors)")
+        #expect(run.errors.contains("is UTF-16; save it as UTF-8 (iconv"), "\(run.errors)")
+    }
+
+    @Test(
+        "Numbers of Secure Transport that say one thing are taken for it, beside an NSURLError that says all",
+        arguments: [
+            (-9818, "4"), (-9822, "ats.tls.handshake-failed"), (-9840, "ats.tls.handshake-failed"),
+            (-9842, "ats.tls.client-certificate-required"), (-9844, "ats.net.closed"), (-9852, "2"),
+            (-9853, "ats.net.timeout"), (-9863, "ats.tls.client-certificate-required"),
+            (-9865, "ats.tls.handshake-failed"),
+        ]
+    )
+    func numbersOfSecureTransport(_ number: Int, _ meaning: String) throws {
+        let run = try log(Self.error.replacingOccurrences(of: "-9836", with: "\(number)"))
+        #expect(found(run) == ["old.example.com": ["-1200/\(number) \(meaning)"]], "\(run.output)")
     }
 
     /// One and the same error, as five tools show it.

@@ -39,11 +39,16 @@ enum IssuanceRules {
         if leaf.der != anchor.certificate.der {
             breaches += server(leaf, below: path.dropFirst() + [anchor.certificate])
             // What the system's own store contains was audited, and is what it is.
-            if anchor.kind != .system || !anchor.store.hasPrefix(TrustAnchors.systemPath) {
+            if !isAudited(anchor) {
                 breaches += root(anchor.certificate, chain)
             }
         }
         return breaches + names(leaf, anchor, host: host)
+    }
+
+    /// Whether a root is one of the system's own store. A store that was named, whatever its rules, was audited by nobody that is known here.
+    private static func isAudited(_ anchor: AnchorFacts) -> Bool {
+        anchor.kind == .system && anchor.store.hasPrefix(TrustAnchors.systemPath)
     }
 
     // MARK: - Every certificate
@@ -142,11 +147,13 @@ enum IssuanceRules {
             }
         } else if leaf.keyUsage?.contains(5) == true {
             breaches.append(
-                "The certificate may sign certificates by its key usage but is no authority (RFC 5280 section 4.2.1.9)."
+                "The certificate may sign certificates by its key usage but is not one of an authority (RFC 5280 section 4.2.1.9)."
             )
         }
         if leaf.hasNameConstraints {
-            breaches.append("The certificate has name constraints but is no authority (RFC 5280 section 4.2.1.10).")
+            breaches.append(
+                "The certificate has name constraints but is not one of an authority (RFC 5280 section 4.2.1.10)."
+            )
         }
         if leaf.extendedKeyUsages?.contains("2.5.29.37.0") == true {
             breaches.append("The certificate is for any extended key usage (BR section 7.1.2.7.10).")
@@ -175,7 +182,7 @@ enum IssuanceRules {
         var breaches: [String] = []
         if let odd = leaf.alternativeNames?.dnsNames.first(where: { !isPreferred($0) }) {
             breaches.append(
-                "The alternative name \(odd.terminalSafe(limit: 128)) is no name of letters, digits and hyphens (RFC 5280 section 4.2.1.6)."
+                "The alternative name \(odd.terminalSafe(limit: 128)) is not a name of letters, digits and hyphens (RFC 5280 section 4.2.1.6)."
             )
         }
         if let odd = NameMatch.oddCommonName(leaf) {
@@ -183,7 +190,7 @@ enum IssuanceRules {
                 "The common name \(odd.terminalSafe(limit: 128)) must be the copy of an alternative name (BR section 7.1.4.3)."
             )
         }
-        if anchor.kind == .installed, let host, let suffix = NameMatch.sharedWildcard(leaf, host: host) {
+        if !isAudited(anchor), let host, let suffix = NameMatch.sharedWildcard(leaf, host: host) {
             breaches.append(
                 "The wildcard covers the names of all customers of \(suffix), and no public authority vouches for it (BR section 3.2.2.6)."
             )

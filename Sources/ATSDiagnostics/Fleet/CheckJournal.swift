@@ -59,7 +59,7 @@ package final class CheckJournal {
             start = head.next
         } else {
             guard try CheckJournal.isBegun(file) else {
-                throw InputFault("is no state of a check; name another file with --state")
+                throw InputFault("is not the state of a check; name another file with --state")
             }
             try file.cut(at: 0)
             try file.append(CheckJournal.head(conditions))
@@ -161,7 +161,7 @@ package final class CheckJournal {
 
     private static func compare(_ head: [UInt8], with conditions: [Condition]) throws(InputFault) {
         guard let document = try? JSONReader.read(head), let schema = document.member("schema")?.text else {
-            throw InputFault("is no state of a check; name another file with --state")
+            throw InputFault("is not the state of a check; name another file with --state")
         }
         guard schema.hasSameBytes(as: CheckJournal.schema) else {
             throw InputFault(

@@ -95,7 +95,13 @@ package struct ResultMerge {
                 throw fault(source, "cannot be read")
             }
             do throws(InputFault) {
-                for byte in bytes {
+                var text = bytes[...]
+                if offset == 0 {
+                    if TextFileEncoding.isUTF16(bytes) { throw TextFileEncoding.utf16 }
+                    offset = TextFileEncoding.markCount(bytes)
+                    text = text.dropFirst(offset)
+                }
+                for byte in text {
                     try scanner.read(byte, at: offset) { parts.append($0) }
                     offset += 1
                 }
@@ -119,7 +125,7 @@ package struct ResultMerge {
     private mutating func take(head: [UInt8], _ source: Int) throws(Fault) {
         guard let document = try? JSONReader.read(head), let schema = document.member("schema")?.text,
             schema.hasSameBytes(as: CheckedTargets.documentSchema), let os = document.member("os")?.text
-        else { throw fault(source, "is no result of ats check --format json or jsonl") }
+        else { throw fault(source, "is not a result of ats check --format json or jsonl") }
         try take(os: os, sdk: document.member("sdk")?.text, source)
         if let text = document.member("checked")?.text, RFC3339.date(text.utf8) != nil {
             checked = checked.map { $0 < text ? $0 : text } ?? text
@@ -143,7 +149,7 @@ package struct ResultMerge {
         var entry = Entry(source: source, offset: offset, count: count, place: nil)
         let value = try value(entry)
         guard let target = value.member("target")?.text, let verdict = TargetSummary.verdict(ofDocument: value) else {
-            throw fault(source, "is no result of ats check --format json or jsonl")
+            throw fault(source, "is not a result of ats check --format json or jsonl")
         }
         let mark = ShardMark(of: value)
         if let mark {

@@ -11,7 +11,7 @@ struct ResultScanner {
         case document(head: [UInt8])
     }
 
-    private static let notAResult = InputFault("is no result of ats check --format json or jsonl")
+    private static let notAResult = InputFault("is not a result of ats check --format json or jsonl")
     /// What is around the targets of a document has some hundred bytes.
     private static let headLimit = 1 << 16
     /// The longest name that is looked for, `targets`, in its quotes.

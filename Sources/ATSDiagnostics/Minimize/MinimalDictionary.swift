@@ -42,8 +42,10 @@ public struct MinimalDictionary: Sendable {
     public let needed: [Need]
     /// Keys of the app's own dictionary that can go.
     public let dead: [DeadKey]
-    /// Targets that no dictionary helps.
+    /// Targets that no dictionary helps, and those that could not be reached.
     public let impossible: [Impossible]
+    /// How many targets the dictionary lets load.
+    package let loading: Int
     /// What the proof rests on that was inferred and not measured.
     package let notes: [Cause]
 }
@@ -65,6 +67,7 @@ package struct DictionarySearch: Sendable {
         var global: ATSDictionary?
         var impossible: [MinimalDictionary.Impossible] = []
         var possible: [(target: CheckTarget, judge: ConfigurationJudge)] = []
+        var failing: [(target: CheckTarget, isUndetermined: Bool)] = []
         for (target, judge) in judges {
             switch judge.smallestException() {
             case .none: possible.append((target, judge))
@@ -75,6 +78,7 @@ package struct DictionarySearch: Sendable {
             case .noneHelps:
                 let judgement = judge.judge(dictionary: DictionarySearch.widest(for: target))
                 let first = judgement.because.first
+                failing.append((target, judgement.result == .undetermined))
                 impossible.append(
                     MinimalDictionary.Impossible(
                         target: target.url.text,
@@ -90,8 +94,9 @@ package struct DictionarySearch: Sendable {
         return MinimalDictionary(
             dictionary: dictionary,
             needed: DictionarySearch.needs(of: dictionary, possible),
-            dead: app.map { DictionarySearch.dead(in: $0, possible, on: judges.first?.judge.profile) } ?? [],
+            dead: app.map { DictionarySearch.dead(in: $0, possible, failing, on: judges.first?.judge.profile) } ?? [],
             impossible: impossible,
+            loading: possible.count,
             notes: possible.flatMap { $0.judge.inferences(under: dictionary) }.reduce(into: []) { notes, note in
                 if !notes.contains(where: { $0.message.hasSameBytes(as: note.message) }) { notes.append(note) }
             }
@@ -145,9 +150,14 @@ package struct DictionarySearch: Sendable {
     }
 
     /// Keys of the app's dictionary that can go, one after another, with every target that loads under it still loading.
+    ///
+    /// Of a key for a target that could not be reached nothing is claimed, unless the system gives it no effect.
+    ///
+    /// - Parameter failing: targets that do not load under any dictionary, as far as is known.
     private static func dead(
         in app: ATSDictionary,
         _ judges: [(target: CheckTarget, judge: ConfigurationJudge)],
+        _ failing: [(target: CheckTarget, isUndetermined: Bool)],
         on profile: OSProfile?
     ) -> [MinimalDictionary.DeadKey] {
         let loading = judges.filter { $0.judge.judge(dictionary: app).result == .pass }
@@ -156,16 +166,22 @@ package struct DictionarySearch: Sendable {
         for setting in app.settings where app.weakens(setting) {
             let smaller = dictionary.removing(setting)
             guard allPass(smaller, loading) else { continue }
+            let without = withoutEffect(setting, of: app, on: profile)
+            func isFor(_ target: CheckTarget) -> Bool { setting.host.map { target.url.host.isSameOrBelow($0) } ?? true }
+            if without == nil, failing.contains(where: { $0.isUndetermined && isFor($0.target) }) { continue }
             dictionary = smaller
-            if let why = withoutEffect(setting, of: app, on: profile) {
+            if let why = without {
                 dead.append(MinimalDictionary.DeadKey(keyPath: setting.keyPath, why: why))
                 continue
             }
-            let touched = setting.host.map { name in judges.contains { $0.target.url.host.isSameOrBelow(name) } }
             let why =
-                touched == false
-                ? "None of the targets is on this host, and all of them load without the key."
-                : "Every target that loads with this key loads without it: its server complies today."
+                if judges.contains(where: { isFor($0.target) }) {
+                    "Every target that loads with this key loads without it: its server complies today."
+                } else if failing.contains(where: { isFor($0.target) }) {
+                    "The target of this key does not load, with the key or without it."
+                } else {
+                    "None of the targets is on this host, and all of them load without the key."
+                }
             dead.append(MinimalDictionary.DeadKey(keyPath: setting.keyPath, why: why))
         }
         return dead

@@ -59,9 +59,10 @@ extension MinimalDictionary {
     package func text(os: String) -> String {
         var lines: [String] = []
         if dictionary.isEmpty {
-            lines.append("No exception is needed on \(os): the empty dictionary {} lets every target load that can.")
+            lines.append(emptySentence(os: os))
         } else {
-            lines.append("The smallest dictionary on \(os):")
+            let whose = unknown > 0 ? " for the targets that could be reached" : ""
+            lines.append("The smallest dictionary on \(os)\(whose):")
             lines.append(dictionary.propertyListValue.oldStyleDescription)
         }
         for need in needed {
@@ -78,5 +79,25 @@ extension MinimalDictionary {
         }
         for note in notes { lines.append("note        \(note.message.terminalSafe)") }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// How many targets could not be reached.
+    private var unknown: Int { impossible.count(where: \.isUndetermined) }
+
+    /// What the empty dictionary says: that nothing is needed, that nothing helps, or nothing at all.
+    private func emptySentence(os: String) -> String {
+        if loading == 0, unknown > 0 {
+            guard unknown == impossible.count else {
+                return
+                    "No exception helps on \(os) for the targets that could be reached; what the others need is unknown."
+            }
+            return unknown == 1
+                ? "Whether the target needs an exception on \(os) is unknown: it could not be reached."
+                : "Whether the targets need an exception on \(os) is unknown: none could be reached."
+        }
+        if loading == 0 { return "No exception helps on \(os)." }
+        return unknown > 0
+            ? "No exception is needed on \(os) for the targets that could be reached: the empty dictionary {} lets them load if they can."
+            : "No exception is needed on \(os): the empty dictionary {} lets every target load that can."
     }
 }

@@ -40,7 +40,7 @@ extension RuleCatalog {
                     hits.report(
                         member,
                         entry.path(member.key),
-                        "\"\(text.prefix(bytes: 40))\" is no TLS version that Apple's parser knows, so the minimum stays TLS 1.2.\(question)",
+                        "\"\(text.prefix(bytes: 40))\" is not a TLS version that Apple's parser knows, so the minimum stays TLS 1.2.\(question)",
                         fix: fix,
                         edits: meant == "TLSv1.3"
                             ? [.value(member, "<string>TLSv1.3</string>"), .remove(member)] : [.remove(member)]

@@ -30,7 +30,8 @@ extension RuleCatalog {
                     member,
                     entry.path(member.key),
                     "This allows http:// to \(entry.key). Over https:// TLS 1.2 and forward secrecy stay required, and a self-signed certificate also needs code of the app that accepts it.",
-                    fix: "If https:// is what fails, find the cause with 'sealward ats check \(entry.key)'."
+                    fix:
+                        "If https:// is what fails, find the cause with 'sealward ats check \(entry.host.checkTarget)'."
                 )
             }
         }

@@ -26,7 +26,7 @@ extension RuleCatalog {
                     member,
                     entry.path(member.key),
                     "\(entry.key) must speak TLS 1.3; a server that ends at TLS 1.2 is cut off.",
-                    fix: "Check the server with 'sealward ats check \(entry.key)' before you ship."
+                    fix: "Check the server with 'sealward ats check \(entry.host.checkTarget)' before you ship."
                 )
             }
         }

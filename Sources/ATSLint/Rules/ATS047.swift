@@ -12,7 +12,7 @@ extension RuleCatalog {
         "A domain key is not the name that a loader asks for.",
         reason: """
             Keys are compared letter by letter with the host of the request, which is in ASCII: a name of another script is loaded as its \
-            A-label (xn--...). A key in that script, composed or decomposed, and one that is no host name at all match nothing.
+            A-label (xn--...). A key in that script, composed or decomposed, and one that is not a host name at all match nothing.
             """,
         citation: .security("SecProtocolConfiguration.m, find_exception_for_host"),
         fixDescription: "writes the key in ASCII where the entry then loosens nothing",

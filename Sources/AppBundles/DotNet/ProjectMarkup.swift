@@ -41,11 +41,8 @@ struct ProjectMarkup {
     /// - Returns: the element that holds all others.
     /// - Throws: `MalformedInput` with the place where the file is no well-formed XML in UTF-8, or beyond the limits.
     static func read(_ bytes: [UInt8]) throws(MalformedInput) -> Element {
-        if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
-            throw .plist("", "is a project in UTF-16; save it as UTF-8")
-        }
-        let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
-        var reader = ProjectMarkup(tokens: XMLTokenizer(bytes, from: start))
+        if TextFileEncoding.isUTF16(bytes) { throw .plist("", TextFileEncoding.utf16.reason) }
+        var reader = ProjectMarkup(tokens: XMLTokenizer(bytes, from: TextFileEncoding.markCount(bytes)))
         return try reader.document()
     }
 
@@ -141,7 +138,7 @@ struct ProjectMarkup {
             }
             open[last].text += found
         } else if found.contains(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }) {
-            throw tokens.fault("is no XML: text stands outside of the project", at: start)
+            throw tokens.fault("is not XML: text is outside of the project", at: start)
         }
     }
 

@@ -49,7 +49,7 @@ extension NegativeCases {
             }
         ),
         NegativeCase(26, "an empty certificate", "malformed.certificate") { $0.adjustChain = { [[], $0[1]] } },
-        NegativeCase(26, "a certificate that is no DER", "malformed.certificate") {
+        NegativeCase(26, "a certificate that is not DER", "malformed.certificate") {
             $0.adjustChain = { [[1, 2, 3], $0[1]] }
         },
         NegativeCase(26, "a byte after the leaf", "malformed.certificate") {

@@ -52,7 +52,7 @@ extension NegativeCases {
         NegativeCase(79, "no key", "receipt.field.missing") { $0.content.omittedFields = [3] },
         NegativeCase(79, "no creation", "receipt.field.missing") { $0.content.omittedFields = [12] },
         NegativeCase(79, "no environment", nil) { $0.content.omittedFields = [7] },
-        NegativeCase(79, "a key that is no certificate", "receipt.field.invalid") {
+        NegativeCase(79, "a key that is not a certificate", "receipt.field.invalid") {
             $0.content.otherFields[3] = [1, 2, 3]
         },
         NegativeCase(79, "an unknown type", "receipt.field.invalid") {
@@ -62,10 +62,10 @@ extension NegativeCases {
             $0.content.otherFields[7] = Array("test".utf8)
         },
         NegativeCase(79, "an app that is not UTF-8", "receipt.field.invalid") { $0.content.otherFields[2] = [0xFF] },
-        NegativeCase(79, "a creation that is no time", "receipt.field.invalid") {
+        NegativeCase(79, "a creation that is not a time", "receipt.field.invalid") {
             $0.content.otherFields[12] = Array("2026-13-01T00:00:00Z".utf8)
         },
-        NegativeCase(79, "an expiration that is no time", "receipt.field.invalid") {
+        NegativeCase(79, "an expiration that is not a time", "receipt.field.invalid") {
             $0.content.otherFields[21] = Array("tomorrow".utf8)
         },
         NegativeCase(79, "an empty metric", "receipt.field.invalid") { $0.content.otherFields[17] = [] },

@@ -81,7 +81,9 @@ extension ClientHandshake {
         guard let (group, share) = answer.keyShare, let mine = shares.first(where: { $0.group == group }) else {
             throw Abort("The server's key share is of a group that was not offered")
         }
-        guard let secret = mine.secret(with: share) else { throw Abort("The server's key share is no key of \(group)") }
+        guard let secret = mine.secret(with: share) else {
+            throw Abort("The server's key share is not a key of \(group)")
+        }
         try require(!messages.isInsideMessage, "The server's flight goes on unencrypted")
         transcript += whole
         keys = HandshakeKeys(suite: answer.suite, sharedSecret: secret, transcript: transcript)

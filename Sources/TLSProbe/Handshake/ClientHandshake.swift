@@ -185,7 +185,7 @@ package struct ClientHandshake: Sendable {
         }
         if state == .serverHello {
             guard type == MessageType.serverHello, let answer = ServerHello(body) else {
-                throw Abort("The server's first message is no readable ServerHello")
+                throw Abort("The server's first message is not a readable ServerHello")
             }
             return try take(answer, whole)
         }

@@ -177,7 +177,7 @@ struct NameSubtrees: Sendable {
             let host = bytes.asciiLowercased
             let isDomain = host.first == 0x2E
             let bare = isDomain ? Array(host.dropFirst()) : host
-            guard NameForm.isHostName(bare) else { throw .certificate("a subtree of URIs is no host name") }
+            guard NameForm.isHostName(bare) else { throw .certificate("a subtree of URIs is not a host name") }
             places.insert(isDomain ? .belowURIHost(bare) : .uriHost(bare))
         case .directory(let keys): places.insert(.directory(keys))
         case .address, .other: break
@@ -191,7 +191,7 @@ struct NameSubtrees: Sendable {
         }
         let isBelow = host.first == 0x2E
         let bare = isBelow ? Array(host.dropFirst()) : host
-        guard NameForm.isHostName(bare) else { throw .certificate("a subtree of DNS names is no host name") }
+        guard NameForm.isHostName(bare) else { throw .certificate("a subtree of DNS names is not a host name") }
         if isBelow { hasLeadingDot = true }
         places.insert(isBelow ? .belowHost(bare) : .host(bare))
         if !isBelow, let dot = bare.firstIndex(of: 0x2E) {

@@ -110,7 +110,7 @@ public struct TrustAnchors: Sendable {
     private static func read(_ path: String) throws(MalformedInput) -> [UInt8] {
         let bytes: [UInt8]
         do {
-            bytes = try InputFile.open(path).contents(limit: maximumSize)
+            bytes = try TextFileEncoding.text(InputFile.open(path).contents(limit: maximumSize))
         } catch {
             throw MalformedInput(code: .malformedTrustStore, place: path, reason: error.reason)
         }

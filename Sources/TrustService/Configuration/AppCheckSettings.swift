@@ -136,7 +136,7 @@ extension ConfigurationForm<[String: String]> {
 
 /// The ids of apps as Firebase gives them.
 private enum AppCheckIds {
-    static let reason = "is no App Check id, which is 1:NUMBER:ios:HEX"
+    static let reason = "is not an App Check id, which has the form 1:NUMBER:ios:HEX"
 
     static func isId(_ text: String) -> Bool {
         let parts = text.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)

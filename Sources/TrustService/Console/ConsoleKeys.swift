@@ -43,7 +43,7 @@ struct ConsoleKeys: Sendable {
                 return ConsolePage.redirect(to: "/console/keys/" + id.base64URL)
             }
             note =
-                "<p class=\"note bad\" role=\"alert\">This is no key id: it has 44 characters of base64, or 43 of base64url.</p>\n"
+                "<p class=\"note bad\" role=\"alert\">This is not a key id: one has 44 characters of base64, or 43 of base64url.</p>\n"
         }
         // A credential for some apps always names one.
         let app = query["app"] ?? (visitor.caller.permits(.admin, app: nil) ? nil : open.first)

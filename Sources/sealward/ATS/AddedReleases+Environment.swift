@@ -14,7 +14,7 @@ extension AddedReleases {
     /// - Throws: `CommandFault` if the file cannot be read or says something else.
     static func ofEnvironment() throws(CommandFault) -> AddedReleases {
         guard let path = ProcessInfo.processInfo.environment[variable], !path.isEmpty else { return AddedReleases() }
-        let bytes = try CommandIO.read(path, limit: 256 << 10)
+        let bytes = try CommandIO.readText(path, limit: 256 << 10)
         do throws(MalformedInput) {
             return try AddedReleases(bytes)
         } catch {

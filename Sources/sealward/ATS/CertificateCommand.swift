@@ -19,6 +19,9 @@ struct CertificateCommand: AsyncParsableCommand {
             FILE is PEM: the server's certificate first, the others in any order. The rules are those of `ats check`; what no authority may
             issue fails too (ats.trust.issuance). There is no server, so nothing is said of protocol versions, suites and key possession.
 
+            Roots of --roots get the rules of the system's own: a leaf of any age must be for servers (serverAuth), has at most 398 days, and \
+            needs timestamps if logs are given. Below a root of --ca-file a leaf may leave its purpose out and has at most 825 days.
+
             With --jobs, each line of a file is a JSON object with the options as members, paths relative to that file, and each answer is
             one line. The members ca-file and roots are a path or a list of paths:
               {"file":"chain.pem","host":"api.example.com","at":"2026-11-22T12:00:00Z","ca-file":["root.pem"]}
@@ -80,7 +83,7 @@ struct CertificateCommand: AsyncParsableCommand {
 
     /// One answer a line, as it comes.
     private func run(jobs path: String, _ bench: inout CertificateBench) async throws -> Outcome {
-        let bytes = try CommandIO.read(path, limit: 64 << 20)
+        let bytes = try CommandIO.readText(path, limit: 64 << 20)
         let folder = path == "-" ? nil : URL(fileURLWithPath: path).deletingLastPathComponent()
         let stream = try ResultStream(path: shared.output)
         var verdicts: Set<CertificateAnswer.Verdict> = []

@@ -170,7 +170,7 @@ struct CertificateBench {
     }
 
     mutating func answer(_ job: CertificateJob) async throws -> CertificateAnswer {
-        let chain = try CommandIO.read(job.path, limit: CertificateBench.maximumFile)
+        let chain = try CommandIO.readText(job.path, limit: CertificateBench.maximumFile)
         var certificates = PEMBlocks.decode(chain)
         if certificates.isEmpty, chain.first == 0x30 { certificates = [chain] }
         guard !certificates.isEmpty else {
@@ -241,11 +241,11 @@ struct CertificateBench {
 
     /// DER, or PEM with the label that OpenSSL writes.
     private static func response(_ path: String) throws -> [UInt8] {
-        let bytes = try CommandIO.read(path, limit: 1 << 20)
+        let bytes = try CommandIO.readText(path, limit: 1 << 20)
         if bytes.first == 0x30 { return bytes }
         guard let response = PEMBlocks.decode(bytes, labels: ["OCSP RESPONSE"]).first else {
             throw CommandFault(
-                "\(CommandIO.name(of: path)): is no OCSP response; give one in DER, as openssl ocsp -respout writes it."
+                "\(CommandIO.name(of: path)): is not an OCSP response; give one in DER, as openssl ocsp -respout writes it."
             )
         }
         return response

@@ -37,7 +37,7 @@ struct CompareCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let bytes = try CommandIO.read(transcript, limit: 4 << 20)
+            let bytes = try CommandIO.readText(transcript, limit: 4 << 20)
             let recorded: NSCurlTranscript
             let target: CheckTarget
             do throws(MalformedInput) {

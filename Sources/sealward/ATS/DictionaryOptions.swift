@@ -26,7 +26,7 @@ struct DictionaryOptions: ParsableArguments {
         if let atsJson {
             let dictionary = ATSDictionary(
                 try PropertyListFile.named(atsJson) {
-                    try PropertyListValue(json: CommandIO.read(atsJson, limit: 4 << 20))
+                    try PropertyListValue(json: CommandIO.readText(atsJson, limit: 4 << 20))
                 }
             )
             return AppDictionary(dictionary: dictionary, sdk: nil)

@@ -72,10 +72,17 @@ enum ExplainReport {
             if decision.applies { lines.append("    needs     \(needs(decision))") }
             for cause in decision.because { lines.append("    because   \(cause.message) [\(cause.code)]") }
             for difference in differences(decision, policy) {
-                lines.append("    differs   from \(OSProfile.standard.name): \(difference)")
+                lines.append("    differs   from \(standardName(beside: policy.profile)): \(difference)")
             }
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The default system, with its SDK where another one is all that differs.
+    private static func standardName(beside profile: OSProfile) -> String {
+        let standard = OSProfile.standard
+        guard profile.id.hasSameBytes(as: standard.id), let sdk = standard.sdk else { return standard.name }
+        return "\(standard.name), linked on \(sdk)"
     }
 
     private static func needs(_ decision: URLDecision) -> String {

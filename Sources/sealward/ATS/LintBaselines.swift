@@ -24,7 +24,7 @@ enum LintBaselines {
         }
         let baseline: Baseline
         do {
-            baseline = try Baseline(json: CommandIO.read(path))
+            baseline = try Baseline(json: CommandIO.readText(path))
         } catch let malformed as MalformedInput {
             throw CommandFault("\(CommandIO.name(of: path)): \(malformed.description).")
         }

@@ -180,7 +180,7 @@ struct LintCommand: AsyncParsableCommand {
     private func evidence() throws -> CheckEvidence? {
         guard let checkReport else { return nil }
         do {
-            return try CheckEvidence(json: try CommandIO.read(checkReport))
+            return try CheckEvidence(json: try CommandIO.readText(checkReport))
         } catch let malformed as MalformedInput {
             throw CommandFault("\(CommandIO.name(of: checkReport)): \(malformed.description).")
         }

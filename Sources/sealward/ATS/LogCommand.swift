@@ -38,11 +38,7 @@ struct LogCommand: AsyncParsableCommand {
                     while true {
                         let part = try file.next(1 << 18)
                         if part.isEmpty { break }
-                        if isFirst, part.starts(with: [0xFF, 0xFE]) || part.starts(with: [0xFE, 0xFF]) {
-                            throw InputFault(
-                                "it is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 FILE | sealward ats log -"
-                            )
-                        }
+                        if isFirst, TextFileEncoding.isUTF16(part) { throw TextFileEncoding.utf16 }
                         isFirst = false
                         log.read(part)
                     }

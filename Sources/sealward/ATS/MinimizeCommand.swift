@@ -55,7 +55,8 @@ struct MinimizeCommand: AsyncParsableCommand {
             try CommandIO.write(text, to: shared.output)
             if format == .plist {
                 for target in result.impossible {
-                    CommandIO.say("sealward: \(target.target): no dictionary helps: \(target.message)")
+                    let what = target.isUndetermined ? "what it needs is unknown" : "no dictionary helps"
+                    CommandIO.say("sealward: \(target.target): \(what): \(target.message)")
                 }
             }
             if result.impossible.contains(where: { !$0.isUndetermined }) { return .findings }

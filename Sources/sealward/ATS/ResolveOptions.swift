@@ -55,7 +55,7 @@ enum EntryFile {
         limit: Int,
         _ body: (String, _ fault: (String) -> CommandFault) throws -> Void
     ) throws {
-        let bytes = try CommandIO.read(path, limit: limit)
+        let bytes = try CommandIO.readText(path, limit: limit)
         var start = bytes.startIndex
         // One line at a time: a list of 50,000 slices takes more memory than the text.
         for number in 1... {

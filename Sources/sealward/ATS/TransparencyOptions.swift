@@ -18,7 +18,7 @@ struct TransparencyOptions: ParsableArguments {
     /// Reads a list of logs.
     static func logs(of path: String) throws -> CTLogList {
         try PropertyListFile.named(path) {
-            try CTLogList(json: CommandIO.read(path, limit: 16 << 20))
+            try CTLogList(json: CommandIO.readText(path, limit: 16 << 20))
         }
     }
 }

@@ -79,7 +79,7 @@ enum AttestInput {
     {
         var all = ""
         for path in paths {
-            let pem = String(decoding: try CommandIO.read(path, limit: 1 << 20), as: UTF8.self)
+            let pem = String(decoding: try CommandIO.readText(path, limit: 1 << 20), as: UTF8.self)
             do throws(MalformedInput) { _ = try make(pem) } catch { throw error.fault(in: path) }
             all += pem + "\n"
         }

@@ -36,7 +36,7 @@ struct AuditCommand: AsyncParsableCommand {
             guard let bytes = try await target.call("GET", "/v1/audit", query: query) else { return .findings }
             let entries = try bytes.split(separator: UInt8(ascii: "\n")).map { line throws(CommandFault) in
                 guard let entry = try? JSONReader.read(Array(line)) else {
-                    throw CommandFault("The answer is no JSON.")
+                    throw CommandFault("The answer is not JSON.")
                 }
                 return entry
             }

@@ -56,7 +56,7 @@ struct OperatorTarget: ParsableArguments {
     {
         guard let bytes = try await call(method, path, query: query, body: body) else { return nil }
         if bytes.isEmpty { return .object([]) }
-        guard let document = try? JSONReader.read(bytes) else { throw CommandFault("The answer is no JSON.") }
+        guard let document = try? JSONReader.read(bytes) else { throw CommandFault("The answer is not JSON.") }
         return document
     }
 

@@ -54,7 +54,7 @@ struct DeviceCheckOptions: ParsableArguments {
     var transaction: String { transactionId ?? UUID().uuidString.lowercased() }
 
     func client() async throws -> DeviceCheckClient {
-        let pem = String(decoding: try CommandIO.read(keyFile, limit: 64 << 10), as: UTF8.self)
+        let pem = String(decoding: try CommandIO.readText(keyFile, limit: 64 << 10), as: UTF8.self)
         let authorization: AppleAuthorization
         do {
             authorization = try await AppleAuthorization(teamId: teamId, keyId: keyId, privateKeyPEM: pem)

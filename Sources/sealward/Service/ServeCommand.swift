@@ -82,7 +82,7 @@ struct ServeCommand: AsyncParsableCommand {
     /// Reads the configuration and every file that it names.
     private static func outcome(_ config: String?, _ secrets: SecretFiles) throws -> ConfigurationReader.Outcome {
         ConfigurationReader.read(
-            file: try config.map { try CommandIO.read($0, limit: 4 << 20) },
+            file: try config.map { try CommandIO.readText($0, limit: 4 << 20) },
             environment: ProcessInfo.processInfo.environment,
             readFile: secrets.read
         )

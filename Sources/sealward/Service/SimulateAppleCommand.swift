@@ -134,7 +134,7 @@ struct SimulatedTeam: ExpressibleByArgument {
     /// The team with its public key; the private half that the seed gives is written where asked, readable by its owner alone.
     func registered(seed: UInt64, keyFolder: String?) throws -> AppleSimulatorConfiguration.Team {
         if let file {
-            let text = String(decoding: try CommandIO.read(file, limit: 64 << 10), as: UTF8.self)
+            let text = String(decoding: try CommandIO.readText(file, limit: 64 << 10), as: UTF8.self)
             guard let key = try? P256.Signing.PublicKey(pemRepresentation: text) else {
                 throw CommandFault("\(CommandIO.name(of: file)): contains no P-256 public key in PEM.")
             }

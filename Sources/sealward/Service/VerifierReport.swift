@@ -30,7 +30,7 @@ struct VerifierAnswer: Sendable {
         var limits = JSONReader.Limits.outside
         limits.depth = 8
         guard let answer = try? JSONReader.read(line, limits: limits), let text = answer.member("verdict")?.text else {
-            self.init(.crashed, "the answer is no JSON with a verdict")
+            self.init(.crashed, "the answer is not JSON with a verdict")
             return
         }
         let words = answer.member("reason")?.text ?? ""

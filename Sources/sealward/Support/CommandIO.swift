@@ -109,10 +109,20 @@ enum CommandIO {
         return bytes
     }
 
+    /// Reads a whole file of text: UTF-8, without the byte order mark that it may begin with. Files in DER pass through as they are.
+    static func readText(_ path: String, limit: Int = 64 << 20) throws(CommandFault) -> [UInt8] {
+        let bytes = try read(path, limit: limit)
+        do throws(InputFault) {
+            return try TextFileEncoding.text(bytes)
+        } catch {
+            throw CommandFault("\(name(of: path)): \(error.reason).")
+        }
+    }
+
     /// Reads a file that holds one token: printable ASCII without spaces, and white space around it.
     static func token(_ path: String, kind: String) throws(CommandFault) -> String {
         let name = name(of: path)
-        let bytes = try read(path, limit: 64 << 10)
+        let bytes = try readText(path, limit: 64 << 10)
         let token = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
         guard !token.isEmpty else { throw CommandFault("\(name): is empty; write the \(kind) there.") }
         guard token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
