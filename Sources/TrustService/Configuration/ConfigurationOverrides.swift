@@ -17,7 +17,8 @@ enum ConfigurationOverrides {
 
     /// Variables of this name that are no settings: of the log, of the tests and benches of this repository, and of its workflow action.
     private static let others: Set<String> = [
-        "LOG_LEVEL", "LONG", "VECTORS", "PROGRAM", "POSTGRES", "REGENERATE", "SOURCE", "SARIF", "PATHS", "KINDS",
+        "LOG_LEVEL", "LONG", "VECTORS", "NODE", "PROGRAM", "POSTGRES", "REGENERATE", "SOURCE", "SARIF", "PATHS",
+        "KINDS",
         "SYSTEMS",
         "INFO_PLIST", "FAIL_ON", "TARGETS", "PAGES", "OS", "SEEDS", "SECONDS",
     ]
