@@ -14,7 +14,8 @@ actor TokenKeys {
     enum Answer {
         case key(P256.Signing.PublicKey)
         case unknown
-        /// The set could not be fetched, or not for so long that it does not count any more.
+        /// The set could not be fetched when it was last asked for, so the key may be a new one; or not for so long that it does not count any
+        /// more.
         case unavailable
     }
 
@@ -34,6 +35,8 @@ actor TokenKeys {
     private var keys: [UTF8Key: P256.Signing.PublicKey] = [:]
     private var fetchedAt: Duration?
     private var askedAt: Duration?
+    /// Whether the last question had no answer.
+    private var isUnanswered = false
     private var fetching: Task<Void, Never>?
 
     init(url: String, lifetime: Duration, transport: any GateTransport, uptime: @escaping @Sendable () -> Duration) {
@@ -52,7 +55,7 @@ actor TokenKeys {
         }
         await begin(at: now)?.value
         guard let fetchedAt, uptime() - fetchedAt < TokenKeys.staleLimit else { return .unavailable }
-        return keys[UTF8Key(identifier)].map(Answer.key) ?? .unknown
+        return keys[UTF8Key(identifier)].map(Answer.key) ?? (isUnanswered ? .unavailable : .unknown)
     }
 
     /// The question that is under way, or a new one if enough time has passed.
@@ -68,11 +71,13 @@ actor TokenKeys {
 
     private func fetch() async {
         defer { fetching = nil }
+        isUnanswered = true
         guard let answer = try? await transport.send(.get(url)), answer.status == 200,
             let read = TokenKeys.read(answer.body)
         else { return }
         keys = read
         fetchedAt = uptime()
+        isUnanswered = false
     }
 
     /// The P-256 keys of a JSON Web Key Set (RFC 7517); others are passed over. Nil if it is none.

@@ -87,6 +87,35 @@ import Testing
         #expect(judged.reduce(0, +) == count(run, "cases"))
     }
 
+    /// What a verifier does at one question, and what is said of it.
+    static let failures = [
+        ("os.kill(os.getpid(), 9)", "crashed", "the program ended by signal 9 without an answer"),
+        ("os._exit(3)", "crashed", "the program ended with status 3 without an answer"),
+        (#"os.write(1, b"\xff\x00 garbage\n"); continue"#, "crashed", "the answer is no JSON with a verdict"),
+        (#"print("looking", flush=True)"#, "crashed", "the answer is no JSON with a verdict"),
+        (#"os.write(1, b"x" * (100 << 20))"#, "crashed", "the answer has more than 65536 bytes"),
+        (#"for _ in range(25 << 10): os.write(1, b"x" * 4095 + b"\n")"#, "crashed", nil),
+        ("os.close(0); os.close(1); time.sleep(600)", "crashed", "the program closed its input or output"),
+        ("time.sleep(600)", "tooSlow", "no answer within 3 seconds"),
+    ]
+
+    /// However a verifier fails at one question, only that one is counted as failed, and the program is asked the others.
+    @Test(arguments: failures.indices) func aFailureIsThatOfItsOwnQuestion(_ index: Int) throws {
+        let (what, judgement, words) = Self.failures[index]
+        let answer = """
+            if q["id"] == "assertion-61-other-key":
+                    \(what)
+                \(say("refused"))
+            """
+        let failing = try run(answer, ["--kind", "assertion", "--timeout", "3"])
+        #expect(failing.status == 1, "\(failing.errors)")
+        #expect(count(failing, "crashed") + count(failing, "tooSlow") == 1, "\(failing.output.prefix(400))")
+        let results = failing.json["results"] as? [[String: Any]] ?? []
+        let failed = results.filter { $0["id"] as? String == "assertion-61-other-key" }
+        #expect(failed.map { $0["judgement"] as? String } == [judgement])
+        if let words { #expect((failed.first?["reason"] as? String)?.hasPrefix(words) == true, "\(failed)") }
+    }
+
     @Test(arguments: ["/nowhere/verifier", "exit 1", "true"])
     func aProgramThatAnswersNothingIsNamed(_ command: String) throws {
         let run = try ProgramRun(["simulate", "verifier-tests", "--command", command])

@@ -290,7 +290,7 @@ final class Clients: Sendable {
         do {
             return try await route.handler(call)
         } catch {
-            return route.errors(Problem(error), "")
+            return route.errors.answer(Problem(error), "")
         }
     }
 

@@ -147,6 +147,27 @@ import TrustPolicy
         #expect(code == "token.invalid")
     }
 
+    /// The service has a new key and is down: nobody can say that the token is not good, so the app is not told to throw it away.
+    @Test func anUnknownKeyIsUncheckedWhileTheServiceIsDown() async throws {
+        let gate = service.gate()
+        let known = try TestToken(key).text()
+        #expect(await gate.judge(token: known).code == "passed")
+        let next = P256.Signing.PrivateKey()
+        let token = try TestToken(next).text()
+        service.change { $0.isDown = true }
+        service.pass(.seconds(60))
+        for _ in 0..<3 { #expect(await gate.judge(token: token).code == "token.unchecked") }
+        #expect(await gate.judge(token: known).code == "passed", "keys that are known serve on")
+        #expect(service.count("jwks") == 2, "asked once a minute")
+        service.change { [key] in
+            $0.isDown = false
+            $0.keys["/.well-known/jwks.json"] = [next, key]
+        }
+        service.pass(.seconds(60))
+        #expect(await gate.judge(token: token).code == "passed")
+        #expect(await gate.judge(token: try TestToken(P256.Signing.PrivateKey()).text()).code == "token.invalid")
+    }
+
     @Test func withoutKeysTheGateStaysShutAndAsksAgainSoon() async throws {
         service.change { $0.isDown = true }
         let gate = service.gate()

@@ -427,6 +427,44 @@ private struct Claims: JWTPayload {
         }
     }
 
+    /// Also what no route answers has Google's form, and the limit of whoever asks for it.
+    @Test func unknownMethodsHaveGooglesForm() async throws {
+        func verdict(_ service: RunningService, _ method: String, _ path: String) async throws -> (String, Reply) {
+            let reply = try await RunningService.call(method, service.base + path)
+            return (AppCheckPhone.verdict(reply), reply)
+        }
+        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+            let app = "/v1/\(AppCheckPhone.project)/apps/\(AppCheckPhone.id)"
+            for path in [
+                app + ":exchangeRecaptchaToken", app, "/v1/projects", "/v1/projects/", "/v1beta/projects/x:y",
+                app + "/debugTokens/a/b/c/d/e/f/g/h", "/v1/projects/1234567890:verifyappchecktoken",
+            ] {
+                for method in ["POST", "GET", "DELETE"] {
+                    let (verdict, reply) = try await verdict(service, method, path)
+                    #expect(verdict == "404 NOT_FOUND", "\(method) \(path)")
+                    #expect(reply.headers["content-type"] == "application/json", "\(method) \(path)")
+                    #expect(reply["error"]?.members?.first { $0.name == "code" }?.value == 404)
+                }
+            }
+            for (method, path, allow) in [
+                ("GET", app + ":generateAppAttestChallenge", "POST"), ("DELETE", "/v1/jwks", "GET, HEAD"),
+                ("PUT", "/v1beta/projects/1234567890:verifyAppCheckToken", "POST"),
+            ] {
+                let (verdict, reply) = try await verdict(service, method, path)
+                #expect(verdict == "405 UNIMPLEMENTED" && reply.headers["allow"] == allow, "\(method) \(path)")
+            }
+            for path in ["/v1/projectsX", "/v1/jwksX", "/v1beta/apps", "/v1/%70rojects/1"] {
+                #expect(try await service.post(path, [:]).verdict == "404 path.unknown", "\(path)")
+            }
+        }
+        let narrow = Self.configuration { $0.limits.requestsPerSecondPerAddress = 1 }
+        try await RunningService.with(narrow) { (service: RunningService) async throws -> Void in
+            var verdicts: Set<String> = []
+            for _ in 0..<6 { verdicts.insert(try await verdict(service, "POST", "/v1/projects/1:x").0) }
+            #expect(verdicts == ["404 NOT_FOUND", "429 RESOURCE_EXHAUSTED"])
+        }
+    }
+
     @Test func theInterfaceIsOffUnlessConfigured() async throws {
         try await RunningService.with { (service: RunningService) async throws -> Void in
             #expect(try await service.get("/v1/jwks").verdict == "404 path.unknown")

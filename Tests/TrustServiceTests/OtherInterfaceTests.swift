@@ -19,12 +19,12 @@ import TrustStores
 
         var routes: [Route] {
             [
-                Route("exchange", "POST", "/other/apps/{app}:exchange", .app, errors: Exchange.error, exchange),
-                Route("check", "POST", "/other/apps/{app}:check", .app, errors: Exchange.error, check),
+                Route("exchange", "POST", "/other/apps/{app}:exchange", .app, errors: Exchange.errors, exchange),
+                Route("check", "POST", "/other/apps/{app}:check", .app, errors: Exchange.errors, check),
             ]
         }
 
-        static let error: Route.Errors = { problem, _ in
+        static let errors = ErrorForm(under: ["/other/apps"]) { problem, _ in
             var answer = Answer.json(["error": ["reason": .string(problem.code.rawValue)]], status: problem.status)
             answer.code = problem.code
             return answer
@@ -92,10 +92,15 @@ import TrustStores
             )
             #expect(refused.status == 400)
             #expect(OtherInterfaceTests.reason(refused)?.hasPrefix("malformed.") == true)
-            // Another verb is another route; what no route knows has the service's own form.
+            // Another verb is another route; what no route knows has the form of whose path it is, by whole segments.
             #expect(try await service.post("/other/apps/shop:check", [:]).status == 204)
-            #expect(try await service.post("/other/apps/shop:else", [:]).verdict == "404 path.unknown")
-            #expect(try await service.post("/other/apps/:check", [:]).verdict == "404 path.unknown")
+            for path in ["/other/apps/shop:else", "/other/apps/:check", "/other/apps", "/other/apps/"] {
+                let reply = try await service.post(path, [:])
+                #expect(reply.status == 404 && OtherInterfaceTests.reason(reply) == "path.unknown", "\(path)")
+            }
+            for path in ["/other/appsX", "/other", "/other/%61pps/shop:else", "//other/apps/shop:else"] {
+                #expect(try await service.post(path, [:]).verdict == "404 path.unknown", "\(path)")
+            }
         }
     }
 

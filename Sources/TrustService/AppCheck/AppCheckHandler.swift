@@ -27,7 +27,7 @@ struct AppCheckHandler: Handler {
     var routes: [Route] {
         func verb(_ operation: String, _ handler: @escaping @Sendable (Call) async throws -> Answer) -> Route {
             let path = "/v1/projects/{project}/apps/{appId}:\(operation)"
-            return Route(operation, "POST", path, .app, errors: AppCheckError.answer, handler)
+            return Route(operation, "POST", path, .app, errors: AppCheckError.form, handler)
         }
         return [
             verb("generateAppAttestChallenge", issueChallenge),
@@ -35,7 +35,7 @@ struct AppCheckHandler: Handler {
             verb("exchangeAppAttestAssertion", exchangeAssertion),
             verb("exchangeDeviceCheckToken", exchangeDeviceToken),
             verb("exchangeDebugToken", exchangeDebugToken),
-            Route("appCheckKeySet", "GET", "/v1/jwks", .open, errors: AppCheckError.answer) { _ in
+            Route("appCheckKeySet", "GET", "/v1/jwks", .open, errors: AppCheckError.form) { _ in
                 .json(try side.tokens.published)
             },
         ]

@@ -54,7 +54,7 @@ struct AppCheckVerification: Handler {
                 "POST",
                 "/\(version)/projects/{project}:verifyAppCheckToken",
                 .server,
-                errors: AppCheckError.answer,
+                errors: AppCheckError.form,
                 verify
             )
         }

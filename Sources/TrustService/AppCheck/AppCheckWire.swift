@@ -10,9 +10,9 @@ import StrictJSON
 /// The client forgets its key on 403 and attests again; on 400 and 404 it is silent for a day; all else it tries again with growing pauses. So
 /// a proof that is refused for whatever reason is 403, a fault of ours 503, and 400 and 404 are left for what can never become right.
 enum AppCheckError {
-    static let answer: Route.Errors = { problem, correlationId in
+    static let form = ErrorForm(under: ["/v1/projects", "/v1beta/projects", "/v1/jwks"]) { problem, correlationId in
         let (status, name) = AppCheckError.standing(of: problem)
-        var answer = Answer.json(
+        let answer = Answer.json(
             [
                 "error": [
                     "code": .integer(status), "message": .string("\(problem.title) [\(problem.code.description)]"),
@@ -31,10 +31,7 @@ enum AppCheckError {
             ],
             status: status
         )
-        answer.code = problem.code
-        if let seconds = problem.retryAfterSeconds { answer.headers.append((.retryAfter, String(seconds))) }
-        if status == 401 { answer.headers.append((.wwwAuthenticate, Answer.challenge)) }
-        return answer
+        return answer.refusing(problem)
     }
 
     /// Status and its name in Google's interfaces.
@@ -43,6 +40,7 @@ enum AppCheckError {
         case .requestMalformed, .malformedBase64, .bodyTooLarge, .bodyContentType: (400, "INVALID_ARGUMENT")
         case .callerUnauthorized: (401, "UNAUTHENTICATED")
         case .appUnknown, .pathUnknown: (404, "NOT_FOUND")
+        case .methodNotAllowed: (405, "UNIMPLEMENTED")
         default:
             switch problem.status {
             case 429: (429, "RESOURCE_EXHAUSTED")

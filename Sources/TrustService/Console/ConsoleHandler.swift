@@ -76,7 +76,7 @@ struct ConsoleHandler: Handler {
         _ template: String,
         _ handler: @escaping @Sendable (Call) async throws -> ConsoleReply
     ) -> Route {
-        Route(operation, method, template, .console, errors: { .consoleProblem($0, correlationId: $1) }) { call in
+        Route(operation, method, template, .console, errors: .console) { call in
             switch try await handler(call) {
             case .answer(let answer): answer
             case .text(let text, let type): Answer.text(text, contentType: "\(type); charset=utf-8").guarded()

@@ -121,8 +121,11 @@ extension Answer {
         return answer
     }
 
-    /// A refusal or a fault as a page.
-    static func consoleProblem(_ problem: Problem, correlationId: String) -> Answer {
+}
+
+extension ErrorForm {
+    /// Refusals and faults of the console as a page.
+    static let console = ErrorForm(under: ["/console"]) { problem, correlationId in
         let page = ConsolePage(
             title: problem.title,
             body: """
@@ -132,10 +135,6 @@ extension Answer {
 
                 """
         )
-        var answer = page.answer(status: problem.status)
-        answer.code = problem.code
-        if let seconds = problem.retryAfterSeconds { answer.headers.append((.retryAfter, String(seconds))) }
-        if !problem.allow.isEmpty { answer.headers.append((.allow, problem.allow.joined(separator: ", "))) }
-        return answer
+        return page.answer(status: problem.status).refusing(problem)
     }
 }

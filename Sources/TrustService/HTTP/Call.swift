@@ -119,17 +119,23 @@ package struct Answer: Sendable {
     package static func empty(_ status: Int) -> Answer { Answer(status: status, contentType: nil, body: []) }
 
     /// What a 401 asks for (RFC 6750, section 3): a scheme without a parameter ends some clients.
-    static let challenge = "Bearer realm=\"sealward\""
+    private static let challenge = "Bearer realm=\"sealward\""
 
     package static func problem(_ problem: Problem, correlationId: String) -> Answer {
         var answer = json(problem.document(correlationId: correlationId), status: problem.status)
         answer.contentType = "application/problem+json"
+        return answer.refusing(problem)
+    }
+
+    /// The answer with what a refusal says in every form: its code for the log, and its headers.
+    func refusing(_ problem: Problem) -> Answer {
+        var answer = self
         answer.code = problem.code
         if let seconds = problem.retryAfterSeconds { answer.headers.append((.retryAfter, String(seconds))) }
         if !problem.allow.isEmpty {
             answer.headers.append((.allow, problem.allow.joined(separator: ", ")))
         }
-        if problem.status == 401 { answer.headers.append((.wwwAuthenticate, challenge)) }
+        if status == 401 { answer.headers.append((.wwwAuthenticate, Answer.challenge)) }
         return answer
     }
 }

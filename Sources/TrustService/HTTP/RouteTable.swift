@@ -3,6 +3,30 @@
 
 import Findings
 
+/// How an interface writes refusals and faults, and which paths are its own: there it also writes what no route answers.
+package struct ErrorForm: Sendable {
+    /// The paths that are the interface's, with all below them.
+    let places: [String]
+    /// Makes the answer of a refusal or fault, given the identifier under which the log has it.
+    package let answer: @Sendable (Problem, String) -> Answer
+
+    package init(under places: [String], _ answer: @escaping @Sendable (Problem, String) -> Answer) {
+        self.places = places
+        self.answer = answer
+    }
+
+    /// A problem document: the service's own form, and that of every path which no interface has for itself.
+    package static let problem = ErrorForm(under: []) { .problem($0, correlationId: $1) }
+
+    /// Whether a path is one of the places or below it, by bytes.
+    func owns(_ path: String) -> Bool {
+        places.contains { place in
+            let rest = path.utf8.dropFirst(place.utf8.count)
+            return path.utf8.starts(with: place.utf8) && (rest.isEmpty || rest.first == UInt8(ascii: "/"))
+        }
+    }
+}
+
 /// One method of one path, who may call it, and what answers.
 package struct Route: Sendable {
     package enum Segment: Sendable, Equatable {
@@ -11,9 +35,6 @@ package struct Route: Sendable {
         case parameter(String, suffix: String)
     }
 
-    /// Makes the answer of a refusal or fault, given the identifier under which the log has it.
-    package typealias Errors = @Sendable (Problem, String) -> Answer
-
     /// The name of the operation, as in `docs/openapi.yaml` and in metrics.
     package let operation: String
     package let method: String
@@ -21,7 +42,7 @@ package struct Route: Sendable {
     package let access: Call.Access
     package let handler: @Sendable (Call) async throws -> Answer
     /// The form of its errors: a problem document unless its interface has another one.
-    let errors: Errors
+    let errors: ErrorForm
     let segments: [Segment]
 
     package init(
@@ -29,7 +50,7 @@ package struct Route: Sendable {
         _ method: String,
         _ template: String,
         _ access: Call.Access,
-        errors: @escaping Errors = { .problem($0, correlationId: $1) },
+        errors: ErrorForm = .problem,
         _ handler: @escaping @Sendable (Call) async throws -> Answer
     ) {
         self.operation = operation
@@ -94,6 +115,9 @@ package struct RouteTable: Sendable {
         case unknown
         case method(allow: [String])
     }
+
+    /// The form of errors of a path that no route answers.
+    func errors(of path: String) -> ErrorForm { routes.first { $0.errors.owns(path) }?.errors ?? .problem }
 
     /// Finds the route of a request line. `HEAD` is answered by the route of `GET`.
     package func match(method: String, path: String) -> Match {

@@ -52,15 +52,16 @@ struct ServiceResponder: HTTPResponder {
     ) async -> Response {
         let start = sources.uptime()
         let correlationId = correlationIds.next()
+        let (path, query) = ServiceResponder.target(of: request)
         var found: Route?
         let answer: Answer
         var evidence = ""
         do {
-            answer = try await handle(request, context, correlationId, &found)
+            answer = try await handle(request, path, query, context, correlationId, &found)
         } catch {
             let problem = Problem(error)
             evidence = problem.evidence
-            answer = found?.errors(problem, correlationId) ?? .problem(problem, correlationId: correlationId)
+            answer = (found?.errors ?? table.errors(of: path)).answer(problem, correlationId)
         }
         let end = sources.uptime()
         observer.finished(
@@ -75,16 +76,24 @@ struct ServiceResponder: HTTPResponder {
         return response(answer, isHead: request.method == .head)
     }
 
+    /// The path and the query of a request.
+    private static func target(of request: Request) -> (path: String, query: String) {
+        let target = request.head.path ?? ""
+        let mark = target.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
+        return (
+            String(target[..<(mark ?? target.endIndex)]),
+            mark.map { String(target[target.utf8.index(after: $0)...]) } ?? ""
+        )
+    }
+
     private func handle(
         _ request: Request,
+        _ path: String,
+        _ query: String,
         _ context: ServiceRequestContext,
         _ correlationId: String,
         _ found: inout Route?
     ) async throws -> Answer {
-        let target = request.head.path ?? ""
-        let mark = target.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
-        let path = String(target[..<(mark ?? target.endIndex)])
-        let query = mark.map { String(target[target.utf8.index(after: $0)...]) } ?? ""
         var address = context.peer
         if !trustedProxies.isEmpty {
             let forwarded = request.headers[values: .xForwardedFor].joined(separator: ",")

@@ -5,8 +5,8 @@ import AppleServices
 import Findings
 import Foundation
 
-/// A program that judges: it gets questions as lines and answers each with a line. One that ends or does not answer is started again for
-/// the next question.
+/// A program that judges: it gets questions as lines and answers each with a line. One that ends, does not answer, or says anything else is
+/// started again for the next question, so that no case pays for another.
 final class CommandVerifier {
     private let command: String
     private let timeout: Duration
@@ -30,6 +30,8 @@ final class CommandVerifier {
 
     /// - Throws: ``CommandFault`` where the program cannot be started.
     func judge(_ question: [UInt8]) throws -> VerifierAnswer {
+        // What it says unasked would be taken for the answer.
+        if let output, CommandVerifier.isReadable(output.fileHandleForReading.fileDescriptor) { finish() }
         let isNew = process == nil
         let (writing, reading) = try running()
         // A program may take a minute to start; that is not the time of its answer.
@@ -37,42 +39,53 @@ final class CommandVerifier {
         switch exchange(question, writing, reading, until: end) {
         case .line(let line):
             hasAnswered = true
-            return VerifierAnswer(reading: line)
+            let answer = VerifierAnswer(reading: line)
+            if !answer.isItsOwn { finish() }
+            return answer
         case .late:
-            stop()
+            finish()
             return VerifierAnswer(.tooSlow, "no answer within \(timeout.components.seconds) seconds")
         case .tooLong:
-            stop()
+            finish()
             return VerifierAnswer(.crashed, "the answer has more than \(CommandVerifier.answerLimit) bytes")
         case .ended:
             let process = self.process
-            stop()
+            let endedByItself = finish(after: .seconds(2))
             let status = process?.terminationStatus ?? 0
             // One that is not there, or lacks what it needs, ends at every question.
             endings += 1
             if !hasAnswered, endings == 3 {
-                throw CommandFault("--command: the program ended three times (status \(status)) and answered nothing.")
+                let how = endedByItself ? "status \(status)" : "its input or output was closed"
+                throw CommandFault("--command: the program ended three times (\(how)) and answered nothing.")
+            }
+            guard endedByItself else {
+                return VerifierAnswer(.crashed, "the program closed its input or output without an answer")
             }
             let how = process?.terminationReason == .uncaughtSignal ? "by signal" : "with status"
             return VerifierAnswer(.crashed, "the program ended \(how) \(status) without an answer")
         }
     }
 
-    /// Ends the program, and what it started.
-    func stop() {
-        guard let process else { return }
+    /// Ends the program, and what it started. It has two seconds to do so by itself.
+    func stop() { finish(after: .seconds(2)) }
+
+    /// - Parameter patience: how long the program may take to end by itself, with a status of its own.
+    /// - Returns: whether it did.
+    @discardableResult private func finish(after patience: Duration = .zero) -> Bool {
+        guard let process else { return true }
         self.process = nil
         try? input?.fileHandleForWriting.close()
-        // One that ends by itself keeps its own status; two seconds are enough for that.
-        let end = ContinuousClock.now + .seconds(2)
+        let end = ContinuousClock.now + patience
         while process.isRunning, ContinuousClock.now < end { usleep(5000) }
-        if process.isRunning {
+        let endedByItself = !process.isRunning
+        if !endedByItself {
             let id = process.processIdentifier
             kill(getpgid(id) == id ? -id : id, SIGKILL)
         }
         process.waitUntilExit()
         try? output?.fileHandleForReading.close()
         (input, output) = (nil, nil)
+        return endedByItself
     }
 
     private func running() throws -> (writing: Int32, reading: Int32) {
@@ -123,6 +136,13 @@ final class CommandVerifier {
             if line.last == 0x0A { return .line(line.dropLast()) }
             if line.count > CommandVerifier.answerLimit { return .tooLong }
         }
+    }
+
+    /// Whether a descriptor has bytes to read now.
+    private static func isReadable(_ descriptor: Int32) -> Bool {
+        var one = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        // Safe: one entry is lent, and one is announced.
+        return unsafe poll(&one, 1, 0) > 0 && one.revents & Int16(POLLIN) != 0
     }
 
     /// Waits until a descriptor is ready or broken; false where the time is over.

@@ -19,13 +19,15 @@ struct VerifierAnswer: Sendable {
     let verdict: Verdict
     /// Its own words, or ours where it had none.
     let words: String
+    /// Whether the verifier said this, and not we of it.
+    private(set) var isItsOwn = false
 
     init(_ verdict: Verdict, _ words: String) {
         self.verdict = verdict
         self.words = words
     }
 
-    /// Reads one line of JSON.
+    /// Reads one line of JSON; what is none is `crashed`, and not its own.
     init(reading line: [UInt8]) {
         var limits = JSONReader.Limits.outside
         limits.depth = 8
@@ -36,7 +38,9 @@ struct VerifierAnswer: Sendable {
         let words = answer.member("reason")?.text ?? ""
         switch Verdict(rawValue: text) {
         case .tooSlow?, nil: self.init(.crashed, "the verdict is '\(text)'")
-        case let verdict?: self.init(verdict, words)
+        case let verdict?:
+            self.init(verdict, words)
+            isItsOwn = true
         }
     }
 }
