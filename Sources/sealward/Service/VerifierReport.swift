@@ -19,7 +19,7 @@ struct VerifierAnswer: Sendable {
     let verdict: Verdict
     /// Its own words, or ours where it had none.
     let words: String
-    /// Whether the verifier said this, and not we of it.
+    /// Whether the verifier's line has a verdict, known or not.
     private(set) var isItsOwn = false
 
     init(_ verdict: Verdict, _ words: String) {
@@ -38,10 +38,9 @@ struct VerifierAnswer: Sendable {
         let words = answer.member("reason")?.text ?? ""
         switch Verdict(rawValue: text) {
         case .tooSlow?, nil: self.init(.crashed, "the verdict is '\(text)'")
-        case let verdict?:
-            self.init(verdict, words)
-            isItsOwn = true
+        case let verdict?: self.init(verdict, words)
         }
+        isItsOwn = true
     }
 }
 
