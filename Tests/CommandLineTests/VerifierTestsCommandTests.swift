@@ -91,8 +91,8 @@ import Testing
     static let failures = [
         ("os.kill(os.getpid(), 9)", "crashed", "the program ended by signal 9 without an answer"),
         ("os._exit(3)", "crashed", "the program ended with status 3 without an answer"),
-        (#"os.write(1, b"\xff\x00 garbage\n"); continue"#, "crashed", "the answer is no JSON with a verdict"),
-        (#"print("looking", flush=True)"#, "crashed", "the answer is no JSON with a verdict"),
+        (#"os.write(1, b"\xff\x00 garbage\n"); continue"#, "crashed", "the answer is not JSON with a verdict"),
+        (#"print("looking", flush=True)"#, "crashed", "the answer is not JSON with a verdict"),
         (#"os.write(1, b"x" * (100 << 20))"#, "crashed", "the answer has more than 65536 bytes"),
         (#"for _ in range(25 << 10): os.write(1, b"x" * 4095 + b"\n")"#, "crashed", nil),
         ("os.close(0); os.close(1); time.sleep(600)", "crashed", "the program closed its input or output"),
