@@ -121,11 +121,15 @@ import TrustStores
             _ = table.match(method: "GET", path: "/\(text)/apps/shop/ramp")
         }
         #expect(seconds { call(marks) } < 4 * seconds { call(letters) } + 0.001)
-        let start = ContinuousClock.now
-        for token in [marks, marks + "." + marks + "." + marks] {
-            await #expect(throws: Problem.self) { try await authority.read(token, at: Date()) }
+        var least = Duration.seconds(60)
+        for _ in 0..<5 {
+            let start = ContinuousClock.now
+            for token in [marks, marks + "." + marks + "." + marks] {
+                await #expect(throws: Problem.self) { try await authority.read(token, at: Date()) }
+            }
+            least = min(least, ContinuousClock.now - start)
         }
-        #expect(ContinuousClock.now - start < .milliseconds(20))
+        #expect(least < .milliseconds(20))
     }
 
     @Test func aTokenIsDecodedOnlyAfterItsSignature() async throws {

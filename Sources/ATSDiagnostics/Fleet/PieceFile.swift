@@ -25,7 +25,11 @@ package final class PieceFile {
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    deinit { close(descriptor) }
+    /// A lock is given up here and not by `close`: a child that somebody is starting has the descriptor until its program takes over.
+    deinit {
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     /// Appends bytes; where that fails nothing is there.
     @discardableResult package func append(_ bytes: [UInt8]) throws(InputFault) -> Place {
