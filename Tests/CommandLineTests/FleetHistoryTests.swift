@@ -57,7 +57,7 @@ import Testing
             encoding: .utf8
         )
         for (name, words) in [
-            ("text.sqlite", "no SQLite database"), ("absent", "there is no such file"), (".", "folder"),
+            ("text.sqlite", "not an SQLite database"), ("absent", "there is no such file"), (".", "folder"),
         ] {
             let run = try run(name)
             #expect(run.status == 2 && run.output.isEmpty && run.errors.contains(words), "\(run.errors)")
