@@ -86,7 +86,7 @@ import Testing
             atomically: true,
             encoding: .utf8
         )
-        #expect(try reason("text").contains("no SQLite database"))
+        #expect(try reason("text").contains("not an SQLite database"))
         try sqlite("other", "CREATE TABLE a (b); PRAGMA user_version = 1")
         #expect(try reason("other").contains("another program"))
         try Self.fill(folder.path("newer"))

@@ -217,7 +217,7 @@ import Testing
             Issued(
                 testDescription: "keyCertSign",
                 server: ["keyUsage=keyCertSign", "subjectAltName=DNS:localhost"],
-                says: "not one of an authority"
+                says: "not a CA certificate"
             ),
             Issued(
                 testDescription: "any purpose",

@@ -147,12 +147,12 @@ enum IssuanceRules {
             }
         } else if leaf.keyUsage?.contains(5) == true {
             breaches.append(
-                "The certificate may sign certificates by its key usage but is not one of an authority (RFC 5280 section 4.2.1.9)."
+                "The certificate may sign certificates by its key usage but is not a CA certificate (RFC 5280 section 4.2.1.9)."
             )
         }
         if leaf.hasNameConstraints {
             breaches.append(
-                "The certificate has name constraints but is not one of an authority (RFC 5280 section 4.2.1.10)."
+                "The certificate has name constraints but is not a CA certificate (RFC 5280 section 4.2.1.10)."
             )
         }
         if leaf.extendedKeyUsages?.contains("2.5.29.37.0") == true {
