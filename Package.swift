@@ -100,6 +100,8 @@ let package = Package(
         .library(name: "TrustStoresPostgres", targets: ["TrustStoresPostgres"]),
         .library(name: "SealwardHummingbird", targets: ["SealwardHummingbird", "TrustPolicy"]),
         .library(name: "TrustStoreContract", targets: ["TrustStoreContract", "TrustStores"]),
+        // For the packages Fuzz and Benchmarks: nothing in these modules is public.
+        .library(name: "SealwardInternals", targets: ["AppBundles", "Reporting", "StrictJSON"]),
     ],
     traits: [
         .trait(name: "Postgres", description: "The PostgreSQL store, for more than one node. Needs libpq.")

@@ -68,13 +68,16 @@ let package = Package(
         program(
             "store-bench",
             [
-                "BenchReport", "TrustMaterial", .product(name: "TrustStoresPostgres", package: "sealward"),
+                "BenchReport", "TrustMaterial", .product(name: "TrustService", package: "sealward"),
+                .product(name: "TrustStoresPostgres", package: "sealward"),
             ]
         ),
         program(
             "service-bench",
             [
-                "BenchReport", "TrustMaterial", .product(name: "TrustStoresPostgres", package: "sealward"),
+                "BenchReport", "TrustMaterial", .product(name: "DeviceSimulator", package: "sealward"),
+                .product(name: "TrustService", package: "sealward"),
+                .product(name: "TrustStoresPostgres", package: "sealward"),
                 // The program itself, built beside the bench.
                 .product(name: "sealward", package: "sealward"),
             ]

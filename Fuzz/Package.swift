@@ -57,29 +57,41 @@ let package = Package(
         ),
         program(
             "fuzz-archive",
-            ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+            ["FuzzDriver", .product(name: "SealwardInternals", package: "sealward")]
         ),
         program(
             "fuzz-executable",
-            ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+            ["FuzzDriver", .product(name: "SealwardInternals", package: "sealward")]
         ),
         program(
             "fuzz-project",
-            ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+            ["FuzzDriver", .product(name: "SealwardInternals", package: "sealward")]
         ),
         program(
             "fuzz-json",
-            ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+            [
+                "FuzzDriver", .product(name: "ATSLint", package: "sealward"),
+                .product(name: "SealwardInternals", package: "sealward"),
+            ]
         ),
         program(
             "fuzz-report",
-            ["FuzzDriver", .product(name: "ATSLint", package: "sealward")]
+            [
+                "FuzzDriver", .product(name: "ATSLint", package: "sealward"),
+                .product(name: "SealwardInternals", package: "sealward"),
+            ]
         ),
         program(
             "fuzz-log",
             ["FuzzDriver", .product(name: "ATSDiagnostics", package: "sealward")]
         ),
-        program("fuzz-plist", [.product(name: "ATSLint", package: "sealward")]),
+        program(
+            "fuzz-plist",
+            [
+                .product(name: "ATSLint", package: "sealward"),
+                .product(name: "SealwardInternals", package: "sealward"),
+            ]
+        ),
         program(
             "fuzz-configuration",
             [

@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 64, 4096, 9000]) func everyPlaceIsAskedOnce(_ count: Int) {
-        let places = Array(0..<count)
+        let places = Array(0..<UInt32(count))
         let order = ShuffledOrder(seed: 42).order(places)
         #expect(order.sorted() == places)
         #expect(order == ShuffledOrder(seed: 42).order(places))
@@ -82,6 +82,8 @@ import Testing
             #expect(order != places && order != ShuffledOrder(seed: 43).order(places))
         }
         // A block is done before the next begins.
-        for (index, place) in order.enumerated() { #expect(index / ShuffledOrder.block == place / ShuffledOrder.block) }
+        for (index, place) in order.enumerated() {
+            #expect(index / ShuffledOrder.block == Int(place) / ShuffledOrder.block)
+        }
     }
 }

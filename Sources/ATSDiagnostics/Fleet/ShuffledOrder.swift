@@ -11,9 +11,9 @@ package struct ShuffledOrder: Sendable {
 
     package init(seed: UInt64) { self.seed = seed }
 
-    package func order(_ places: [Int]) -> [Int] {
+    package func order(_ places: [UInt32]) -> [UInt32] {
         var random = Generator(state: seed)
-        var result: [Int] = []
+        var result: [UInt32] = []
         result.reserveCapacity(places.count)
         for start in stride(from: 0, to: places.count, by: ShuffledOrder.block) {
             result += places[start..<min(places.count, start + ShuffledOrder.block)].shuffled(using: &random)

@@ -11,16 +11,22 @@ package struct TargetList: Sendable {
     /// Whether `http` is read as `https`, as nscurl does.
     package let isForNSCurl: Bool
     private var bytes: [UInt8] = []
-    private var ends: [Int] = []
+    /// Where each text ends in ``bytes``, and the next begins.
+    private var ends: [UInt32] = []
     /// Where a target is checked at one address of several.
     private var addresses: [Int: String] = [:]
+
+    /// The most bytes of text: what ``ends`` can count.
+    private static let limit = Int(UInt32.max)
 
     package init(isForNSCurl: Bool = false) { self.isForNSCurl = isForNSCurl }
 
     /// A list of targets that were read already.
-    package init(_ targets: [CheckTarget]) {
+    ///
+    /// - Throws: as ``append(_:)``, for more text than a list holds.
+    package init(_ targets: [CheckTarget]) throws(MalformedInput) {
         self.init()
-        for target in targets { add(target.displayURL, address: target.address) }
+        for target in targets { try add(target.displayURL, address: target.address) }
     }
 
     package var count: Int { ends.count }
@@ -31,14 +37,20 @@ package struct TargetList: Sendable {
     /// - Throws: `MalformedInput` with code `malformed.url`.
     @discardableResult package mutating func append(_ text: String) throws(MalformedInput) -> CheckTarget {
         let target = try read(text)
-        add(text, address: nil)
+        try add(text, address: nil)
         return target
     }
 
-    private mutating func add(_ text: String, address: String?) {
+    private mutating func add(_ text: String, address: String?) throws(MalformedInput) {
+        guard text.utf8.count <= TargetList.limit - bytes.count else {
+            throw MalformedInput(
+                code: .malformedURL,
+                reason: "the targets have more than 4 GiB of text; use several lists"
+            )
+        }
         if let address { addresses[count] = address }
         bytes += text.utf8
-        ends.append(bytes.count)
+        ends.append(UInt32(clamping: bytes.count))
     }
 
     /// The target at a place.
@@ -75,8 +87,8 @@ package struct TargetList: Sendable {
         for place in ends.indices {
             let text = String(decoding: text(at: place) ?? [], as: UTF8.self)
             let found = await addresses(try target(at: place))
-            if found.isEmpty { list.add(text, address: nil) }
-            for address in found { list.add(text, address: address) }
+            if found.isEmpty { try list.add(text, address: nil) }
+            for address in found { try list.add(text, address: address) }
         }
         return list
     }
@@ -87,7 +99,7 @@ package struct TargetList: Sendable {
 
     private func text(at place: Int) -> ArraySlice<UInt8>? {
         guard ends.indices.contains(place) else { return nil }
-        let start = place == 0 ? 0 : ends[place - 1]
-        return bytes[start..<ends[place]]
+        let start = place == 0 ? 0 : Int(ends[place - 1])
+        return bytes[start..<Int(ends[place])]
     }
 }

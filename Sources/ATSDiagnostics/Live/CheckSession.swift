@@ -129,7 +129,7 @@ public struct CheckSession: Sendable {
     /// - Parameter gate: what a public address waits at before its check begins.
     package func run(
         _ list: TargetList,
-        places: [Int],
+        places: [UInt32],
         concurrency: Int,
         gate: PoliteGate? = nil,
         atMost most: Int,
@@ -138,6 +138,7 @@ public struct CheckSession: Sendable {
         try await BoundedTasks(width: concurrency).run(
             places,
             work: { _, place in
+                let place = Int(place)
                 let target = try list.target(at: place)
                 guard let gate, let address = await publicAddress(of: target) else {
                     return (place: place, report: await check(target))

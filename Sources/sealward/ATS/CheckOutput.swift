@@ -32,7 +32,7 @@ struct CheckOutput {
     private var hasSystems: Bool { options.comparesSystems }
     private let targets: TargetList
     /// The places of the list that are checked, in order.
-    private let places: [Int]
+    private let places: [UInt32]
     private let shard: Shard?
     private let stream: ResultStream
     private let text: CheckText
@@ -55,7 +55,7 @@ struct CheckOutput {
     init(
         options: Options,
         targets: TargetList,
-        places: [Int],
+        places: [UInt32],
         shard: Shard? = nil,
         journal: CheckJournal? = nil,
         stream: ResultStream
@@ -68,7 +68,7 @@ struct CheckOutput {
         self.stream = stream
         var width = 0
         for place in places where width < CheckOutput.widest {
-            let url = try targets.target(at: place).url
+            let url = try targets.target(at: Int(place)).url
             let name = CheckText.shortName(host: url.host, port: url.effectivePort, isSecure: url.isSecure)
             width = max(width, name.displayWidth)
         }
@@ -153,7 +153,7 @@ struct CheckOutput {
         } else if turn < places.count, places[turn] == place {
             if !empty { try emit(wait(&self)) }
             turn += 1
-            while turn < places.count, let next = removeWaiting(places[turn]) {
+            while turn < places.count, let next = removeWaiting(Int(places[turn])) {
                 try emit(next)
                 turn += 1
             }

@@ -10,7 +10,7 @@ import Foundation
 struct CheckRun {
     let session: CheckSession
     let list: TargetList
-    let places: [Int]
+    let places: [UInt32]
     let concurrency: Int
     let statePath: String?
     let journal: CheckJournal?
@@ -56,7 +56,7 @@ struct CheckRun {
         render: (Int, TargetReport) throws -> [UInt8],
         show: (CheckResult) throws -> Void
     ) async throws {
-        let open = known.isEmpty ? places : places.filter { !known.contains($0) }
+        let open = known.isEmpty ? places : places.filter { !known.contains(Int($0)) }
         try await session.run(list, places: open, concurrency: concurrency, gate: gate, atMost: CheckRun.batch) {
             reports in
             let results = try reports.map { place, report in

@@ -65,17 +65,18 @@ struct FleetOptions: ParsableArguments {
     /// The order in which targets are asked.
     ///
     /// - Parameter concurrency: a list that is in flight at once as a whole keeps its order, and a short one too.
-    func order(of places: [Int], concurrency: Int, quiet: Bool) -> [Int] {
+    func order(of places: [UInt32], concurrency: Int, quiet: Bool) -> [UInt32] {
         guard seed != nil || places.count > max(concurrency, FleetOptions.shortList) else { return places }
         let chosen = seed ?? .random(in: 0...9_999_999)
         if seed == nil, !quiet { CommandIO.say("sealward: the targets are asked in the order of --seed \(chosen).") }
         return ShuffledOrder(seed: chosen).order(places)
     }
 
-    /// The places of the list that are in the shard.
-    func places(of list: TargetList) -> [Int] {
-        guard let shard else { return Array(0..<list.count) }
-        return (0..<list.count).filter { shard.contains(list.identity(at: $0)) }
+    /// The places of the list that are in the shard, in four bytes each: lists are long.
+    func places(of list: TargetList) -> [UInt32] {
+        let all = 0..<UInt32(clamping: list.count)
+        guard let shard else { return Array(all) }
+        return all.filter { shard.contains(list.identity(at: Int($0))) }
     }
 
     /// Opens the journal.

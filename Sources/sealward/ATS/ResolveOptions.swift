@@ -48,6 +48,8 @@ enum EntryFile {
 
     /// Calls `body` with each line, without the white space around it, and with what makes a fault of a reason.
     ///
+    /// The file is read in pieces: neither it nor a list of its lines is ever in memory as a whole.
+    ///
     /// - Parameter limit: the most bytes of the file.
     /// - Throws: `CommandFault` that names the line, where it is no text; what `body` throws.
     static func lines(
@@ -55,12 +57,8 @@ enum EntryFile {
         limit: Int,
         _ body: (String, _ fault: (String) -> CommandFault) throws -> Void
     ) throws {
-        let bytes = try CommandIO.readText(path, limit: limit)
-        var start = bytes.startIndex
-        // One line at a time: a list of 50,000 slices takes more memory than the text.
-        for number in 1... {
-            let end = bytes[start...].firstIndex(of: 0x0A) ?? bytes.endIndex
-            let line = bytes[start..<end]
+        var number = 1
+        func take(_ line: some Collection<UInt8>) throws {
             func fault(_ reason: String) -> CommandFault {
                 CommandFault("\(CommandIO.name(of: path)): line \(number): \(reason).")
             }
@@ -69,8 +67,19 @@ enum EntryFile {
                 throw fault("is not text; write one entry a line, in UTF-8")
             }
             try body(text.trimmingCharacters(in: .whitespacesAndNewlines), fault)
-            guard end < bytes.endIndex else { return }
-            start = bytes.index(after: end)
+            number += 1
         }
+        /// A line whose end is not read yet.
+        var open: [UInt8] = []
+        try CommandIO.readText(path, limit: limit) { piece in
+            var start = piece.startIndex
+            while let end = piece[start...].firstIndex(of: 0x0A) {
+                try take(open + piece[start..<end])
+                open = []
+                start = piece.index(after: end)
+            }
+            open += piece[start...]
+        }
+        try take(open)
     }
 }

@@ -95,25 +95,48 @@ enum CommandIO {
     ///
     /// - Parameter limit: the most bytes that are read; a longer input is a fault and is never held in memory.
     static func read(_ path: String, limit: Int = 64 << 20) throws(CommandFault) -> [UInt8] {
-        let name = name(of: path)
-        let bytes: [UInt8]
-        do throws(InputFault) {
-            let input = path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
-            bytes = try input.contents(limit: limit)
-        } catch {
-            throw CommandFault("\(name): \(error.reason).")
+        try named(path) { () throws(InputFault) in
+            let bytes = try input(path).contents(limit: limit)
+            if bytes.count > limit { throw tooLarge(limit) }
+            return bytes
         }
-        guard bytes.count <= limit else {
-            throw CommandFault("\(name): is larger than \(limit) bytes, the limit for this input.")
-        }
-        return bytes
     }
 
     /// Reads a whole file of text: UTF-8, without the byte order mark that it may begin with. Files in DER pass through as they are.
     static func readText(_ path: String, limit: Int = 64 << 20) throws(CommandFault) -> [UInt8] {
         let bytes = try read(path, limit: limit)
+        return try named(path) { () throws(InputFault) in try TextFileEncoding.text(bytes) }
+    }
+
+    /// Reads a file of text as ``readText(_:limit:)`` does, and hands it on in pieces as it comes.
+    static func readText(_ path: String, limit: Int, _ body: ([UInt8]) throws -> Void) throws {
+        let file = try named(path) { () throws(InputFault) in try input(path) }
+        var total = 0
+        while true {
+            let piece = try named(path) { () throws(InputFault) in
+                let piece = try file.next(1 << 16)
+                if piece.count > limit - total { throw tooLarge(limit) }
+                return total == 0 ? try TextFileEncoding.text(piece) : piece
+            }
+            if piece.isEmpty { return }
+            total += piece.count
+            try body(piece)
+        }
+    }
+
+    private static func input(_ path: String) throws(InputFault) -> InputFile {
+        path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
+    }
+
+    private static func tooLarge(_ limit: Int) -> InputFault {
+        InputFault("is larger than \(limit) bytes, the limit for this input")
+    }
+
+    private static func named<Value>(_ path: String, _ body: () throws(InputFault) -> Value) throws(CommandFault)
+        -> Value
+    {
         do throws(InputFault) {
-            return try TextFileEncoding.text(bytes)
+            return try body()
         } catch {
             throw CommandFault("\(name(of: path)): \(error.reason).")
         }
