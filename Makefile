@@ -30,7 +30,7 @@ test: bootstrap
 
 ## What takes longer. Each part is a target of its own and ends within 20 minutes on two cores; SECONDS= is how long each fuzz target runs,
 ## SEEDS= how many seeds each of them gets (and how many histories are simulated). A part that was run alone counts as much as in the whole.
-TEST_PARTS := client service command
+TEST_PARTS := client service command-a-e command-f-l command-m-z
 LONG_PARTS := $(TEST_PARTS:%=check-long-%)
 THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
 ADDRESS_PARTS := $(TEST_PARTS:%=check-address-%)
