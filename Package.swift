@@ -283,7 +283,7 @@ let package = Package(
                 "TrustStoresSQLite", "AppleServices",
                 .target(name: "TrustStoresPostgres", condition: .when(traits: ["Postgres"])),
                 "ATSDiagnostics", "CheckHistory", "CheckExporter", "TrustService", "DeviceSimulator", "AppleSimulator",
-                "SimulatedFleet", "Demonstration", "TraceExport",
+                "ConnectionAdmission", "SimulatedFleet", "Demonstration", "TraceExport",
                 .argumentParser, .crypto, .httpTypes, .logging, .lifecycle, .unixSignals, .nioCore, .tracing,
             ],
             swiftSettings: settings

@@ -40,6 +40,13 @@ package struct DescriptorLimit: Sendable, Equatable {
     /// for the store, files, look-ups, and connections to others.
     package var reserve: Int { 3 * processors + min(max(64, descriptors / 8), 1024) }
 
+    /// As many event loops as leave something for connections: one for each processor where the limit allows it, since each takes three
+    /// descriptors and the process ends where it gets none.
+    package var eventLoops: Int { min(processors, max(1, descriptors / 12)) }
+
+    /// The fewest descriptors with which anything can be done.
+    package static let least = 24
+
     /// Room for connections that take so many descriptors each; at least 8.
     package func connections(taking each: Int = 1) -> Int {
         max(8, (descriptors - reserve) / max(1, each))

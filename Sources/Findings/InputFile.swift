@@ -41,7 +41,11 @@ package final class InputFile {
         if let fault = refusal(of: path, below: folder) { throw fault }
         // Nobody waits, whatever took the file's place since it was looked at.
         let descriptor = SystemFile.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
-        guard descriptor >= 0 else { throw InputFault("cannot be read; check its permissions") }
+        guard descriptor >= 0 else {
+            let isForbidden = errno == EACCES || errno == EPERM
+            let reason = isForbidden ? "; check its permissions" : " (\(SystemFile.message(errno)))"
+            throw InputFault("cannot be read\(reason)")
+        }
         guard let information = SystemFile.status(of: descriptor), information.st_mode & S_IFMT == S_IFREG else {
             _ = Foundation.close(descriptor)
             throw InputFault("is not a file any more")

@@ -3,8 +3,10 @@
 
 import AppTransportSecurity
 import ArgumentParser
+import ConnectionAdmission
 import Findings
 import Foundation
+import NIOCore
 
 /// The `sealward` command: one file for each subcommand, each argument -> library call -> renderer.
 @main
@@ -25,6 +27,14 @@ struct Sealward: AsyncParsableCommand {
             CommandIO.say(message.fitted)
             Foundation.exit(ExitCode.validationFailure.rawValue)
         }
+        let limit = DescriptorLimit.current()
+        guard limit.descriptors >= DescriptorLimit.least else {
+            CommandIO.say(
+                "sealward: the system lets this process open only \(limit.descriptors) files and connections; allow at least \(DescriptorLimit.least), with 'ulimit -n'."
+            )
+            Foundation.exit(Outcome.undetermined.rawValue)
+        }
+        if limit.eventLoops < limit.processors { NIOSingletons.groupLoopCountSuggestion = limit.eventLoops }
         do {
             let releases = try AddedReleases.ofEnvironment()
             await OSProfile.adding(releases) { await parseAndRun(words) }

@@ -175,6 +175,51 @@ struct ProxyFramingTests {
         }
     }
 
+    @Test(
+        "What follows the last request of a connection, or is no request, takes the answer from nobody",
+        arguments: [
+            ("Connection: close\r\n\r\nGET URL/b HTTP/1.1\r\nHost: up\r\n\r\n", false),
+            ("Upgrade: h2c\r\nConnection: upgrade\r\n\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", false),
+            ("\r\n\u{1}\u{2}nonsense\r\n\r\n", true),
+        ]
+    )
+    func afterTheLast(rest: String, isRefused: Bool) async throws {
+        let log = CountingUpstream.Log([])
+        try await RawServer.with({ CountingUpstream(log) }) { server in
+            try await PlainProxy.with { running in
+                let url = "http://127.0.0.1:\(server.port)"
+                let text = "GET URL/a HTTP/1.1\r\nHost: up\r\n\(rest)".replacingOccurrences(of: "URL", with: url)
+                let answer = try await RawConnection.exchange(port: running.port, send: text)
+                #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"), "\(answer)")
+                #expect(answer.contains("answer to GET /a"), "\(answer)")
+                #expect(answer.contains("answer to GET /aHTTP/1.1 400 ") == isRefused, "\(answer)")
+                #expect(log.withLockedValue { $0 } == ["GET /a 0"])
+            }
+        }
+    }
+
+    @Test(
+        "After trailers that speak of framing the next request has a connection of its own, and its answer",
+        arguments: ["Transfer-Encoding: x", "Connection: close", "X: y"]
+    )
+    func framingInTrailers(field: String) async throws {
+        let answers = ScriptedServer.Script([
+            .text("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\(field)\r\n\r\n")
+        ])
+        try await RawServer.with({ ScriptedServer(answers) }) { server in
+            try await PlainProxy.with { running in
+                let url = "http://127.0.0.1:\(server.port)/"
+                for _ in 0..<2 {
+                    let answer = try await RawConnection.exchange(
+                        port: running.port,
+                        send: "GET \(url) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+                    )
+                    #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"), "\(answer)")
+                }
+            }
+        }
+    }
+
     // MARK: The client
 
     @Test(

@@ -105,6 +105,14 @@ struct DescriptorLimitTests {
         #expect(limit.limits(total: 5000) == Admission.Limits(total: 890, perAddress: 445))
     }
 
+    @Test(
+        "Event loops take a quarter of the descriptors at most, and there is always one",
+        arguments: [(1024, 2, 2), (256, 128, 21), (65_536, 128, 128), (24, 2, 2), (12, 2, 1), (0, 8, 1)]
+    )
+    func eventLoops(descriptors: Int, processors: Int, loops: Int) {
+        #expect(DescriptorLimit(descriptors: descriptors, processors: processors).eventLoops == loops)
+    }
+
     @Test("The limit of this process can be read")
     func current() {
         #expect(DescriptorLimit.current().descriptors > 0)

@@ -166,15 +166,29 @@ final class ExchangeHandler: ChannelDuplexHandler {
         case .head(let head):
             guard exchange != nil else { return context.close(promise: nil) }
             lastActivity = .now()
+            if let fault = fault(of: head) { return fail(.malformed(fault)) }
             self.head = head
         case .body(let part):
             lastActivity = .now()
             receive(part)
-        case .end:
+        case .end(let trailers):
             lastActivity = .now()
-            complete()
+            complete(trailers)
         }
     }
+
+    /// Why an answer cannot be read; nil if it can.
+    ///
+    /// The decoder takes every three digits for a status. And it takes off `chunked` alone: what another coding leaves would pass for the
+    /// content (RFC 9112 sections 6.1 and 7; this client accepts no other, because it sends no `TE`).
+    private func fault(of head: HTTPResponseHead) -> String? {
+        if head.status.code < 100 { return ExchangeHandler.noStatus }
+        guard !isMultiplexed, head.headers.contains(name: "transfer-encoding") else { return nil }
+        let codings = head.headers.tokens("transfer-encoding")
+        return codings == ["chunked"] || codings == ["identity"] ? nil : "a transfer coding that nobody asked for"
+    }
+
+    private static let noStatus = "a status that is none"
 
     /// Forgets answers such as 100 and 103, up to a number, and does not count them as a sign of life. This client never asks to switch
     /// protocols, so after 101 nobody knows what the bytes are.
@@ -208,7 +222,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         }
     }
 
-    private func complete() {
+    private func complete(_ trailers: HTTPHeaders?) {
         guard let exchange else { return }
         if let body {
             body.finish(.success(()))
@@ -217,7 +231,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         }
         let canBeReused =
             isRequestSent && !isMultiplexed && head.map(ExchangeHandler.endIsCertain) == true
-            && exchange.request.head.isKeepAlive
+            && exchange.request.head.isKeepAlive && !ExchangeHandler.frames(trailers)
         self.exchange = nil
         body = nil
         upload?.cancel()
@@ -228,6 +242,12 @@ final class ExchangeHandler: ChannelDuplexHandler {
     /// Whether both sides agree where the answer ended. A transfer coding from a server that speaks HTTP/1.0 is a fault (RFC 9112 section 6.1).
     private static func endIsCertain(_ head: HTTPResponseHead) -> Bool {
         head.isKeepAlive && !(head.version == .http1_0 && head.headers.contains(name: "transfer-encoding"))
+    }
+
+    /// Whether trailers say where the answer ends, which is too late (RFC 9110 section 6.5.1): nobody knows who believes them.
+    private static func frames(_ trailers: HTTPHeaders?) -> Bool {
+        guard let trailers else { return false }
+        return ["transfer-encoding", "content-length", "connection"].contains { trailers.contains(name: $0) }
     }
 
     /// Gives the head to the waiting task, with the body as far as it is there.
@@ -327,7 +347,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         switch error {
         case let error as IOError where error.errnoCode == ECONNRESET: return .reset
         case is IOError, is ChannelError: return head == nil ? .closedBeforeAnswer : .incompleteBody
-        case is HeadGuard.InvalidStatus: return .malformed("a status that is none")
+        case is HeadGuard.InvalidStatus: return .malformed(ExchangeHandler.noStatus)
         case is HeadGuard.TooManyFields, HTTPParserError.headerOverflow: return .headerTooLarge
         case HTTPParserError.invalidEOFState: return head == nil ? .closedBeforeAnswer : .incompleteBody
         case is NIOSSLError: return head == nil ? .closedBeforeAnswer : .incompleteBody

@@ -45,6 +45,8 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var hasAnswerBegun = false
     /// The first byte of a request has come, and its head has not.
     private var isInHead = true
+    /// What came after the requests that wait is not HTTP.
+    private var isBroken = false
     /// The answer has no body, because the request is a HEAD.
     private var isHead = false
     /// The connection can carry another request after this one.
@@ -82,9 +84,19 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // The rest of a request that was refused is forgotten, whatever it is.
         if case .lingering = state, error is HTTPParserError || error is NIOHTTPDecoderError { return }
+        // What comes before it has its answer: what follows the last request of a connection is forgotten (RFC 9112 section 9.6), and
+        // any other nonsense is refused in its turn.
+        if isPastRequest, error is HTTPParserError || error is NIOHTTPDecoderError {
+            isBroken = true
+            return
+        }
         guard case .idle = state, error is HTTPParserError || error is NIOHTTPDecoderError else {
             return context.close(promise: nil)
         }
+        refuseNonsense()
+    }
+
+    private func refuseNonsense() {
         keepsAlive = false
         isHead = false
         answer(
@@ -289,6 +301,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         startTimer(proxy.configuration.keepAlive)
         while isAnswered, let part = waiting.popFirst() { handle(part) }
         while !isPastRequest, let part = waiting.popFirst() { handle(part) }
+        if isBroken, isAnswered { return refuseNonsense() }
         readOn()
     }
 

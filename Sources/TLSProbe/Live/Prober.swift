@@ -169,6 +169,7 @@ extension ConnectionFailure {
         case ETIMEDOUT: self = .timeout
         case ENETUNREACH: self = .unreachable("the network is unreachable")
         case EHOSTUNREACH: self = .unreachable("the host is unreachable")
+        case EMFILE, ENFILE: self = .unreachable("this machine allows no more connections; see 'ulimit -n'")
         default: self = .unreachable("system error \(error.errnoCode)")
         }
     }

@@ -119,7 +119,7 @@ struct CheckCommand: AsyncParsableCommand {
             try await purpose == nil
             ? named
             : TargetList(
-                session.discovering(managed, concurrency: network.concurrency) { place, reason in
+                session.discovering(managed, concurrency: network.width) { place, reason in
                     CommandIO.say(
                         "sealward: \(place.url.text.terminalSafe): \(reason.terminalSafe); only this server is checked."
                     )
@@ -163,7 +163,7 @@ struct CheckCommand: AsyncParsableCommand {
             session: session,
             list: list,
             places: fleet.order(of: places, concurrency: network.concurrency, quiet: shared.quiet),
-            concurrency: network.concurrency,
+            concurrency: network.width,
             statePath: fleet.state,
             journal: journal,
             gate: PoliteGate(fleet.limits),

@@ -4,6 +4,7 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
+import ConnectionAdmission
 import Findings
 import Foundation
 import TLSFacts
@@ -28,6 +29,9 @@ struct CheckOptions: ParsableArguments {
 
     @Option(help: ArgumentHelp("Targets in flight.", valueName: "N"))
     var concurrency = 64
+
+    /// Targets in flight, as far as the system gives this process connections: a target must not fail because another one has the last.
+    var width: Int { min(concurrency, DescriptorLimit.current().connections()) }
 
     func validate() throws {
         guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency is from 1 to 4096.") }

@@ -42,7 +42,9 @@ extension CommandIO {
     /// Replaces a file by bytes, at once.
     static func write(bytes: [UInt8], to path: String) throws {
         do {
-            try Data(bytes).write(to: URL(fileURLWithPath: path), options: .atomic)
+            // A link stays a link: the file that it leads to is replaced.
+            let target = SystemFile.resolved(path) ?? path
+            try Data(bytes).write(to: URL(fileURLWithPath: target), options: .atomic)
         } catch {
             throw CommandFault("\(path): cannot be written; check its permissions.")
         }

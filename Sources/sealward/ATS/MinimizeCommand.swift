@@ -45,7 +45,7 @@ struct MinimizeCommand: AsyncParsableCommand {
             let list = try network.targets(targets).all()
             let session = try network.session(profile, app: app)
             let progress = ProgressLine(of: list.count, quiet: shared.quiet)
-            let result = await session.minimize(list, concurrency: network.concurrency) { _ in progress?.advance() }
+            let result = await session.minimize(list, concurrency: network.width) { _ in progress?.advance() }
             let text =
                 switch format {
                 case .json: result.json(os: profile.id, sdk: profile.sdk).rendered() + "\n"

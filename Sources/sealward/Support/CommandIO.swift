@@ -32,8 +32,10 @@ struct CommandFault: Error, CustomStringConvertible {
 
 /// The streams of a command: data on standard output or in a file, everything else on standard error.
 enum CommandIO {
-    /// Writes one line of words for people to standard error.
-    static func say(_ line: String) {
+    /// Writes words for people to standard error, safe for a terminal: names of files come from outside as well.
+    static func say(_ words: String) {
+        let line = words.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+            .map { String(decoding: $0, as: UTF8.self).terminalSafe }.joined(separator: "\n")
         try? FileHandle.standardError.write(
             contentsOf: Data(((isatty(STDERR_FILENO) == 1 ? line.fitted : line) + "\n").utf8)
         )
@@ -49,19 +51,31 @@ enum CommandIO {
 
     private static func write(_ data: Data, to path: String?) throws {
         guard let path else { return try write(data, to: FileHandle.standardOutput, named: nil) }
+        let file = try open(path)
         do {
-            try data.write(to: URL(fileURLWithPath: path))
+            try write(data, to: file, named: path)
+            try file.close()
+        } catch let end as ExitCode {
+            throw end
         } catch {
             throw CommandFault("\(path): cannot be written; choose another file with --output.")
         }
     }
 
     /// A file that is overwritten, or standard output where no path is given.
+    ///
+    /// What is there stays what it is, as with `>` of a shell: a link, a named pipe or a device is written to and never replaced by a file
+    /// of its name. Nobody waits for a reader of a named pipe that has none.
     static func open(_ path: String?) throws -> FileHandle {
         guard let path else { return FileHandle.standardOutput }
-        guard FileManager.default.createFile(atPath: path, contents: nil), let file = FileHandle(forWritingAtPath: path)
-        else { throw CommandFault("\(path): cannot be written; choose another file with --output.") }
-        return file
+        let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC | O_NOCTTY
+        let descriptor = SystemFile.open(path, flags, mode: 0o666)
+        guard descriptor >= 0 else {
+            throw CommandFault("\(path): cannot be written; choose another file with --output.")
+        }
+        // From here on a reader of a pipe may take its time.
+        _ = fcntl(descriptor, F_SETFL, 0)
+        return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     }
 
     /// Writes to an open file or stream.
@@ -180,10 +194,10 @@ enum CommandIO {
         } catch let exit as ExitCode {
             throw exit
         } catch let fault as CommandFault {
-            say("sealward: \(fault.description)")
+            say("sealward: \(fault.description.terminalSafe)")
             outcome = .undetermined
         } catch let malformed as MalformedInput {
-            say("sealward: \(malformed.description).")
+            say("sealward: \(malformed.description.terminalSafe).")
             outcome = .undetermined
         }
         try outcome.exit()

@@ -1,0 +1,80 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// Places that results go to and are no plain files, and surroundings that leave the program little.
+@Suite struct OutputPlaceTests {
+    /// Commands that write their result at once and piece by piece.
+    static let commands = [["ats", "rules"], ["ats", "check", "127.0.0.1:1", "--no-http"]]
+
+    @Test(
+        "A named pipe stays one: with a reader it gets the result, without one the program says so at once",
+        arguments: commands
+    )
+    func namedPipe(words: [String]) throws {
+        let folder = try TemporaryDirectory()
+        let pipe = folder.url.appending(path: "pipe").path
+        #expect(mkfifo(pipe, 0o600) == 0)
+        let alone = try ProgramRun(words + ["--output", pipe])
+        #expect(alone.status == 2)
+        #expect(alone.errors.contains("pipe: cannot be written"), "\(alone.errors)")
+        #expect(try Self.kind(pipe) == .typeUnknown)
+        // The shell holds the pipe open for writing, too, so that its reader sees no end before the program has begun.
+        let script =
+            #"exec 3<>"$1" 4<"$1"; cat <&4 3>&- >"$1.read" & shift; "$@" --output "$pipe" 3>&- 4<&-; exec 3>&-; wait"#
+        let shell = URL(fileURLWithPath: "/bin/bash")
+        let read = try ProgramRun(
+            shell,
+            ["-c", script, "bash", pipe, BuiltProgram.url.path] + words,
+            environment: ["pipe": pipe]
+        )
+        #expect(read.errors.isEmpty, "\(read.errors)")
+        #expect(try !Data(contentsOf: URL(fileURLWithPath: pipe + ".read")).isEmpty)
+        #expect(try Self.kind(pipe) == .typeUnknown)
+    }
+
+    @Test("A link stays one, and the file that it leads to gets the result", arguments: commands)
+    func link(words: [String]) throws {
+        let folder = try TemporaryDirectory()
+        let (link, file) = (folder.url.appending(path: "link").path, folder.url.appending(path: "file").path)
+        try Data(repeating: 0x78, count: 1 << 20).write(to: URL(fileURLWithPath: file))
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: file)
+        _ = try ProgramRun(words + ["--output", link])
+        #expect(try Self.kind(link) == .typeSymbolicLink)
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        #expect(!text.isEmpty && !text.contains("xxxx"))
+    }
+
+    @Test("The name of a file cannot steer the terminal of whoever reads the error")
+    func names() throws {
+        let name = "/none/\u{1B}]0;x\u{7}\u{202E}\nsealward: fine.plist"
+        for words in [
+            ["merge", name], ["check", "127.0.0.1:1", "--roots", name], ["lint", "--baseline", name, name],
+        ] {
+            let run = try ProgramRun(["ats"] + words)
+            #expect(run.status == 2)
+            let text = run.errors + run.output
+            #expect(text.contains("\\u{1b}]0;x\\u{7}\\u{202e}"), "\(text)")
+            #expect(
+                !text.contains("\u{1B}") && !text.contains("\u{202E}") && !text.contains("\nsealward: fine"),
+                "\(text)"
+            )
+        }
+    }
+
+    @Test("With too few descriptors for anything the program says so and ends in order", arguments: [8, 10, 16, 23])
+    func fewDescriptors(count: Int) throws {
+        let shell = URL(fileURLWithPath: "/bin/bash")
+        let words = ["-c", #"ulimit -n "$1"; shift; exec "$@""#, "bash", "\(count)", BuiltProgram.url.path]
+        let run = try ProgramRun(shell, words + ["ats", "check", "127.0.0.1:1", "--no-http"])
+        #expect(run.status == 2)
+        #expect(run.errors.contains("only \(count) files and connections"), "\(run.errors)")
+    }
+
+    private static func kind(_ path: String) throws -> FileAttributeType? {
+        try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
+    }
+}
