@@ -66,7 +66,7 @@ extension ATSClient {
         /// Whether Certificate Transparency is judged at all; not where somebody else judges it who sees all timestamps.
         package var judgesTransparency = true
 
-        /// The defaults, as each property states them.
+        /// Judges Certificate Transparency against no list of logs: set ``transparencyLogs`` for that.
         public init() {}
     }
 }

@@ -12,7 +12,7 @@ public struct AttestationPolicy: Sendable {
     /// The access control that a Mac's key must have, as DER; absence is a refusal. Leave it nil for devices that are not Macs.
     public var requiredAccessControl: [UInt8]?
 
-    /// The defaults, as each property states them.
+    /// Asks nothing beyond Apple's steps.
     public init() {}
 
     /// A set of accepted values, and what it means that the device says nothing.

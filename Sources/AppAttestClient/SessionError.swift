@@ -21,7 +21,7 @@ public struct SessionError: Error, Hashable, Sendable, CustomStringConvertible {
     /// How long the session will not try again by itself; nil if that is unknown.
     public let retryAfter: Duration?
 
-    /// Makes one from its parts, which the properties describe.
+    /// An error for a double of the session to throw in tests of an app.
     public init(_ kind: Kind, _ code: String, retryAfter: Duration? = nil) {
         self.kind = kind
         self.code = code

@@ -24,7 +24,7 @@ public struct HTTPAnswer: Hashable, Sendable {
     /// The body.
     public let body: Data
 
-    /// Makes one from its parts, which the properties describe.
+    /// The answer that a transport of your own gives back.
     ///
     /// - Parameter headers: names in any case.
     public init(status: Int, headers: [String: String], body: Data) {

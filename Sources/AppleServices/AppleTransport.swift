@@ -78,7 +78,7 @@ public struct AppleTransportFault: Error, Sendable, ComparedByCode, CustomString
     /// One sentence without a full stop.
     public let reason: String
 
-    /// Makes one from its parts, which the properties describe.
+    /// A fault for a transport of your own to throw, with one of the codes above.
     public init(code: Code, reason: String) {
         self.code = code
         self.reason = reason

@@ -40,7 +40,7 @@ public struct AppleSimulatorConfiguration: Sendable {
     /// The most virtual devices, keys and receipts that are kept.
     public var deviceLimit = 100_000
 
-    /// The defaults, as each property states them.
+    /// A simulator that accepts no team: fill ``teams``.
     public init() {}
 
     /// The private key that a seed gives to a team: what `sealward simulate apple` hands out as a `.p8` file.

@@ -10,7 +10,7 @@ public struct SimulatedSystem: Hashable, Sendable {
     /// For example `24A446`.
     public let build: String
 
-    /// Makes one from its parts, which the properties describe.
+    /// A system of any version, released or not.
     public init(platform: String = "iphoneos", version: String, build: String) {
         self.platform = platform
         self.version = version

@@ -73,7 +73,7 @@ public struct HandshakeObservation: Sendable, Equatable {
     /// Whether the handshake was cut short at the group: the server asked for a share that cannot be made here, and nothing came after.
     package var endsAtGroup: Bool { usedHelloRetryRequest && group != nil && certificates.isEmpty }
 
-    /// Makes one from its parts, which the properties describe.
+    /// A handshake as another observer saw it; what it could not see keeps its default.
     public init(
         version: TLSVersion,
         suite: CipherSuite,

@@ -50,7 +50,7 @@ public struct ChainFacts: Sendable, Equatable {
     /// What breaks RFC 5280 on the path, apart from signatures, dates and the name of the server.
     package var violations: [PathViolation] = []
 
-    /// Makes one from its parts, which the properties describe.
+    /// The chain of a server that was seen by other means than the prober.
     public init(presented: [CertificateFacts], unparsed: Int = 0, path: Path) {
         self.presented = presented
         self.unparsed = unparsed
@@ -158,7 +158,7 @@ public struct ConnectionFacts: Sendable, Equatable {
         )
     }
 
-    /// Makes one from its parts, which the properties describe.
+    /// A connection that was observed by other means than the prober.
     public init(handshake: HandshakeObservation, chain: ChainFacts, staple: StapleStatus? = nil) {
         self.handshake = handshake
         self.chain = chain

@@ -30,7 +30,7 @@ public struct AddressOverride: Sendable, Hashable {
         self = parsed
     }
 
-    /// Makes one from its parts, which the properties describe.
+    /// Puts a host and port at one address.
     public init(host: String, port: Int, address: String) { self.init(host: host, port: port, addresses: [address]) }
 
     private init(host: String, port: Int, addresses: [String]) {

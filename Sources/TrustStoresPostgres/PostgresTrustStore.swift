@@ -76,7 +76,7 @@
         /// Stands in for the machine's and the server's clocks in tests.
         package var clock = StoreClock.system
 
-        /// The defaults, as each property states them.
+        /// The deadlines and limits of a store that is opened without options.
         public init() {}
     }
 #endif

@@ -55,7 +55,7 @@ extension ATSProxy {
         /// Where connections live.
         package var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
 
-        /// The defaults, as each property states them.
+        /// Takes its limits on connections from the descriptors that this process may open.
         public init() {
             let limits = DescriptorLimit.current().limits()
             connectionLimit = limits.total

@@ -51,7 +51,7 @@ public struct CheckSession: Sendable {
         /// The CT logs by which timestamps are judged; nil only counts them.
         public var logs: CTLogList?
 
-        /// The defaults, as each property states them.
+        /// What `ats check` does without options.
         public init() {}
     }
 

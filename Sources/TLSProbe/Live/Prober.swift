@@ -15,7 +15,7 @@ public struct Prober: Sendable {
     /// How names become addresses.
     package let resolver: NameResolver
 
-    /// Makes one from its parts, which the properties describe.
+    /// Probes on the event loops of a group, which the caller shuts down.
     public init(group: any EventLoopGroup, resolver: NameResolver = NameResolver()) {
         self.group = group
         self.resolver = resolver

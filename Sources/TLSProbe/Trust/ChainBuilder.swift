@@ -33,7 +33,7 @@ public struct ChainBuilder: Sendable {
     /// The bounds of one chain.
     package var limits = Limits()
 
-    /// Makes one from its parts, which the properties describe.
+    /// Builds chains to these anchors; without a fetcher it stays off the network.
     public init(anchors: TrustAnchors, fetcher: (any IntermediateFetcher)? = nil) {
         self.anchors = anchors
         self.fetcher = fetcher

@@ -28,7 +28,7 @@ public struct RiskSignals: Sendable, Equatable {
     /// Names of DeviceCheck bits that the app set to mark this device as a bad one.
     public var deviceMarks: [String] = []
 
-    /// The defaults, as each property states them.
+    /// Nothing known against the key: the highest tier, until a property says more.
     public init() {}
 
     /// What kind of failure a refusal was; some happen to everybody.

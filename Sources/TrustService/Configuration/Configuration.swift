@@ -58,7 +58,7 @@ extension TrustServer {
         /// The interface that answers as Firebase App Check does; nil for none.
         public var appCheck: AppCheck?
 
-        /// The defaults, as each property states them, and no app.
+        /// A service without an app: add to ``apps`` what it shall attest.
         public init() {}
     }
 }
@@ -72,7 +72,7 @@ public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     /// 0 to 65535.
     public var port: Int
 
-    /// Makes one from its parts, which the properties describe.
+    /// A place to listen, which is bound when the service starts.
     public init(host: String, port: Int) {
         self.host = host
         self.port = port

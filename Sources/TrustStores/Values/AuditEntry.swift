@@ -16,7 +16,7 @@ public struct AuditEntry: Sendable, Equatable {
     /// What came of it: `ok` or a code.
     public let outcome: String
 
-    /// Makes one from its parts, which the properties describe. Of each text 1024 bytes are kept, and the instant to the millisecond.
+    /// An entry as a store keeps it: of each text 1024 bytes are kept, and the instant to the millisecond.
     public init(at: Date, name: String, operation: String, target: String, outcome: String) {
         self.at = StoreTime.date(StoreTime.milliseconds(at))
         self.name = StoreText.stored(name)

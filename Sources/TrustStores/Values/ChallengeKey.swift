@@ -14,7 +14,7 @@ public struct ChallengeKey: Sendable, Equatable {
     /// Until this instant its challenges are accepted; nil while it has no successor.
     public let acceptedUntil: Date?
 
-    /// Makes one from its parts, which the properties describe.
+    /// For a store: one of the keys that it keeps for all nodes.
     public init(generation: Int, secret: [UInt8], signsFrom: Date, acceptedUntil: Date?) {
         self.generation = generation
         self.secret = secret

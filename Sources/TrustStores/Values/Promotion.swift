@@ -98,7 +98,7 @@ public struct PromotionReservation: Sendable, Equatable {
     /// Grants before this instant do not count, in milliseconds.
     public let grantsFrom: Int64
 
-    /// Makes one from its parts, which the properties describe: for stores.
+    /// For a store: the reservation that it hands to one of several claimants.
     public init(claim: PromotionClaim, note: String?, fence: Int64, tokens: PromotionTokens, grantsFrom: Int64) {
         self.claim = claim
         self.note = note

@@ -50,7 +50,7 @@ public struct SweepReport: Sendable, Equatable {
     /// Whether more is waiting: sweep again.
     public var more = false
 
-    /// The defaults, as each property states them.
+    /// A sweep that has removed nothing yet.
     public init() {}
 
     /// All rows together.

@@ -19,7 +19,7 @@ public struct StoreEvent: Sendable, Equatable {
     /// Evidence for the operator; at most 1024 bytes are kept. Never a token, challenge, assertion or receipt.
     public var detail: String?
 
-    /// Makes one from its parts, which the properties describe.
+    /// An event to append to the record of an app.
     public init(
         at: Date,
         app: String,
@@ -50,7 +50,7 @@ public struct SignalTally: Sendable, Equatable {
     /// How many in that hour.
     public var count: Int
 
-    /// Makes one from its parts, which the properties describe.
+    /// Counts something once, or `count` times, in the hour of an instant.
     public init(app: String, hour: Date, kind: String, code: String = "", count: Int = 1) {
         self.app = app
         self.hour = hour

@@ -29,7 +29,7 @@ public struct KeyRecord: Sendable, Equatable {
     /// The system's version at attestation; nil if the leaf does not say it.
     public let osVersion: String?
 
-    /// Makes one from its parts, which the properties describe: for stores.
+    /// What a store reads back of an attestation.
     public init(
         id: KeyIdentifier,
         publicKeyBytes: [UInt8],
@@ -75,7 +75,7 @@ public struct StoredKey: Sendable, Equatable {
     /// The metric of the newest receipt that had one.
     public internal(set) var riskMetric: Int?
 
-    /// Makes one from its parts, which the properties describe: for stores.
+    /// A key as a store reads it back, with all that has happened since.
     public init(
         _ record: KeyRecord,
         attestedAt: Date,

@@ -18,7 +18,7 @@ public struct ReceiptRecord: Sendable, Equatable {
     /// Field 17: about how many keys this device attested for this app in the last 30 days.
     public var riskMetric: Int?
 
-    /// Makes one from its parts, which the properties describe.
+    /// A receipt that a store reads back, or one whose signature you have verified.
     public init(bytes: [UInt8], createdAt: Date, notBefore: Date? = nil, expiresAt: Date?, riskMetric: Int? = nil) {
         self.bytes = bytes
         self.createdAt = createdAt
@@ -73,7 +73,7 @@ public struct ReceiptLease: Sendable, Equatable {
     /// Grows with each lease of this key: a holder whose lease ran out cannot complete a later one.
     public let fence: Int64
 
-    /// Makes one from its parts, which the properties describe: for stores.
+    /// For a store: the lease on a key that it hands to one holder.
     public init(key: StoredKey, receipt: ReceiptRecord, failures: Int, until: Date, fence: Int64) {
         self.key = key
         self.receipt = receipt
