@@ -20,6 +20,8 @@ package struct InfoPlistSearch {
     private var projects: [UTF8Key: DotNetProject] = [:]
     private let configuration: String
     private let budget: ReadingBudget
+    /// Whether the search ended because there were too many files.
+    private var isFull = false
     /// The folder that is searched, without links; nil where one file is read.
     private let root: String?
     private let looked: () -> Void
@@ -215,9 +217,19 @@ package struct InfoPlistSearch {
 
     /// - Parameter inside: inside of a built app, where no folder is skipped and only the lists of bundles count.
     private mutating func folder(_ path: String, inside: Bool, depth: Int) {
-        guard depth < ReadingLimits.folderDepth, found.files < ReadingLimits.searchedFiles else { return }
-        let names = ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
+        guard depth < ReadingLimits.folderDepth else {
+            return refuse(path, .file(InputFault("is \(ReadingLimits.folderDepth) folders deep; name it to search it")))
+        }
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: path).sorted() else {
+            return refuse(path, .file(InputFault("cannot be searched; check its permissions")))
+        }
         for name in names {
+            guard found.files < ReadingLimits.searchedFiles else {
+                if isFull { return }
+                isFull = true
+                let most = ReadingLimits.searchedFiles
+                return refuse(path, .file(InputFault("is not searched to its end: \(most) files were looked at")))
+            }
             guard name.utf8.count <= ReadingLimits.nameBytes, !name.hasMarkRun else { continue }
             let full = join(path, name)
             if name.hasSuffix(".plist") {

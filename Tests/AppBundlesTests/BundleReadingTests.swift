@@ -145,6 +145,34 @@ import Testing
         #expect(found.unreadable.map(\.path) == [folder.path("Bad/Info.plist")])
     }
 
+    /// A search that ends before the last folder says so, and finds what is elsewhere.
+    @Test func aFolderThatIsTooDeepIsNamed() throws {
+        let folder = try TemporaryDirectory()
+        let deep = folder.path(Array(repeating: "d", count: ReadingLimits.folderDepth + 3).joined(separator: "/"))
+        for (path, id) in [(deep, "com.example.deep"), (folder.path("d/d"), "com.example.near")] {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            try Self.list(id).write(toFile: path + "/Info.plist", atomically: true, encoding: .utf8)
+        }
+        let found = try InfoPlistSearch.search(folder.url.path)
+        #expect(found.lists.compactMap { $0.document.root["CFBundleIdentifier"]?.string } == ["com.example.near"])
+        let limit = folder.path(Array(repeating: "d", count: ReadingLimits.folderDepth).joined(separator: "/"))
+        #expect(found.unreadable.map(\.path) == [limit])
+        #expect(found.unreadable.first?.fault.description.contains("folders deep") == true)
+    }
+
+    @Test(.enabled(if: getuid() != 0, "root may search every folder")) func aFolderThatMayNotBeSearchedIsNamed() throws
+    {
+        let folder = try TemporaryDirectory()
+        let closed = folder.path("closed")
+        try FileManager.default.createDirectory(
+            atPath: closed,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0]
+        )
+        let found = try InfoPlistSearch.search(folder.url.path)
+        #expect(found.unreadable.map(\.path) == [closed])
+    }
+
     @Test func saysWhereItLooked() throws {
         let folder = try TemporaryDirectory()
         let found = try InfoPlistSearch.search(folder.url.path)

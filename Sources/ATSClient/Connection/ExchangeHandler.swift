@@ -185,10 +185,10 @@ final class ExchangeHandler: ChannelDuplexHandler {
         if head.status.code < 100 { return ExchangeHandler.noStatus }
         guard !isMultiplexed, head.headers.contains(name: "transfer-encoding") else { return nil }
         let codings = head.headers.tokens("transfer-encoding")
-        return codings == ["chunked"] || codings == ["identity"] ? nil : "a transfer coding that nobody asked for"
+        return codings == ["chunked"] || codings == ["identity"] ? nil : "a transfer coding that was not asked for"
     }
 
-    private static let noStatus = "a status that is none"
+    private static let noStatus = "an invalid status code"
 
     /// Forgets answers such as 100 and 103, up to a number, and does not count them as a sign of life. This client never asks to switch
     /// protocols, so after 101 nobody knows what the bytes are.

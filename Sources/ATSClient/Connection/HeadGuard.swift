@@ -12,7 +12,7 @@ final class HeadGuard: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame.FramePayload
     typealias InboundOut = HTTP2Frame.FramePayload
 
-    /// The server sent a status that is none (RFC 9110 section 15).
+    /// The server sent an invalid status code (RFC 9110 section 15).
     struct InvalidStatus: Error {}
 
     /// A head, or the trailers, have more fields than the client takes.
