@@ -3,7 +3,8 @@
 
 /// Text inside of XML and HTML.
 package enum Markup {
-    /// Text between tags. Control characters, and what XML 1.0 cannot hold, become a replacement character.
+    /// Text between tags. Control characters, and what XML 1.0 cannot hold, become a replacement character; line separators and
+    /// bidirectional controls become character references, so that the markup itself is safe to show.
     package static func text(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -15,6 +16,7 @@ package enum Markup {
             case "'": result += "&#39;"
             case "\n", "\t", "\r": result.unicodeScalars.append(scalar)
             case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{FFFE}", "\u{FFFF}": result += "\u{FFFD}"
+            case _ where scalar.steersTerminal: result += "&#x\(String(scalar.value, radix: 16));"
             default: result.unicodeScalars.append(scalar)
             }
         }
@@ -25,12 +27,12 @@ package enum Markup {
     package static func attribute(_ value: String) -> String {
         // Over scalars: a Character may hold more than what ends a line.
         var result = String.UnicodeScalarView()
-        for scalar in text(value).unicodeScalars {
+        for scalar in value.unicodeScalars {
             switch scalar.value {
             case 0x09, 0x0A, 0x0D, 0x2028, 0x2029: result.append(" ")
             default: result.append(scalar)
             }
         }
-        return String(result)
+        return text(String(result))
     }
 }

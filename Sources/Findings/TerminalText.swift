@@ -27,7 +27,8 @@ extension StringProtocol {
 }
 
 extension Unicode.Scalar {
-    @usableFromInline var steersTerminal: Bool {
+    /// Whether it could steer a terminal, begin a new line or reorder what a reader sees.
+    @usableFromInline package var steersTerminal: Bool {
         switch value {
         case 0...0x1F, 0x7F...0x9F, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
         default: false

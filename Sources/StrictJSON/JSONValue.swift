@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
+
 /// A JSON document that keeps the order of its members, so that every report is byte-for-byte repeatable.
 package enum JSONValue: Sendable, Equatable {
     /// `null`.
@@ -108,39 +110,30 @@ extension JSONValue {
         text.append(contentsOf: repeatElement(0x20, count: depth * 2))
     }
 
+    /// Only ASCII that JSON or a terminal gives a meaning, and scalars that steer a terminal, are escaped.
     private static func write(_ string: String, into text: inout [UInt8]) {
         text.append(0x22)
-        let bytes = Array(string.utf8)
-        // Copied in runs: most text needs no escape.
-        var start = 0
-        var index = 0
-        while index < bytes.count {
-            let byte = bytes[index]
-            // U+2028 and U+2029 end lines in JavaScript: E2 80 A8 and E2 80 A9.
-            let isSeparator =
-                byte == 0xE2 && index + 2 < bytes.count && bytes[index + 1] == 0x80
-                && (bytes[index + 2] == 0xA8 || bytes[index + 2] == 0xA9)
-            if byte >= 0x20, byte != 0x22, byte != 0x5C, byte != 0x7F, !isSeparator {
-                index += 1
-                continue
-            }
-            text.append(contentsOf: bytes[start..<index])
-            text += (isSeparator ? (bytes[index + 2] == 0xA8 ? "\\u2028" : "\\u2029") : escape(byte)).utf8
-            index += isSeparator ? 3 : 1
-            start = index
+        // Most text needs no escape.
+        if string.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }) {
+            text.append(contentsOf: string.utf8)
+        } else {
+            for scalar in string.unicodeScalars { write(scalar, into: &text) }
         }
-        text.append(contentsOf: bytes[start...])
         text.append(0x22)
     }
 
-    private static func escape(_ byte: UInt8) -> String {
-        switch byte {
-        case 0x22: return "\\\""
-        case 0x5C: return "\\\\"
-        case 0x0A: return "\\n"
-        case 0x0D: return "\\r"
-        case 0x09: return "\\t"
-        default: return "\\u00" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    private static func write(_ scalar: Unicode.Scalar, into text: inout [UInt8]) {
+        switch scalar {
+        case "\"": text += "\\\"".utf8
+        case "\\": text += "\\\\".utf8
+        case "\n": text += "\\n".utf8
+        case "\r": text += "\\r".utf8
+        case "\t": text += "\\t".utf8
+        case _ where scalar.steersTerminal:
+            // All of them lie below U+10000.
+            let digits = String(scalar.value, radix: 16)
+            text += "\\u\(String(repeating: "0", count: max(0, 4 - digits.utf8.count)))\(digits)".utf8
+        default: text.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
         }
     }
 }

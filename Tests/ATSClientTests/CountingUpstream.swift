@@ -11,12 +11,19 @@ final class CountingUpstream: ChannelInboundHandler {
     typealias Log = NIOLockedValueBox<[String]>
 
     private let log: Log
+    private let heard: @Sendable (String) -> Void
     private var bytes: [UInt8] = []
 
-    init(_ log: Log) { self.log = log }
+    /// - Parameter heard: is given every piece that comes.
+    init(_ log: Log, heard: @escaping @Sendable (String) -> Void = { _ in }) {
+        self.log = log
+        self.heard = heard
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        bytes += unwrapInboundIn(data).readableBytesView
+        let piece = unwrapInboundIn(data).readableBytesView
+        heard(String(decoding: piece, as: UTF8.self))
+        bytes += piece
         while let (line, answer) = nextRequest() {
             log.withLockedValue { $0.append(line) }
             context.channel.writeAndFlush(ByteBuffer(string: answer), promise: nil)

@@ -220,6 +220,58 @@ struct ProxyFramingTests {
         }
     }
 
+    @Test(
+        "A body that is not chunked as it says is answered with 400, and the server has no complete request of it",
+        arguments: [
+            "POST URL/ HTTP/1.1\r\nHost: up\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
+            "POST URL/ HTTP/1.1\r\nHost: up\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n-1\r\n\r\n",
+            "PUT URL/ HTTP/1.1\r\nHost: up\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcdef\r\n0\r\n\r\n",
+        ]
+    )
+    func brokenChunks(text: String) async throws {
+        let log = CountingUpstream.Log([])
+        try await RawServer.with({ CountingUpstream(log) }) { server in
+            try await PlainProxy.with { running in
+                let url = "http://127.0.0.1:\(server.port)"
+                let answer = try await RawConnection.exchange(
+                    port: running.port,
+                    send: text.replacingOccurrences(of: "URL", with: url)
+                )
+                #expect(answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
+                #expect(answer.lowercased().contains("connection: close"), "\(answer)")
+                #expect(log.withLockedValue { $0 }.isEmpty)
+            }
+        }
+    }
+
+    @Test(
+        "Max-Forwards counts down for OPTIONS and TRACE alone, and at 0 the proxy is the last that the request reaches",
+        arguments: [
+            ("OPTIONS", "0", 200, nil), ("TRACE", "0", 405, nil), ("OPTIONS", "x", 400, nil), ("TRACE", "-1", 400, nil),
+            ("OPTIONS", "5", 200, "4"), ("GET", "0", 200, "0"), ("OPTIONS", "999999999", 200, "999999998"),
+            ("OPTIONS", "5\r\nMax-Forwards: 6", 400, nil),
+        ] as [(String, String, Int, String?)]
+    )
+    func maxForwards(method: String, field: String, status: Int, sent: String?) async throws {
+        let log = CountingUpstream.Log([])
+        let heads = NIOLockedValueBox("")
+        try await RawServer.with({ CountingUpstream(log) { text in heads.withLockedValue { $0 += text } } }) { server in
+            try await PlainProxy.with { running in
+                let answer = try await RawConnection.exchange(
+                    port: running.port,
+                    send:
+                        "\(method) http://127.0.0.1:\(server.port)/ HTTP/1.1\r\nHost: up\r\nMax-Forwards: \(field)\r\n"
+                        + "Connection: close\r\n\r\n"
+                )
+                #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
+                #expect(log.withLockedValue { $0 }.isEmpty == (sent == nil))
+                if let sent {
+                    #expect(heads.withLockedValue { $0 }.lowercased().contains("max-forwards: \(sent)\r\n"))
+                }
+            }
+        }
+    }
+
     // MARK: The client
 
     @Test(

@@ -50,6 +50,35 @@ import Testing
         #expect(apple.stop() == 0)
     }
 
+    /// A key of an earlier start is replaced; what is no file of one's own is not written to.
+    @Test(arguments: ["file", "link", "pipe", "folder"]) func keysAreWrittenToFilesAlone(_ kind: String) async throws {
+        let folder = try TemporaryDirectory()
+        let key = folder.path("AuthKey_SIMKEY0001.p8")
+        let other = folder.path("other")
+        try "kept".write(toFile: other, atomically: true, encoding: .utf8)
+        switch kind {
+        case "link": try FileManager.default.createSymbolicLink(atPath: key, withDestinationPath: other)
+        case "pipe": #expect(mkfifo(key, 0o600) == 0)
+        case "folder": try FileManager.default.createDirectory(atPath: key, withIntermediateDirectories: false)
+        default:
+            try String(repeating: "long ", count: 400).write(toFile: key, atomically: true, encoding: .utf8)
+            #expect(chmod(key, 0o644) == 0)
+            let apple = try await apple(in: folder)
+            #expect(apple.stop() == 0)
+            let text = try String(contentsOfFile: key, encoding: .utf8)
+            #expect(text.hasPrefix("-----BEGIN PRIVATE KEY-----") && text.hasSuffix("-----END PRIVATE KEY-----\n"))
+            #expect(try FileManager.default.attributesOfItem(atPath: key)[.posixPermissions] as? Int == 0o600)
+            return
+        }
+        let run = try ProgramRun([
+            "simulate", "apple", "--listen", "127.0.0.1:0", "--team", "SIMTEAM001:SIMKEY0001", "--key-folder",
+            folder.path(""),
+        ])
+        #expect(run.status == 2)
+        #expect(run.errors.contains("AuthKey_SIMKEY0001.p8: cannot be written ("), "\(run.errors)")
+        #expect(try String(contentsOfFile: other, encoding: .utf8) == "kept")
+    }
+
     @Test func devicecheckSaysWhyItCannot() throws {
         let folder = try TemporaryDirectory()
         try "AAAA".write(toFile: folder.path("token"), atomically: true, encoding: .utf8)

@@ -81,6 +81,9 @@ struct ReportEscapeTests {
                 #expect([2, 4].contains(properties.split(separator: 0x2C).count), "\(command)")
             }
             #expect(lines(report.xcode()).count == 3)
+            for scalar in report.junit().unicodeScalars {
+                #expect(!(0x2028...0x202E).contains(scalar.value) && !(0x2066...0x2069).contains(scalar.value))
+            }
             for scalar in report.text(colored: false).unicodeScalars where scalar != "\n" {
                 #expect(scalar.value >= 0x20 && !(0x7F...0x9F).contains(scalar.value))
                 #expect(!(0x202A...0x202E).contains(scalar.value) && !(0x2066...0x2069).contains(scalar.value))

@@ -21,6 +21,29 @@ import Testing
         #expect(throws: MalformedInput.self) { try JSONReader.read([0x22, 0xC0, 0x80, 0x22]) }
     }
 
+    /// What could steer the terminal that shows a document, or reorder its text, is escaped; what is read is the same text.
+    @Test func writtenTextIsSafeToShow() throws {
+        let notable: [ClosedRange<UInt32>] = [
+            0...0xA1, 0x61B...0x61D, 0x200D...0x2010, 0x2027...0x202F, 0x2065...0x206A, 0xFFFD...0xFFFF,
+            0x1F600...0x1F600,
+        ]
+        var scalars = String.UnicodeScalarView()
+        for value in notable.joined() { if let scalar = Unicode.Scalar(value) { scalars.append(scalar) } }
+        let text = String(scalars)
+        let written = JSONValue.string(text).rendered(pretty: false)
+        let isSafe = written.unicodeScalars.allSatisfy { scalar in
+            scalar.value >= 0x20 && !(0x7F...0x9F).contains(scalar.value) && !(0x2028...0x202E).contains(scalar.value)
+                && !(0x2066...0x2069).contains(scalar.value) && ![0x61C, 0x200E, 0x200F].contains(scalar.value)
+        }
+        #expect(isSafe)
+        #expect(written.contains("\\u001b") && written.contains("\\u202e") && written.contains("\\u0085"))
+        guard case .string(let read) = try JSONReader.read(Array(written.utf8)) else {
+            Issue.record("a string is read as something else")
+            return
+        }
+        #expect(Array(read.utf8) == Array(text.utf8))
+    }
+
     @Test func theDepthIsTheCallers() {
         let document = Array((String(repeating: "[", count: 40) + String(repeating: "]", count: 40)).utf8)
         #expect(throws: MalformedInput.self) { try JSONReader.read(document) }

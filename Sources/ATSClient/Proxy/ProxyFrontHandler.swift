@@ -90,10 +90,18 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             isBroken = true
             return
         }
-        guard case .idle = state, error is HTTPParserError || error is NIOHTTPDecoderError else {
-            return context.close(promise: nil)
+        guard error is HTTPParserError || error is NIOHTTPDecoderError else { return context.close(promise: nil) }
+        switch state {
+        case .idle, .connecting: refuseNonsense()
+        case .discarding(let refusal):
+            keepsAlive = false
+            answer(refusal)
+        case .forwarding(let body?) where !hasAnswerBegun:
+            // The request that went out cannot be completed; its end brings the answer.
+            isBroken = true
+            body.finish(.failure(ExchangeFailure(reason: .closedBeforeAnswer)))
+        default: context.close(promise: nil)
         }
-        refuseNonsense()
     }
 
     private func refuseNonsense() {
@@ -182,7 +190,8 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    private func begin(_ head: HTTPRequestHead) {
+    private func begin(_ received: HTTPRequestHead) {
+        var head = received
         isHead = head.method == .HEAD
         // After a CONNECT, and after a request that asks to change the protocol, the decoder reads no more requests.
         let leavesHTTP = head.method == .CONNECT || head.headers.contains(name: "upgrade")
@@ -205,6 +214,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             }
         case .none: break
         }
+        if let refusal = head.takeForward() { return refuse(body, refusal) }
         if head.method == .CONNECT {
             state = .connecting(head)
             return startTimer(proxy.configuration.requestTimeout)
@@ -228,7 +238,10 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Refuses at once where a body follows, which its sender may hold back until it knows; otherwise at the end of the request.
     private func refuse(_ body: ProxyForward.Body, _ status: HTTPResponseStatus, _ text: String) {
-        let refusal = Refusal(status: status, text: text)
+        refuse(body, Refusal(status: status, text: text))
+    }
+
+    private func refuse(_ body: ProxyForward.Body, _ refusal: Refusal) {
         if body != .none { return answer(refusal, lingers: true) }
         state = .discarding(refusal)
         startTimer(proxy.configuration.requestTimeout)
@@ -255,8 +268,9 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         let body = ByteBuffer(string: refusal.text + "\n")
         head.headers.add(name: "content-type", value: "text/plain; charset=utf-8")
         head.headers.add(name: "content-length", value: String(body.readableBytes))
+        let error = refusal.proxyStatus.isEmpty ? "" : "; error=\(refusal.proxyStatus)"
         let details = refusal.code.isEmpty ? "" : "; details=\"\(refusal.code)\""
-        head.headers.add(name: "proxy-status", value: "sealward; error=\(refusal.proxyStatus)\(details)")
+        head.headers.add(name: "proxy-status", value: "sealward\(error)\(details)")
         if refusal.status == .proxyAuthenticationRequired {
             head.headers.add(name: "proxy-authenticate", value: "Basic realm=\"sealward\"")
         }
@@ -368,6 +382,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func forwarded(_ end: ProxyForward.End) {
         work = nil
         let sentBody = if case .forwarding(nil) = state { true } else { false }
+        if isBroken, !sentBody, !hasAnswerBegun { return refuseNonsense() }
         switch end {
         case .complete(let closes):
             if closes || !sentBody { keepsAlive = false }
@@ -472,5 +487,29 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             missedRead = false
             context?.read()
         }
+    }
+}
+
+extension HTTPRequestHead {
+    /// Takes one from Max-Forwards (RFC 9110 section 7.6.2), which counts for OPTIONS and TRACE alone.
+    ///
+    /// - Returns: the proxy's own answer if the request goes no further.
+    fileprivate mutating func takeForward() -> Refusal? {
+        guard method == .OPTIONS || method == .TRACE else { return nil }
+        let fields = headers["max-forwards"]
+        guard let field = fields.first else { return nil }
+        guard fields.count == 1, (1...9).contains(field.utf8.count),
+            field.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let left = Int(field)
+        else { return Refusal(status: .badRequest, text: "Max-Forwards is not a number.") }
+        guard left > 0 else {
+            guard method == .OPTIONS else {
+                return Refusal(status: .methodNotAllowed, text: "The proxy does not answer TRACE itself.")
+            }
+            var answer = Refusal(status: .ok, text: "A forward proxy: absolute http URLs, and CONNECT.")
+            answer.proxyStatus = ""
+            return answer
+        }
+        headers.replaceOrAdd(name: "max-forwards", value: String(left - 1))
+        return nil
     }
 }

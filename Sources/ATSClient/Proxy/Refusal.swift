@@ -10,7 +10,7 @@ import NIOHTTP1
 struct Refusal: Sendable {
     let status: HTTPResponseStatus
     let text: String
-    /// The error type of the Proxy-Status field (RFC 9209 section 2.3).
+    /// The error type of the Proxy-Status field (RFC 9209 section 2.3); empty if there is no error.
     var proxyStatus = "http_request_denied"
     /// The first cause; empty where there is none.
     var code = ""

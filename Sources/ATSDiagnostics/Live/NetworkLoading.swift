@@ -95,6 +95,9 @@ struct NetworkLoading: TargetLoading {
             )
         case (_, .handshake), (_, .trust):
             return LoadTrace(places: places, end: .handshakeRefused(error.error, error.causes))
+        // A redirect that no policy could allow: to no URL, to another scheme.
+        case (.httpRedirectBlocked, _) where error.error != .requiresSecureConnection:
+            return LoadTrace(places: places, end: .refused(error.error, error.causes))
         // Where the load may not go, the policy of each configuration says so itself.
         case (.cleartextBlocked, _), (.httpRedirectBlocked, _): return LoadTrace(places: places, end: .loaded)
         default: return LoadTrace(places: places, end: .refused(error.error, error.causes))

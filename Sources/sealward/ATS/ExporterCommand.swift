@@ -5,6 +5,7 @@ import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import CheckExporter
+import ConnectionAdmission
 import Findings
 import Foundation
 import Logging
@@ -89,7 +90,8 @@ struct ExporterCommand: AsyncParsableCommand {
                 }
             )
             configuration.profile = profile
-            configuration.concurrency = concurrency
+            // A check has a connection of its own beside that of its scrape.
+            configuration.concurrency = min(concurrency, DescriptorLimit.current().connections(taking: 2))
             configuration.timeout = .seconds(connection.timeout)
             configuration.allowed = try allow.map { text in
                 do {

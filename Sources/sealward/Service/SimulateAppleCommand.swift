@@ -4,6 +4,7 @@
 import AppleSimulator
 import ArgumentParser
 import Crypto
+import Findings
 import Foundation
 import Logging
 import ServiceLifecycle
@@ -143,10 +144,28 @@ struct SimulatedTeam: ExpressibleByArgument {
         let key = AppleSimulatorConfiguration.teamKey(seed: seed, team: id)
         if let keyFolder {
             let path = "\(keyFolder)/AuthKey_\(keyId).p8"
-            let data = Data((key.pemRepresentation + "\n").utf8)
-            guard FileManager.default.createFile(atPath: path, contents: data, attributes: [.posixPermissions: 0o600])
-            else { throw CommandFault("\(path): cannot be written; choose another folder with --key-folder.") }
+            try Self.writeKey(Array((key.pemRepresentation + "\n").utf8), path)
         }
         return .init(id: id, keyId: keyId, key: key.publicKey)
+    }
+
+    /// Writes a key for its owner alone. The key of an earlier start is replaced; a link, a pipe or a device is not written to.
+    private static func writeKey(_ text: [UInt8], _ path: String) throws(CommandFault) {
+        func fault(_ reason: String) -> CommandFault {
+            CommandFault(
+                "\(path.terminalSafe): cannot be written (\(reason)); choose another folder with --key-folder."
+            )
+        }
+        let descriptor = SystemFile.open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { throw fault(SystemFile.message(errno)) }
+        defer { close(descriptor) }
+        guard SystemFile.status(of: descriptor).map({ $0.st_mode & S_IFMT }) == S_IFREG else {
+            throw fault("it is not a regular file")
+        }
+        guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else {
+            throw fault(SystemFile.message(errno))
+        }
+        let number = SystemFile.write(text, to: descriptor)
+        guard number == 0 else { throw fault(SystemFile.message(number)) }
     }
 }
