@@ -45,21 +45,35 @@ struct ProjectExpression {
         return result
     }
 
-    /// Where the bracket closes that was opened before `start`. Brackets in quotes do not count.
-    private static func closing(_ text: [UInt8], after start: Int) -> Int? {
-        var (open, quote): (Int, UInt8?) = (1, nil)
-        for index in start..<max(start, text.count) {
-            let next = text[index]
+    /// Brackets and quotes, followed byte by byte. Brackets in quotes do not count.
+    private struct Nesting {
+        private(set) var depth = 0
+        private var quote: UInt8?
+
+        init(depth: Int = 0) { self.depth = depth }
+
+        var isQuoted: Bool { quote != nil }
+
+        mutating func take(_ next: UInt8) {
             if let inside = quote {
                 if next == inside { quote = nil }
-            } else if next == 0x27 || next == 0x22 || next == 0x60 {
-                quote = next
-            } else if next == 0x28 {
-                open += 1
-            } else if next == 0x29 {
-                open -= 1
-                if open == 0 { return index }
+                return
             }
+            switch next {
+            case 0x27, 0x22, 0x60: quote = next
+            case 0x28: depth += 1
+            case 0x29: depth -= 1
+            default: break
+            }
+        }
+    }
+
+    /// Where the bracket closes that was opened before `start`.
+    private static func closing(_ text: [UInt8], after start: Int) -> Int? {
+        var nesting = Nesting(depth: 1)
+        for index in start..<max(start, text.count) {
+            nesting.take(text[index])
+            if nesting.depth == 0 { return index }
         }
         return nil
     }
@@ -112,17 +126,10 @@ struct ProjectExpression {
     private func arguments(_ text: [UInt8], depth: Int) -> [[UInt8]]? {
         guard !Self.trimmed(text).isEmpty else { return [] }
         var parts: [[UInt8]] = [[]]
-        var (open, quote): (Int, UInt8?) = (0, nil)
+        var nesting = Nesting()
         for next in text {
-            if let inside = quote {
-                if next == inside { quote = nil }
-            } else if next == 0x27 || next == 0x22 || next == 0x60 {
-                quote = next
-            } else if next == 0x28 {
-                open += 1
-            } else if next == 0x29 {
-                open -= 1
-            } else if next == 0x2C, open == 0 {
+            nesting.take(next)
+            if next == 0x2C, nesting.depth == 0, !nesting.isQuoted {
                 guard parts.count < 4 else { return nil }
                 parts.append([])
                 continue
