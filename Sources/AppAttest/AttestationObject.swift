@@ -27,7 +27,7 @@ package struct AttestationObject: Sendable {
             MalformedInput(code: .malformedAttestation, reason: "\(reason); the object is \(item.shape)")
         }
         guard let format = item["fmt"]?.textString else {
-            throw malformed("an attestation has a text `fmt`")
+            throw malformed("an attestation must have a text `fmt`")
         }
         guard format.utf8.elementsEqual("apple-appattest".utf8) else {
             throw MalformedInput(
@@ -37,16 +37,16 @@ package struct AttestationObject: Sendable {
             )
         }
         guard item.entries?.count == 3, let statement = item["attStmt"], let data = item["authData"]?.byteString else {
-            throw malformed("an attestation has exactly `fmt`, `attStmt` and `authData`")
+            throw malformed("an attestation must have exactly `fmt`, `attStmt` and `authData`")
         }
         guard statement.entries?.count == 2, case .array(let chain)? = statement["x5c"],
             let receipt = statement["receipt"]?.byteString
         else {
-            throw malformed("`attStmt` has exactly `x5c` and `receipt`")
+            throw malformed("`attStmt` must have exactly `x5c` and `receipt`")
         }
         var certificates: [ArraySlice<UInt8>] = []
         for certificate in chain {
-            guard let der = certificate.byteString else { throw malformed("`x5c` holds byte strings") }
+            guard let der = certificate.byteString else { throw malformed("`x5c` must contain byte strings only") }
             certificates.append(der)
         }
         self.certificates = certificates
@@ -74,7 +74,8 @@ package struct AssertionObject: Sendable {
         else {
             throw MalformedInput(
                 code: .malformedAssertion,
-                reason: "an assertion has exactly `signature` and `authenticatorData`; the object is \(item.shape)"
+                reason:
+                    "an assertion must have exactly `signature` and `authenticatorData`; the object is \(item.shape)"
             )
         }
         self.signature = signature
@@ -91,7 +92,7 @@ extension CBORItem {
         guard bytes.count <= limit else {
             throw MalformedInput(
                 code: .malformedTooLarge,
-                reason: "\(name) has at most \(limit) bytes, not \(bytes.count)"
+                reason: "\(name) may have at most \(limit) bytes, not \(bytes.count)"
             )
         }
         do {

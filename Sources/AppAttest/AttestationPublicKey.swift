@@ -22,7 +22,7 @@ public struct AttestationPublicKey: Sendable {
         else {
             throw MalformedInput(
                 code: .malformedPublicKey,
-                reason: "a public key is an uncompressed P-256 point in 65 bytes"
+                reason: "a public key must be an uncompressed P-256 point of 65 bytes"
             )
         }
         x963Representation = bytes

@@ -160,13 +160,17 @@ public struct AttestationVerifier: Sendable {
             throw Refusal(.malformedCertificate, step: 4, "the leaf's nonce extension has an unknown form")
         }
         guard certified.dropFirst(6).elementsEqual(nonce) else {
-            throw Refusal(.attestNonceMismatch, step: 4, "the leaf certifies another challenge or authenticator data")
+            throw Refusal(
+                .attestNonceMismatch,
+                step: 4,
+                "the leaf's nonce is for another challenge or other authenticator data"
+            )
         }
 
         // Step 5: the key identifier is the hash of the leaf's public key.
         let publicKey = try leafKey(leaf)
         guard publicKey.keyId == keyId else {
-            throw Refusal(.attestKeyIdMismatch, step: 5, "the key identifier is not that of the certified key")
+            throw Refusal(.attestKeyIdMismatch, step: 5, "the key identifier does not match the certified key")
         }
 
         // Step 6: the app.
@@ -229,7 +233,11 @@ public struct AttestationVerifier: Sendable {
     ) async throws(Refusal) -> CertificateRecord {
         guard certificates.count == 2, let first = certificates.first, let second = certificates.last else {
             let count = certificates.count
-            throw Refusal(.attestChainCount, step: 1, "the chain has \(count) certificates, not leaf and intermediate")
+            throw Refusal(
+                .attestChainCount,
+                step: 1,
+                "the chain has \(count) certificates, not a leaf and an intermediate"
+            )
         }
         let leaf: CertificateRecord
         do { leaf = try CertificateRecord(der: first) } catch {
@@ -254,14 +262,14 @@ public struct AttestationVerifier: Sendable {
         guard let curve = leaf.keyCurve, curve.elementsEqual(OID.p256),
             let key = try? AttestationPublicKey(x963Representation: leaf.keyBits)
         else {
-            throw Refusal(.malformedCertificate, step: 5, "the leaf's key is not an uncompressed point of P-256")
+            throw Refusal(.malformedCertificate, step: 5, "the leaf's key is not an uncompressed point on P-256")
         }
         return key
     }
 
     private func acceptedEnvironment(_ bytes: ArraySlice<UInt8>) throws(Refusal) -> AttestationEnvironment {
         guard let named = AttestationAAGUID(bytes) else {
-            throw Refusal(.attestEnvironmentUnknown, step: 8, "the key belongs to an environment that is not known")
+            throw Refusal(.attestEnvironmentUnknown, step: 8, "the key belongs to an unknown environment")
         }
         guard environments.contains(named.environment), named != .sandbox || policy.acceptsSandboxIdentifier else {
             let accepted = environments.map(\.rawValue).sorted().joined(separator: " or ")
@@ -295,7 +303,7 @@ public struct AttestationVerifier: Sendable {
             throw Refusal(.attestPolicyBundleVersion, step: 12, "the bundle version is \(found)")
         }
         if let required = policy.requiredAccessControl, leaf.accessControl != required {
-            let found = leaf.accessControl == nil ? "absent" : "another than required"
+            let found = leaf.accessControl == nil ? "absent" : "not the required one"
             throw Refusal(.attestPolicyAccessControl, step: 12, "the key's access control is \(found)")
         }
     }

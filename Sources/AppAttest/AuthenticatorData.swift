@@ -70,7 +70,7 @@ package struct AuthenticatorData: Sendable {
         let offset = rest.startIndex - bytes.startIndex
         if rest.isEmpty {
             guard head.flags & 0x80 == 0 else {
-                throw AuthenticatorData.malformed("the flags announce extensions and none follow", at: offset)
+                throw AuthenticatorData.malformed("the flags announce extensions, but none follow", at: offset)
             }
             trailer = nil
         } else {
@@ -78,7 +78,7 @@ package struct AuthenticatorData: Sendable {
                 trailer = try CBORItem(decoding: rest)
             } catch {
                 throw AuthenticatorData.malformed(
-                    "what follows is not one CBOR map: \(error.reason)",
+                    "the extensions are not one CBOR map: \(error.reason)",
                     at: offset + error.offset
                 )
             }
@@ -91,7 +91,7 @@ package struct AuthenticatorData: Sendable {
 
     private static func head(_ rest: inout ArraySlice<UInt8>) throws(MalformedInput) -> Head {
         guard rest.count >= 37 else {
-            throw malformed("authenticator data has at least 37 bytes, not \(rest.count)", at: 0)
+            throw malformed("authenticator data must have at least 37 bytes, not \(rest.count)", at: 0)
         }
         let hash = rest.prefix(32)
         rest = rest.dropFirst(32)
@@ -106,12 +106,12 @@ package struct AuthenticatorData: Sendable {
         start: Int
     ) throws(MalformedInput) -> AttestedCredential {
         guard rest.count >= 18 + 32 else {
-            throw malformed("it ends inside the credential", at: rest.endIndex - start)
+            throw malformed("it ends within the credential", at: rest.endIndex - start)
         }
         let aaguid = rest.prefix(16)
         let length = rest.dropFirst(16).prefix(2).reduce(0) { $0 << 8 | Int($1) }
         guard length == 32 else {
-            throw malformed("a credential identifier has 32 bytes, not \(length)", at: 53)
+            throw malformed("a credential identifier must have 32 bytes, not \(length)", at: 53)
         }
         rest = rest.dropFirst(18)
         let credentialId = rest.prefix(32)

@@ -34,7 +34,7 @@ struct CertificateRecord {
         var fields = try ASN1Members(signed, "a certificate's signed part")
         guard let version = try fields.optional(.context(0)),
             version.encodedBytes.elementsEqual([0xA0, 0x03, 0x02, 0x01, 0x02])
-        else { throw ASN1Fault("a certificate has not version 3") }
+        else { throw ASN1Fault("a certificate is not version 3") }
         serialNumber = try fields.content(.integer)
         let innerAlgorithm = try fields.require().encodedBytes
         issuer = try fields.require().encodedBytes
@@ -89,7 +89,7 @@ struct CertificateRecord {
             let value = try parts.content(.octetString)
             try parts.end()
             guard !extensions.contains(where: { $0.id == id }) else {
-                throw ASN1Fault("a certificate has one extension twice")
+                throw ASN1Fault("a certificate has the same extension twice")
             }
             extensions.append(Extension(id: id, isCritical: isCritical, value: value))
         }
@@ -98,7 +98,7 @@ struct CertificateRecord {
 
     /// The bytes of a bit string that has a whole number of them.
     private static func bits(_ content: ArraySlice<UInt8>) throws(ASN1Fault) -> ArraySlice<UInt8> {
-        guard content.first == 0 else { throw ASN1Fault("a bit string has not a whole number of bytes") }
+        guard content.first == 0 else { throw ASN1Fault("a bit string is not a whole number of bytes") }
         return content.dropFirst()
     }
 

@@ -53,7 +53,7 @@ struct ChainVerifier: Sendable {
         }
         guard case .validCertificate = await verifier.validate(leaf: certificate, intermediates: CertificateStore())
         else {
-            throw .untrusted("the intermediate does not lead to a trusted root")
+            throw .untrusted("the intermediate does not chain to a trusted root")
         }
         remembered.keep(authority, for: hash) { $0.notAfter < instant }
         return authority
@@ -63,13 +63,13 @@ struct ChainVerifier: Sendable {
     private func verified(_ record: CertificateRecord) throws(ChainFault) -> Authority {
         let issuers = anchors.anchors.filter { record.issuer.elementsEqual($0.subject) }
         guard !issuers.isEmpty else { throw .untrusted("the intermediate's issuer is not a trusted root") }
-        guard record.isAuthority else { throw .untrusted("the intermediate is not an authority") }
+        guard record.isAuthority else { throw .untrusted("the intermediate is not a CA certificate") }
         // Bit 5 is keyCertSign.
         guard record.mayUseKey(bit: 5) else { throw .untrusted("the intermediate may not sign certificates") }
         guard !record.hasUnknownCriticalExtension, record.value(of: OID.nameConstraints) == nil else {
             throw .untrusted("the intermediate has a critical extension that is not understood")
         }
-        guard let key = SigningKey(record) else { throw .untrusted("the intermediate's key is of an unknown kind") }
+        guard let key = SigningKey(record) else { throw .untrusted("the intermediate's key has an unknown type") }
         for issuer in issuers
         where issuer.key.isValid(record.signature, for: record.signedPart, algorithm: record.signatureAlgorithm) {
             return Authority(record, key: key, below: issuer)
@@ -80,9 +80,9 @@ struct ChainVerifier: Sendable {
     /// A leaf below a verified intermediate: issuer, not an authority, key usage, extensions, signature, then the times of both.
     func checkLeaf(_ leaf: CertificateRecord, below authority: Authority, at instant: Date) throws(ChainFault) {
         guard leaf.issuer.elementsEqual(authority.subject) else {
-            throw .untrusted("the leaf was issued by another authority than the intermediate")
+            throw .untrusted("the leaf names another issuer than the intermediate")
         }
-        guard !leaf.isAuthority else { throw .untrusted("the leaf is an authority") }
+        guard !leaf.isAuthority else { throw .untrusted("the leaf is a CA certificate") }
         // Bit 0 is digitalSignature.
         guard leaf.mayUseKey(bit: 0) else { throw .untrusted("the leaf's key may not sign") }
         guard !leaf.hasUnknownCriticalExtension else {
@@ -98,6 +98,6 @@ struct ChainVerifier: Sendable {
     /// Both ends belong to the validity (RFC 5280, section 4.1.2.5).
     private func checkValidity(_ first: Date, _ last: Date, of name: String, at instant: Date) throws(ChainFault) {
         if instant > last { throw .expired("\(name) was valid until \(RFC3339.text(last))") }
-        if instant < first { throw .notYetValid("\(name) is valid from \(RFC3339.text(first)) on") }
+        if instant < first { throw .notYetValid("\(name) is not valid before \(RFC3339.text(first))") }
     }
 }

@@ -36,14 +36,14 @@ package struct Receipt: Sendable {
         guard bytes.count <= Receipt.largestSize else {
             throw MalformedInput(
                 code: .malformedTooLarge,
-                reason: "a receipt has at most \(Receipt.largestSize) bytes, not \(bytes.count)"
+                reason: "a receipt may have at most \(Receipt.largestSize) bytes, not \(bytes.count)"
             )
         }
         do {
             message = try SignedMessage(decoding: Array(bytes)[...])
             fields = try Receipt.fields(message.content)
         } catch {
-            throw MalformedInput(code: .malformedReceipt, reason: "a receipt is CMS signed data; \(error.reason)")
+            throw MalformedInput(code: .malformedReceipt, reason: "a receipt must be CMS signed data; \(error.reason)")
         }
     }
 

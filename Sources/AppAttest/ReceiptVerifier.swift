@@ -126,7 +126,7 @@ public struct ReceiptVerifier: Sendable {
             throw Refusal(.receiptSignatureInvalid, step: 1, "the signer's certificate is not in the receipt")
         }
         guard receipt.message.isSigned(by: key) else {
-            throw Refusal(.receiptSignatureInvalid, step: 1, "the signature is not the signer's")
+            throw Refusal(.receiptSignatureInvalid, step: 1, "the signature does not verify with the signer's key")
         }
 
         // Step 2: the chain, at the time at which the receipt says it was made.
@@ -143,7 +143,7 @@ public struct ReceiptVerifier: Sendable {
         // Step 5: the age.
         let age = instant.timeIntervalSince(facts.creationTime)
         guard age >= -ReceiptVerifier.clockTolerance else {
-            throw Refusal(.receiptFromTheFuture, step: 5, "the receipt was made after the time of judgement")
+            throw Refusal(.receiptFromTheFuture, step: 5, "the receipt was created after the time of verification")
         }
         if let maximum = expected.maximumAge, age > maximum {
             throw Refusal(
@@ -163,7 +163,7 @@ public struct ReceiptVerifier: Sendable {
 
         // Step 7 (ours): type and environment are those expected, and a first receipt has no metric and the client data hash.
         if let type = expected.type, facts.type != type {
-            throw Refusal(.receiptTypeMismatch, step: 7, "the receipt is not of the type \(type)")
+            throw Refusal(.receiptTypeMismatch, step: 7, "the receipt is not of type \(type)")
         }
         if facts.type == .attest, receipt.field(17) != nil {
             throw Refusal(.receiptTypeMismatch, step: 7, "a first receipt has no risk metric")
@@ -198,14 +198,16 @@ public struct ReceiptVerifier: Sendable {
                     throw Refusal(
                         .receiptChainMarkerMissing,
                         step: 2,
-                        "the signer or its authority is not marked for App Attest receipts"
+                        "the signer or its CA lacks the marker extension of App Attest receipts"
                     )
                 }
                 // What else came along must be of this chain: nobody else has looked at it.
                 let isWhole = receipt.message.certificates.allSatisfy { other in
                     other == signerDER || other == der || chain.anchors.hold(other)
                 }
-                guard isWhole else { throw ChainFault.untrusted("a certificate in the receipt is not of its chain") }
+                guard isWhole else {
+                    throw ChainFault.untrusted("a certificate in the receipt is not part of its chain")
+                }
                 return
             } catch let found as ChainFault {
                 fault = found

@@ -13,27 +13,27 @@ package enum RefusalExplanations {
             .attestChainUntrusted,
             "the chain does not end in the App Attest root",
             .backend,
-            "do not trust the key: the object was not made by Apple, or by a simulator whose root you did not name"
+            "do not trust the key: the object was not made by Apple, or it was made by a simulator whose root you did not name"
         ),
         .init(
             .attestChainExpired,
             "a certificate has expired",
             .app,
-            "make a new key and attest it; verify an old object at its own time with --at"
+            "make a new key and attest it; to verify an old object, set --at to a time at which it was valid"
         ),
         .init(
             .attestChainNotYetValid,
             "a certificate is not valid yet",
             .operator,
-            "correct the clock of the machine that verifies"
+            "correct the clock of the verifying machine"
         ),
         .init(.attestChainSignature, "a signature in the chain does not verify", .backend, forged),
-        .init(.attestNonceMissing, "the leaf carries no nonce of the right shape", .backend, forged),
+        .init(.attestNonceMissing, "the leaf has no well-formed nonce", .backend, forged),
         .init(
             .attestNonceMismatch,
             "the nonce does not match",
             .developer,
-            "attest with the hash of the challenge that is sent: the binding of app and service must agree"
+            "attest with the hash of the challenge that you send; app and service must use the same binding"
         ),
         .init(
             .attestKeyIdMismatch,
@@ -43,14 +43,14 @@ package enum RefusalExplanations {
         ),
         .init(
             .attestAppIdMismatch,
-            "the object is of another app",
+            "the object is for another app",
             .operator,
             "compare prefix and bundle id with those of the app: the prefix is not always the team id"
         ),
         .init(.attestCounterNotZero, "the counter is not zero", .backend, forged),
         .init(
             .attestEnvironmentMismatch,
-            "the object is of the other environment",
+            "the object belongs to the other environment",
             .developer,
             "set com.apple.developer.devicecheck.appattest-environment, or allow the environment for this app"
         ),
@@ -64,21 +64,21 @@ package enum RefusalExplanations {
         .init(.attestPublicKeyMismatch, "the COSE key is not the certificate's", .backend, forged),
         .init(
             .attestExtensionsUnknownShape,
-            "bytes after the key that are not one map of the known shape",
+            "the bytes after the key are not one map of the known form",
             .backend,
             newer
         ),
         .init(
             .attestPolicyValidationCategory,
-            "the validation category is not among the allowed",
+            "the validation category is not allowed",
             .operator,
-            "if such builds are wanted, add the category to allowedValidationCategories"
+            "to accept such builds, add the category to allowedValidationCategories"
         ),
         .init(
             .attestPolicyBundleVersion,
-            "the bundle version is not among the allowed",
+            "the bundle version is not allowed",
             .operator,
-            "if this version may come in, add it to allowedBundleVersions"
+            "to accept this version, add it to allowedBundleVersions"
         ),
         .init(
             .attestPolicyAccessControl,
@@ -94,11 +94,11 @@ package enum RefusalExplanations {
             .assertSignatureInvalid,
             "the signature does not verify",
             .developer,
-            "sign exactly the bytes that are sent, with the key that is named; nothing in between may encode them again"
+            "sign exactly the bytes that you send, with the key that you name; nothing in between may re-encode them"
         ),
         .init(
             .assertAppIdMismatch,
-            "the assertion is of another app",
+            "the assertion is for another app",
             .operator,
             "compare prefix and bundle id with those of the app"
         ),
@@ -106,25 +106,25 @@ package enum RefusalExplanations {
             .assertCounterReplayed,
             "the counter is not greater than the stored one",
             .app,
-            "make a new assertion for a new challenge, one after the other; the same bytes are never accepted twice"
+            "generate assertions one after the other, each for a new challenge; the same bytes are never accepted twice"
         ),
         .init(
             .assertExtensionsUnknownShape,
-            "bytes after the counter that are not one map of the known shape",
+            "the bytes after the counter are not one map of the known form",
             .backend,
             newer
         ),
         .init(
             .assertPolicyValidationCategory,
-            "the validation category is not among the allowed",
+            "the validation category is not allowed",
             .operator,
-            "if such builds are wanted, add the category to allowedValidationCategories"
+            "to accept such builds, add the category to allowedValidationCategories"
         ),
         .init(
             .assertPolicyBundleVersion,
-            "the bundle version is not among the allowed",
+            "the bundle version is not allowed",
             .operator,
-            "if this version may come in, add it to allowedBundleVersions"
+            "to accept this version, add it to allowedBundleVersions"
         ),
     ]
 
@@ -135,46 +135,46 @@ package enum RefusalExplanations {
         .init(.receiptChainMarkerMissing, "a marker extension is missing in the chain", .backend, unchanged),
         .init(
             .receiptAppIdMismatch,
-            "the receipt is of another app",
+            "the receipt is for another app",
             .backend,
-            "verify it with the app that it was made for; if that is this one, refuse the key"
+            "verify it with the app that it was made for; if it came with a key of this app, refuse the key"
         ),
         .init(
             .receiptPublicKeyMismatch,
-            "the receipt is of another key",
+            "the receipt is for another key",
             .backend,
-            "verify it with the key that it was stored for; if that is this one, refuse the key"
+            "verify it with the key that it was stored for; if it came with this key, refuse the key"
         ),
         .init(
             .receiptExpired,
             "the receipt has expired",
             .operator,
-            "let the service refresh receipts (receipts.refresh), or take the newer one that it stored"
+            "let the service refresh receipts (receipts.refresh), or use the newer one that it stored"
         ),
         .init(
             .receiptTooOld,
             "the receipt is older than allowed",
             .app,
-            "send the attestation when it is made; a stored object is judged with a larger --max-age"
+            "send the attestation as soon as it is made; to verify a stored receipt, raise --max-age"
         ),
         .init(
             .receiptFromTheFuture,
-            "the receipt was made later than now",
+            "the receipt was created in the future",
             .operator,
-            "correct the clock of the machine that verifies"
+            "correct the clock of the verifying machine"
         ),
         .init(.receiptFieldMissing, "a field is missing", .backend, unchanged),
         .init(.receiptFieldDuplicate, "a field occurs twice", .backend, unchanged),
-        .init(.receiptFieldInvalid, "a field has a value that it cannot have", .backend, unchanged),
+        .init(.receiptFieldInvalid, "a field has an invalid value", .backend, unchanged),
         .init(
             .receiptTypeMismatch,
             "ATTEST where RECEIPT is expected, or the other way round",
             .backend,
-            "an attestation carries ATTEST, a refresh returns RECEIPT: give the one that belongs there"
+            "an attestation carries ATTEST, a refresh returns RECEIPT: use the one that is expected"
         ),
         .init(
             .receiptEnvironmentMismatch,
-            "the receipt is of the other environment",
+            "the receipt belongs to the other environment",
             .backend,
             "use the receipt where its key is used: sandbox with development, production with production"
         ),

@@ -42,7 +42,7 @@ struct SignedMessage {
         if let bag = try signed.optional(.context(0)) {
             var list = try ASN1Members(bag, "the certificates", tag: .context(0))
             while let certificate = try list.next() {
-                guard certificates.count < 16 else { throw ASN1Fault("it holds more than 16 certificates") }
+                guard certificates.count < 16 else { throw ASN1Fault("it contains more than 16 certificates") }
                 certificates.append(certificate.encodedBytes)
             }
         }
@@ -68,7 +68,7 @@ struct SignedMessage {
         var content: [UInt8] = []
         while let chunk = try chunks.next() {
             guard let part = chunk.content(of: .octetString) else {
-                throw ASN1Fault("a chunk of the content is not octets")
+                throw ASN1Fault("a chunk of the content is not an octet string")
             }
             content += part
         }

@@ -50,13 +50,13 @@ struct TrustAnchors: Sendable {
             MalformedInput(code: .malformedTrustRoot, reason: reason)
         }
         guard let documents = try? PEMDocument.parseMultiple(pemString: pem), !documents.isEmpty else {
-            throw malformed("a trust root is one or more PEM certificates")
+            throw malformed("a trust root must be given as one or more PEM certificates")
         }
         var anchors: [Authority] = []
         var certificates: [Certificate] = []
         for document in documents {
             guard document.discriminator == "CERTIFICATE" else {
-                throw malformed("a trust root is a PEM CERTIFICATE, not \(document.discriminator.prefix(40))")
+                throw malformed("a trust root must be a PEM CERTIFICATE, not \(document.discriminator.prefix(40))")
             }
             do {
                 let record: CertificateRecord
@@ -64,7 +64,7 @@ struct TrustAnchors: Sendable {
                     throw ASN1Fault("a trust root cannot be read as a certificate: \(error.reason)")
                 }
                 guard record.isAuthority, let key = SigningKey(record) else {
-                    throw ASN1Fault("a trust root is an authority with a P-256 or P-384 key")
+                    throw ASN1Fault("a trust root must be a CA certificate with a P-256 or P-384 key")
                 }
                 anchors.append(Authority(record, key: key))
                 certificates.append(try Certificate(derEncoded: document.derBytes))

@@ -10,19 +10,19 @@ package enum AppleExplanations {
         .init(.receiptRefreshRenewed, "a newer receipt came", .nobody, "nothing: it was stored"),
         .init(
             .receiptRefreshNotModified,
-            "asked before field 19",
+            "asked before the time in the receipt's field 19",
             .nobody,
-            "nothing: the stored receipt stays, and is refreshed later"
+            "nothing: the service keeps the stored receipt and refreshes it later"
         ),
         .init(
             .receiptRefreshBadPayload,
             "Apple cannot read the receipt",
             .operator,
-            "keep the receipts as they came; this one is not asked for again"
+            "store receipts as they came; the service does not refresh this one again"
         ),
         .init(
             .receiptRefreshWrongEnvironment,
-            "the receipt is of the other environment",
+            "the receipt belongs to the other environment",
             .operator,
             "compare apple.dataBaseURL and apple.dataDevelopmentBaseURL with the environments of the app"
         ),
@@ -36,15 +36,15 @@ package enum AppleExplanations {
             .receiptRefreshNoData,
             "no attestation for thirty days",
             .nobody,
-            "nothing: the last receipt is kept and asked for rarely"
+            "nothing: the service keeps the last receipt and rarely tries to refresh it"
         ),
         .init(.receiptRefreshThrottled, "too many requests", .operator, "raise receipts.refreshAfterSeconds"),
-        .init(.receiptRefreshUnavailable, "Apple's side is down", .nobody, "nothing: it is asked again later"),
+        .init(.receiptRefreshUnavailable, "Apple's side is down", .nobody, "nothing: the service asks again later"),
         .init(
             .receiptRefreshUnusable,
-            "the answer is not a newer receipt of this key",
+            "the answer is not a newer receipt for this key",
             .operator,
-            "look at the log: a proxy in between, or a new kind of answer; the stored receipt stays"
+            "see the log: a proxy may have answered, or Apple's answer has a new form; the stored receipt is kept"
         ),
     ]
 
@@ -54,19 +54,19 @@ package enum AppleExplanations {
             .appleUnreachable,
             "no connection to Apple's service",
             .operator,
-            "let the service out to Apple's hosts on port 443, and check its name server"
+            "allow outgoing connections to Apple's hosts on port 443, and check DNS"
         ),
         .init(
             .appleUntrusted,
-            "Apple's server did not meet the policy",
+            "Apple's server did not meet the TLS policy",
             .operator,
-            "look for a proxy that opens TLS; Apple's hosts need no exception"
+            "look for a proxy that intercepts TLS; Apple's hosts need no exception"
         ),
         .init(
             .appleAnswerTooLarge,
             "Apple's answer is larger than 64 KiB",
             .operator,
-            "look at who answers: it is not Apple's documented answer"
+            "find out what answered: Apple's documented answers are smaller"
         ),
     ]
 }

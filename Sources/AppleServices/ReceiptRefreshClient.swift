@@ -110,7 +110,11 @@ public struct ReceiptRefreshClient: Sendable {
         case 404: return .noData
         case 429: return .throttled(retryAfterSeconds: retryAfter)
         case 500...599: return .unavailable(status: answer.status, retryAfterSeconds: retryAfter)
-        default: return .unusable(status: answer.status, reason: "the status \(answer.status) is not in Apple's table")
+        default:
+            return .unusable(
+                status: answer.status,
+                reason: "the status \(answer.status) is not in Apple's documentation"
+            )
         }
     }
 

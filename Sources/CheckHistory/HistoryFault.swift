@@ -29,7 +29,7 @@ package struct HistoryFault: Error, Equatable {
         case SQLITE_NOTADB: "is not an SQLite database; name a file that 'ats check --history' wrote"
         case SQLITE_CORRUPT: "is damaged (\(failure.message)); put a copy of it back, or begin another one"
         case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
-            "may be read and not written; check the permissions of the file and its folder"
+            "is read-only; check the permissions of the file and its folder"
         case SQLITE_CANTOPEN: "cannot be opened; check that it is there and may be read"
         case SQLITE_FULL: "cannot be written, the disk is full; make room and run the check again"
         case SQLITE_BUSY, SQLITE_LOCKED: "is being written by another run; try again when that has ended"

@@ -108,7 +108,7 @@ package struct DemoService {
             page.heading("6. The console")
             page.line("  \(internalAddress)/console/")
             page.line("  Sign in with \(DemoService.adminToken)")
-            page.line("  One device goes on. Ctrl-C ends everything.")
+            page.line("  One device keeps running. Ctrl-C stops everything.")
             // Risk had to show within seconds; who looks at a key sees its history and not a receipt a second.
             await simulator.renewReceipts(after: .seconds(86_400))
             try await stay { try await goOn(calls) }
@@ -209,11 +209,11 @@ package struct DemoService {
 
     /// The distribution of the risk metric, with the alerts that stand. A few honest devices are done before a receipt is renewed.
     private func showRisk(_ calls: FleetCalls, _ page: inout DemoPage, mustBeKnown: Bool) async throws -> Bool {
-        page.heading("3. The risk that the receipts show (keys of a device within 30 days)")
+        page.heading("3. The risk that the receipts show (keys per device within 30 days)")
         let reply = try await calls.risk()
         let metrics = reply.body.metrics ?? []
         if metrics.isEmpty {
-            page.line("  no receipt was renewed in so short a time")
+            page.line("  no receipt was refreshed in so short a time")
         } else {
             page.table([["metric", "keys"]] + metrics.map { [String($0.metric), String($0.keys)] })
         }
@@ -223,7 +223,7 @@ package struct DemoService {
 
     /// A trial that each device gets once: an erase does not help.
     private func showPromotion(_ plan: Fleet.Plan, _ calls: FleetCalls, _ page: inout DemoPage) async throws -> Bool {
-        page.heading("4. A promotion for each device once (the two bits of DeviceCheck)")
+        page.heading("4. A promotion granted once per device (the two bits of DeviceCheck)")
         let device = "demo-phone"
         let script = DeviceScript(plan: plan, calls: calls, persona: .honest, device: device)
         _ = try await calls.phone("", ["device": device, "os": "27.0"])
@@ -271,7 +271,7 @@ package struct DemoService {
         let refused = try await calls.authorize(token, simulatedAllowed: false)
         let allowed = try await calls.authorize(token, simulatedAllowed: true)
         page.line(
-            "  a gateway gets \(refused): it comes from a simulated device; one that allows those gets \(allowed)"
+            "  a gateway gets \(refused): it comes from a simulated device; a gateway that allows those gets \(allowed)"
         )
         return refused != 204 && allowed == 204
     }

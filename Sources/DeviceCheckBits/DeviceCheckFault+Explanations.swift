@@ -20,9 +20,9 @@ extension DeviceCheckFault {
         ),
         .init(
             .devicecheckRequestRefused,
-            "Apple refuses the request for a reason that it names",
+            "Apple refuses the request and gives a reason",
             .operator,
-            "read the reason; the address may be of the other environment"
+            "read the reason; the base URL may be that of the other environment"
         ),
         .init(
             .devicecheckTransactionInvalid,
@@ -36,7 +36,7 @@ extension DeviceCheckFault {
             .devicecheckStatusUnknown,
             "Apple answered with a status that it does not document",
             .nobody,
-            "ask again later; report it if it stays"
+            "ask again later; report it if it persists"
         ),
     ]
 }

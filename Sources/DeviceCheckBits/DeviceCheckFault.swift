@@ -72,7 +72,7 @@ extension DeviceCheckFault {
         case 400 where text.contains("device token"):
             self.init(
                 code: .deviceTokenInvalid,
-                reason: "Apple does not know the device token; is it of the other environment?",
+                reason: "Apple does not know the device token; is it from the other environment?",
                 status: status
             )
         case 400, 405:

@@ -109,11 +109,13 @@ public struct TokenGate: Sendable {
     /// Whether a request with these header fields may pass, and who sent it.
     public func judge(_ headers: HTTPFields) async -> Result<AttestedIdentity, GateRefusal> {
         let fields = headers[values: .authorization]
-        guard let field = fields.first else { return .failure(GateRefusal("token.missing", 401, "no Authorization")) }
+        guard let field = fields.first else {
+            return .failure(GateRefusal("token.missing", 401, "no Authorization header"))
+        }
         let scheme = "bearer "
         guard fields.count == 1, field.utf8.count > scheme.utf8.count,
             field.prefix(scheme.utf8.count).lowercased().hasSameBytes(as: scheme)
-        else { return .failure(GateRefusal("token.missing", 401, "no single bearer token")) }
+        else { return .failure(GateRefusal("token.missing", 401, "not exactly one bearer token")) }
         return await judge(token: String(field.dropFirst(scheme.utf8.count)))
     }
 
@@ -132,14 +134,14 @@ public struct TokenGate: Sendable {
         switch configuration.proof.kind {
         case .signature:
             guard !facts.isSingleUse else {
-                throw GateRefusal.invalid("a single-use token, which only the service can tell from its copy")
+                throw GateRefusal.invalid("a single-use token, which only the service can tell from a copy")
             }
         case .service(let quota):
             guard !facts.isSingleUse else { throw GateRefusal.invalid("a single-use token") }
             identity.quotaRemaining = try await authorize(token, quota: quota)
         case .singleUse(let serverToken):
             guard facts.isSingleUse else {
-                throw GateRefusal("token.not-single-use", 400, "the token can be used again")
+                throw GateRefusal("token.not-single-use", 400, "the token is not a single-use token")
             }
             try await consume(token, serverToken)
         }
@@ -213,7 +215,9 @@ public struct TokenGate: Sendable {
         if let quota { query.append("quota=" + TokenGate.escaped(quota)) }
         let url = configuration.service + "/v1/authorize?" + query.joined(separator: "&")
         let answer = try await ask(.get(url, bearer: token), expecting: 204)
-        if quota != nil, answer.quotaRemaining == nil { throw GateRefusal.unchecked("the service counts no quota") }
+        if quota != nil, answer.quotaRemaining == nil {
+            throw GateRefusal.unchecked("the service did not count the quota")
+        }
         return answer.quotaRemaining
     }
 

@@ -149,7 +149,7 @@ package struct DeviceScript: Sendable {
                 return await calls.tally.noticed(after: seconds, by: "tier \(tier) instead of \(firstTier ?? "none")")
             }
             if calls.adminToken != nil, let alerts = try await calls.risk().body.alerts, !alerts.isEmpty {
-                return await calls.tally.noticed(after: seconds, by: "an alert of the app's risk")
+                return await calls.tally.noticed(after: seconds, by: "an alert about the app's risk")
             }
         }
     }

@@ -139,7 +139,7 @@ package struct FleetCalls: Sendable {
             let seconds = min(max(reply.body.retryAfterSeconds ?? 0.1, 0.02), 5)
             try await Task.sleep(for: .seconds(seconds))
         }
-        throw FleetFault(description: "the service answers 429 again and again")
+        throw FleetFault(description: "the service keeps answering 429")
     }
 
     /// What an operator sees of the app's risk, where the fleet has an operator's token.

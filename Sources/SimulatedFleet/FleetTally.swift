@@ -109,7 +109,7 @@ extension FleetTally {
                 text +=
                     "\(brokers.noticed) detected, the first after \(FleetTally.decimal(after)) s (\(brokers.by ?? "no sign"))"
             } else {
-                text += "none noticed in the time that was watched"
+                text += "none detected while the fleet ran"
             }
         }
         let surprises = surpriseLines()

@@ -67,7 +67,9 @@ package struct ASN1Element: Sendable {
     /// Reads one element that fills the whole input.
     package init(_ bytes: ArraySlice<UInt8>, _ rules: Rules) throws(ASN1Fault) {
         let head = try Head(of: bytes, at: bytes.startIndex, before: bytes.endIndex, rules)
-        guard head.end == bytes.endIndex else { throw ASN1Fault("bytes follow what should be the whole") }
+        guard head.end == bytes.endIndex else {
+            throw ASN1Fault("bytes follow the element that should be the whole input")
+        }
         self.init(bytes, head, rules)
     }
 
@@ -155,7 +157,7 @@ package struct ASN1Element: Sendable {
                 guard number >= 31 else { throw ASN1Fault("a tag is not in its shortest form") }
             }
             self.number = number
-            guard index < limit else { throw ASN1Fault("an element ends in its head") }
+            guard index < limit else { throw ASN1Fault("an element ends within its header") }
             let first = bytes[index]
             index += 1
             if first == 0x80 {
@@ -178,13 +180,13 @@ package struct ASN1Element: Sendable {
                     throw ASN1Fault("a length is not in its shortest form")
                 }
                 for _ in 0..<(first & 0x7F) {
-                    guard index < limit else { throw ASN1Fault("an element ends in its head") }
+                    guard index < limit else { throw ASN1Fault("an element ends within its header") }
                     length = length << 8 | Int(bytes[index])
                     index += 1
                 }
                 guard length >= 0x80 else { throw ASN1Fault("a length is not in its shortest form") }
             }
-            guard length <= limit - index else { throw ASN1Fault("an element is longer than its place") }
+            guard length <= limit - index else { throw ASN1Fault("an element is longer than what contains it") }
             content = index..<(index + length)
             end = index + length
         }
@@ -196,7 +198,7 @@ package struct ASN1Element: Sendable {
     /// The magnitude of an INTEGER that is not negative and in its shortest form; empty for zero.
     package func unsignedInteger() throws(ASN1Fault) -> ArraySlice<UInt8> {
         guard tag == .integer, let first = content.first, first < 0x80 else {
-            throw ASN1Fault("a number has another type, or is negative")
+            throw ASN1Fault("a number has the wrong type, or is negative")
         }
         guard first == 0 else { return content }
         let magnitude = content.dropFirst()
@@ -216,7 +218,7 @@ package struct ASN1Members: Sendable {
 
     /// - Parameter name: what the element is, for the sentence of a fault.
     package init(_ element: ASN1Element, _ name: StaticString, tag: ASN1Tag = .sequence) throws(ASN1Fault) {
-        guard element.tag == tag else { throw ASN1Fault("\(name) has another type than it should") }
+        guard element.tag == tag else { throw ASN1Fault("\(name) has the wrong type") }
         rest = element.content
         rules = element.rules
         self.name = name
@@ -241,7 +243,7 @@ package struct ASN1Members: Sendable {
     /// The content of the next member, which must have this tag.
     package mutating func content(_ tag: ASN1Tag) throws(ASN1Fault) -> ArraySlice<UInt8> {
         guard let content = try require().content(of: tag) else {
-            throw ASN1Fault("\(name) has a member of another type than it should")
+            throw ASN1Fault("\(name) has a member of the wrong type")
         }
         return content
     }

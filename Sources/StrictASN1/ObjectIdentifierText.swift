@@ -4,7 +4,7 @@
 extension ASN1Element {
     /// The dotted form of an object identifier.
     package func dottedIdentifier() throws(ASN1Fault) -> String {
-        guard tag == .objectIdentifier else { throw ASN1Fault("an object identifier has another type") }
+        guard tag == .objectIdentifier else { throw ASN1Fault("an object identifier has the wrong type") }
         return try ASN1Element.dotted(content)
     }
 
@@ -17,7 +17,7 @@ extension ASN1Element {
         var value: UInt64 = 0
         var isOpen = false
         for byte in content {
-            guard value <= UInt64.max >> 7 else { throw ASN1Fault("an object identifier has a huge arc") }
+            guard value <= UInt64.max >> 7 else { throw ASN1Fault("an object identifier has an arc that is too large") }
             value = value << 7 | UInt64(byte & 0x7F)
             isOpen = byte & 0x80 != 0
             if isOpen { continue }
@@ -30,7 +30,7 @@ extension ASN1Element {
             append(value, to: &text)
             value = 0
         }
-        guard !text.isEmpty, !isOpen else { throw ASN1Fault("an object identifier is cut short") }
+        guard !text.isEmpty, !isOpen else { throw ASN1Fault("an object identifier is truncated") }
         return String(decoding: text, as: UTF8.self)
     }
 

@@ -95,7 +95,7 @@ package struct TraceExporter: Service {
     private func sendBatch(_ client: ATSClient, within limit: Duration) async -> Bool {
         let (spans, dropped) = tracer.queue.take(atMost: configuration.batchLimit)
         guard !spans.isEmpty || dropped > 0 else { return false }
-        let reason = limit > .zero ? await post(spans, client, within: limit) : "There was no time left."
+        let reason = limit > .zero ? await post(spans, client, within: limit) : "No time was left to send them."
         observe(
             Tally(
                 sent: reason == nil ? spans.count : 0,

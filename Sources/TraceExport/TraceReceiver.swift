@@ -14,7 +14,7 @@ package struct TraceReceiver: Sendable {
 
     /// What a base URL must be.
     package static let rule =
-        "must be an https URL, or an http URL of this machine or the local network, without a query"
+        "must be an https URL, or an http URL on this machine or the local network, without a query"
 
     /// The spans contain no secret, but the headers may, so cleartext goes as far as App Transport Security lets it with
     /// `NSAllowsLocalNetworking`: names without a dot, names in `.local`, and addresses.
@@ -24,7 +24,7 @@ package struct TraceReceiver: Sendable {
         return ATSPolicy(dictionary: dictionary, profile: .standard)
     }()
 
-    /// Takes a base URL; `/v1/traces` is put below it.
+    /// Takes a base URL; `/v1/traces` is appended to it.
     ///
     /// - Returns: nil unless ``rule`` holds.
     package init?(_ text: String) {

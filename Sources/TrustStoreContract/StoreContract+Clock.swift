@@ -7,7 +7,9 @@ import TrustStores
 
 extension StoreContract {
     static let clocks: [Case] = [
-        Case("one node's fast clock stops nobody and removes nothing; it is said so") { try await fastClock($0) },
+        Case("one node's fast clock stops nobody and removes nothing, and that node is told") {
+            try await fastClock($0)
+        },
         Case("a store with a clock of its own says how far a node is off") { try await offset($0) },
     ]
 

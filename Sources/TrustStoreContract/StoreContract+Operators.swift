@@ -16,11 +16,11 @@ extension StoreContract {
         Case("keys are revoked by user, environment, simulation and time, each once, within one app") {
             try await groupRevocation($0)
         },
-        Case("the audit is read on without a gap while two nodes write") { try await audit($0) },
+        Case("the audit is read without gaps while two nodes write") { try await audit($0) },
         Case("of many first callers one challenge key is kept, and of many rotations one happens") {
             try await challengeKeys($0)
         },
-        Case("whoever sees the challenge of an attestation spent sees its key as well") {
+        Case("a caller that sees the challenge of an attestation spent also sees its key") {
             try await attestationStanding($0)
         },
         Case("more keys than one transaction takes are revoked and deleted, all of them") { try await batches($0) },

@@ -13,9 +13,11 @@ extension StoreContract {
         Case("a granted subject is told so for every later transaction, until the grant counts no longer") {
             try await remembered($0)
         },
-        Case("who was too slow is told of the other grant, and cannot note or answer") { try await overtaken($0) },
+        Case("a caller that was too slow is told of the other grant, and cannot note or answer") {
+            try await overtaken($0)
+        },
         Case("a note is for the same two tokens, and goes with a definite refusal") { try await notes($0) },
-        Case("grants go when they count no more, and those of promotions without a reset never") {
+        Case("grants go when they no longer count, and those of promotions without a reset never go") {
             try await grantsAreSwept($0)
         },
     ]

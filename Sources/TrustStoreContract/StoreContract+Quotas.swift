@@ -6,7 +6,7 @@ import TrustStores
 
 extension StoreContract {
     static let quotas: [Case] = [
-        Case("of many draws on two nodes exactly the limit is given, and each sees another rest") {
+        Case("of many draws on two nodes exactly the limit is given, and each sees a different remainder") {
             try await drawRace($0)
         },
         Case("a draw that does not fit costs nothing") { try await drawWhole($0) },

@@ -8,11 +8,11 @@ import TrustStores
 
 extension StoreContract {
     static let receipts: [Case] = [
-        Case("due receipts are shared between nodes without doing one twice") { try await leases($0) },
+        Case("due receipts are shared between nodes, and none is refreshed twice") { try await leases($0) },
         Case("the longest overdue comes first, and brings all that a refresh needs") { try await leaseContents($0) },
         Case("a newer receipt replaces, an older or equal one does not, history is kept") { try await replacing($0) },
-        Case("failures are counted, nothing new is none, a stop is for good") { try await failures($0) },
-        Case("who lost the lease changes nothing") { try await lostLease($0) },
+        Case("failures are counted, an unchanged receipt is no failure, a stop is final") { try await failures($0) },
+        Case("a caller that lost its lease changes nothing") { try await lostLease($0) },
         Case("metrics are counted by app and environment, without revoked keys") { try await metrics($0) },
     ]
 

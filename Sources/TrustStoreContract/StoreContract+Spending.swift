@@ -9,7 +9,7 @@ extension StoreContract {
         Case("of many who spend one challenge, on two nodes, one wins") { try await spendRace($0) },
         Case("different challenges do not disturb each other") { try await spendMany($0) },
         Case("a challenge is good up to the millisecond before its expiry") { try await expiry($0) },
-        Case("after a sweep a spent challenge stays refused, also where a clock is behind") { try await sweep($0) },
+        Case("after a sweep a spent challenge stays refused, even if a clock is behind") { try await sweep($0) },
         Case("a single-use token is consumed once on two nodes") { try await token($0) },
         Case("of many first callers one secret is kept, and all get that one") { try await secret($0) },
         Case("a closed store says so") { try await closed($0) },

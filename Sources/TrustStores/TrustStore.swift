@@ -78,7 +78,7 @@ public protocol TrustStore: Sendable {
 
     /// Reads a key and whether a challenge is spent, both at one and the same instant.
     ///
-    /// A key and its challenge are committed together, so whoever sees the challenge of an attestation spent sees its key as well.
+    /// A key and its challenge are committed together, so a caller that sees the challenge of an attestation spent also sees its key.
     func attestationStanding(of id: KeyIdentifier, challenge: SpendableChallenge) async throws -> AttestationStanding
 
     /// Accepts a counter and spends the challenge, both or neither.

@@ -63,7 +63,7 @@
         }
 
         private static let malformed = StoreFault.configuration(
-            "the PostgreSQL URL cannot be read; in user, password and database write each / : ? # [ ] @ % as % and two hex digits"
+            "the PostgreSQL URL cannot be read; percent-encode each / : ? # [ ] @ % in user, password and database"
         )
 
         /// Whether an `@` stands where none can: then a password was not encoded, and parts of it would be taken for a host or a

@@ -11,7 +11,7 @@
     extension PostgresConnection {
         /// What is said about a pooler that does not keep sessions apart.
         static let sharedSessions =
-            "the pooler gives each transaction another session of PostgreSQL; let it pool sessions (PgBouncer: pool_mode = session), or leave it out"
+            "the pooler gives each transaction another session of PostgreSQL; let it pool sessions (PgBouncer: pool_mode = session), or connect without it"
 
         /// Refuses a pooler that lets connections share sessions, as far as a second connection shows it.
         ///

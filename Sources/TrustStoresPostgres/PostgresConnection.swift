@@ -315,7 +315,7 @@
 
         private func checkIntake() throws {
             guard intake.isWithin(libpq.socket) else {
-                throw BrokenConnection(reason: "PostgreSQL sends more than any answer can have")
+                throw BrokenConnection(reason: "PostgreSQL sends more than any answer can contain")
             }
         }
 

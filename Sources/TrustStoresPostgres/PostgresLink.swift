@@ -124,7 +124,7 @@
                 } catch is TransactionConflict where conflicts < 10 {
                     conflicts += 1
                 } catch let conflict as TransactionConflict {
-                    throw StoreFault.unavailable("PostgreSQL reports conflicts again and again: \(conflict.reason)")
+                    throw StoreFault.unavailable("PostgreSQL keeps reporting conflicts: \(conflict.reason)")
                 }
             }
         }
@@ -158,7 +158,7 @@
             connection = nil
             guard aside.count < PostgresLink.mostConnections else {
                 throw StoreFault.unavailable(
-                    "PostgreSQL has not answered earlier requests yet; does a standby hold commits up?"
+                    "PostgreSQL has not answered earlier requests yet; is a standby holding up commits?"
                 )
             }
             if dial == nil, facts.health.isDown {

@@ -63,7 +63,7 @@
 
         /// Refuses who has waited too long at `instant`, and gives how many these are. All wait equally long, so they stand in front.
         func refuseOverdue(at instant: ContinuousClock.Instant) -> Int {
-            refuse(.unavailable("PostgreSQL has not taken the request in time")) { $0.until <= instant }
+            refuse(.unavailable("PostgreSQL did not accept the request in time")) { $0.until <= instant }
         }
 
         /// Refuses all who wait.

@@ -28,7 +28,7 @@ package import TrustStores
         }
         // SQLite opens a file that may only be read without a word, even if it was asked to write.
         guard unsafe !writes || sqlite3_db_readonly(pointer, "main") == 0 else {
-            let failure = SQLiteFailure(SQLITE_READONLY, "the file may be read and not written")
+            let failure = SQLiteFailure(SQLITE_READONLY, "the file is read-only")
             close()
             throw failure
         }

@@ -28,7 +28,7 @@ package enum SQLiteFile {
             return path
         }
         guard let real = SystemFile.resolved(path) else {
-            throw StoreFault.configuration("\(path): is a link to nothing; name the file itself")
+            throw StoreFault.configuration("\(path): is a broken link; name the file itself")
         }
         return real
     }
@@ -56,7 +56,7 @@ package enum SQLiteFile {
             fchmod(descriptor, 0o600)
             Glibc.close(descriptor)
         } else if errno != EEXIST {
-            throw StoreFault.unavailable("\(path): cannot be made: \(SystemFile.message(errno))")
+            throw StoreFault.unavailable("\(path): cannot be created: \(SystemFile.message(errno))")
         }
     }
 

@@ -29,7 +29,7 @@ package struct SQLiteSession: SQLSession {
             unsafe sqlite3_clear_bindings(statement)
         }
         guard unsafe sqlite3_bind_parameter_count(statement) == Int32(arguments.count) else {
-            throw StoreFault.damaged("a statement wants another number of arguments")
+            throw StoreFault.damaged("a statement expects another number of arguments")
         }
         for (index, argument) in arguments.enumerated() {
             let code = unsafe argument.bind(to: statement, at: Int32(index + 1))

@@ -77,7 +77,7 @@ import Testing
         let (program, arguments) = BuiltProgram.unprivileged(check)
         let refused = try ProgramRun(program, arguments)
         #expect(
-            refused.status == 2 && refused.output.isEmpty && refused.errors.contains("may be read and not written"),
+            refused.status == 2 && refused.output.isEmpty && refused.errors.contains("is read-only"),
             "\(refused.errors)"
         )
         let reading = BuiltProgram.unprivileged(["ats", "history", file])

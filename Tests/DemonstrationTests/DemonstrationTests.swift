@@ -26,7 +26,7 @@ import Testing
         #expect(Set(codes).count == codes.count, "\(codes)")
         #expect(
             DemoServers.exceptions(rows)
-                == "no-secrecy.demo.test loads with NSExceptionRequiresForwardSecrecy = false; no exception helps the others that fail"
+                == "no-secrecy.demo.test loads with NSExceptionRequiresForwardSecrecy = false; no exception helps the others"
         )
     }
 

@@ -30,13 +30,13 @@ import Testing
     /// What is wrong far inside is found although nobody asks for it.
     @Test(
         arguments: [
-            ([], "an element is missing"), ([0x30], "an element ends in its head"),
-            ([0x30, 0x01], "an element is longer than its place"), ([0x05, 0x00, 0x00], "bytes follow"),
-            ([0x30, 0x04, 0x30, 0x02, 0x02, 0x01], "an element is longer than its place"),
+            ([], "an element is missing"), ([0x30], "an element ends within its header"),
+            ([0x30, 0x01], "an element is longer than what contains it"), ([0x05, 0x00, 0x00], "bytes follow"),
+            ([0x30, 0x04, 0x30, 0x02, 0x02, 0x01], "an element is longer than what contains it"),
             ([0x30, 0x03, 0x04, 0x81, 0x00], "a length is not in its shortest form"),
             ([0x30, 0x80, 0x00, 0x00], "an indefinite length is not allowed here"),
             ([0x30, 0x03, 0x1F, 0x1E, 0x00], "a tag is not in its shortest form"),
-            ([0x30, 0x84, 0xFF, 0xFF, 0xFF, 0xFF], "an element is longer than its place"),
+            ([0x30, 0x84, 0xFF, 0xFF, 0xFF, 0xFF], "an element is longer than what contains it"),
         ] as [([UInt8], String)]
     )
     func whatIsNotDERIsRefused(_ bytes: [UInt8], _ reason: String) {

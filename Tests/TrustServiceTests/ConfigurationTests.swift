@@ -139,7 +139,7 @@ import TrustStores
             sentences.contains("trustedProxies[1]: must be an address or a CIDR block (SEALWARD_TRUSTED_PROXIES)")
         )
         let colour = issues.first { $0.path == "colour" }
-        #expect(colour?.reason.contains("known here are adminTokenFile, appCheck, apple, ") == true)
+        #expect(colour?.reason.contains("the keys here are adminTokenFile, appCheck, apple, ") == true)
     }
 
     /// The lines of a private key, given by mistake, must not open the door: anyone knows the first and the last of them.

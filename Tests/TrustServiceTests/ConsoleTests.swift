@@ -108,7 +108,10 @@ import TrustStores
         try await Self.with { service in
             let browser = try ConsoleBrowser(service.internalBase)
             let wrong = try browser.signIn("no such token")
-            #expect(wrong.status == 403 && wrong.body.contains("not known") && !wrong.body.contains("no such token"))
+            #expect(
+                wrong.status == 403 && wrong.body.contains("is unknown or has expired")
+                    && !wrong.body.contains("no such token")
+            )
             let server = try browser.signIn(Self.token("ci"))
             #expect(server.status == 403 && server.body.contains("neither the scope admin nor audit"))
             #expect(browser.cookies.withLockedValue { $0["sealward_console"] } == nil)

@@ -117,7 +117,7 @@ import TrustStores
         await maintenance.sweep()
         #expect(registry.render().contains("sealward_sweep_clock_faults_total{reason=\"offset\"} 1\n"))
         let line = try #require(lines.all.last)
-        #expect(line.message == "The clock cannot be believed: look at it, then run `sealward store check`.")
+        #expect(line.message == "The clock cannot be trusted: check it, then run `sealward store check`.")
         #expect(line.metadata == ["reason": "offset", "seconds": "120"])
         #expect(lines.all.count == 1)
     }
@@ -129,7 +129,7 @@ import TrustStores
         #expect(registry.render().contains("sealward_sweep_failures_total 0\n"))
         await Maintenance(parts).sweep()
         #expect(registry.render().contains("sealward_sweep_failures_total 1\n"))
-        #expect(lines.all.map(\.message) == ["The store could not be swept; the next try is in a minute."])
+        #expect(lines.all.map(\.message) == ["The store could not be swept; the next attempt is in a minute."])
     }
 
     /// What was committed is answered, though the store fails from then on: a caller who gets a fault instead would lose the assertion.

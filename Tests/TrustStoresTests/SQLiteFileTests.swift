@@ -71,7 +71,7 @@ import TrustStoreContract
         let cases = [
             (open, "is a folder"), (open + "/s.sqlite", "everybody may replace"),
             (folder.path("pipe"), "not a regular file"),
-            ("/dev/zero", "not a regular file"), (folder.path("dangling"), "link to nothing"),
+            ("/dev/zero", "not a regular file"), (folder.path("dangling"), "broken link"),
             (folder.path("to-device"), "not a regular file"), (folder.path("side.sqlite"), "not a regular file"),
         ]
         for (path, words) in cases {

@@ -131,7 +131,7 @@ import TrustStoreContract
         } else {
             let before = Self.peakKilobytes()
             let fault = await #expect(throws: StoreFault.self) { _ = try await store.secret(named: "huge", orElse: []) }
-            #expect(fault?.reason == "PostgreSQL sends more than any answer can have")
+            #expect(fault?.reason == "PostgreSQL sends more than any answer can contain")
             #expect(Self.peakKilobytes() - before < 280_000)
         }
         _ = try await store.secret(named: "small", orElse: [1])

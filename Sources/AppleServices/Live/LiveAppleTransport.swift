@@ -85,7 +85,7 @@ public struct LiveAppleTransport: AppleTransport {
 
     private static func message(_ request: AppleRequest) throws -> HTTPRequest {
         guard let separator = request.url.range(of: "://"), let method = HTTPRequest.Method(request.method) else {
-            throw AppleTransportFault(code: .appleUnreachable, reason: "\(request.url) is not an address")
+            throw AppleTransportFault(code: .appleUnreachable, reason: "\(request.url) is not a valid URL")
         }
         let rest = request.url[separator.upperBound...]
         let authority = rest.prefix { $0 != "/" }

@@ -45,7 +45,7 @@ extension VerifierCase {
     package static let notAsked: [(group: Int, why: String)] =
         [(19, "the adapter decodes the base64"), (48, "a policy that an app chooses")]
         + [50, 51, 52, 53, 54, 59, 63, 66, 67].map { ($0, "the state of a service") }
-        + [(80, "what a receipt is for is known where it is used"), (83, "requests to Apple")]
+        + [(80, "the purpose of a receipt is known where it is used"), (83, "requests to Apple")]
 
     /// Every case, made by a simulated Apple of its own. They can be judged at any time from 2026-06-02 to 2043-12-31.
     package static func all() throws -> [VerifierCase] {

@@ -70,18 +70,18 @@ public struct RiskScore: Sendable, Equatable {
         add(
             .counterGap,
             gap < 100 ? 0 : gap < 10_000 ? 5 : 15,
-            "The counter once jumped by \(gap): assertions that never arrived here."
+            "The counter once jumped by \(gap): some assertions never arrived."
         )
-        add(.environment, signals.hasEnvironmentSurprise ? 20 : 0, "A key of another environment was seen.")
+        add(.environment, signals.hasEnvironmentSurprise ? 20 : 0, "A key from another environment was seen.")
         add(
             .category,
             signals.hasCategorySurprise ? 30 : 0,
-            "The app came to the device in a way that this app is not distributed by."
+            "The app was installed from a source through which it is not distributed."
         )
         add(
             .extensionsMissing,
             signals.lacksExpectedExtensions ? 20 : 0,
-            "The device's system sends extensions, and none came."
+            "The device's system sends extensions, but none arrived."
         )
         let marks = signals.deviceMarks.sorted()
         add(.deviceMark, 30 * marks.count, "The device is marked: \(marks.joined(separator: ", ")).")

@@ -108,7 +108,7 @@ struct AppCheckHandler: Handler {
             let registered = try await proofs.register(presented, served.app, call)
             // A native repeat only hears what is stored. Here it would get a token for a challenge that was spent.
             guard registered.isNew else {
-                throw ProofRefusal(.challengeUsed, evidence: "this attestation was exchanged before")
+                throw ProofRefusal(.challengeUsed, evidence: "this attestation has already been exchanged")
             }
             let key = registered.key
             let artifact = AppCheckArtifact(keyId: key.id, environment: key.environment, simulated: key.simulated)
@@ -135,7 +135,7 @@ struct AppCheckHandler: Handler {
         let artifact = served.side.artifacts.open(sealed, appId: served.id, app: served.app.settings.id)
         return try await modes.counted(served.app, call, keyId: artifact?.keyId) {
             guard let artifact else {
-                throw ProofRefusal(.keyUnknown, evidence: "the artifact was not sealed here for this app")
+                throw ProofRefusal(.keyUnknown, evidence: "the artifact was not sealed by this service for this app")
             }
             let presented = PresentedAssertion(
                 keyId: artifact.keyId,
@@ -146,7 +146,7 @@ struct AppCheckHandler: Handler {
             )
             let judged = try await proofs.judge(presented, served.app, call)
             guard judged.key.environment == artifact.environment, judged.key.simulated == artifact.simulated else {
-                throw ProofRefusal(.keyUnknown, evidence: "the artifact is of another environment")
+                throw ProofRefusal(.keyUnknown, evidence: "the artifact belongs to another environment")
             }
             // Signed before the commit: what fails afterwards would cost the app an assertion that counts as spent.
             let token = try issue(AppCheckClaims.Subject(judged.key), judged.tier, limitedUse, served, call)

@@ -34,7 +34,7 @@ struct AppCheckBearers: Sendable {
         case .device: return (TokenBearer(app, deviceTokenTier: claims.tier, jti: claims.jti), claims)
         case .debug(let debugName):
             guard side.accepts(debugName: debugName, at: now) else {
-                throw Problem(.tokenInvalid, evidence: "a debug token that is not accepted any more")
+                throw Problem(.tokenInvalid, evidence: "a debug token that is no longer accepted")
             }
             return (TokenBearer(app, debugName: debugName, tier: claims.tier), claims)
         }

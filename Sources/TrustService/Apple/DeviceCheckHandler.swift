@@ -52,7 +52,10 @@ struct DeviceCheckHandler: Handler {
         for member in members {
             guard case .bool(let value) = member.value, let name = registry[member.name]?.name, changes[name] == nil
             else {
-                throw Problem(.requestMalformed, evidence: "bits holds an unknown or doubled name or no truth value")
+                throw Problem(
+                    .requestMalformed,
+                    evidence: "bits contains an unknown or repeated name, or a value that is not true or false"
+                )
             }
             changes[name] = value
         }

@@ -91,7 +91,7 @@ struct DeviceTokens: Equatable {
     init(_ value: JSONValue?) throws(Problem) {
         guard case .array(let elements)? = value, elements.count == 2, let read = elements[0].text,
             let write = elements[1].text
-        else { throw Problem(.requestMalformed, evidence: "deviceTokens must hold two texts") }
+        else { throw Problem(.requestMalformed, evidence: "deviceTokens must contain two strings") }
         guard DeviceCheckRequest.isToken(read), DeviceCheckRequest.isToken(write) else {
             throw Problem(.deviceTokenInvalid)
         }

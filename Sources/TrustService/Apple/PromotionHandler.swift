@@ -81,7 +81,7 @@ struct PromotionHandler: Handler {
             }
             return subject
         }
-        guard user == nil else { throw Problem(.requestMalformed, evidence: "user and keyId exclude each other") }
+        guard user == nil else { throw Problem(.requestMalformed, evidence: "user and keyId cannot be combined") }
         return .key(try body.keyId())
     }
 
@@ -99,7 +99,7 @@ struct PromotionHandler: Handler {
                 subject: subject,
                 transactionId: transactionId
             )
-        else { throw Problem(.requestMalformed, evidence: "transactionId has a zero byte") }
+        else { throw Problem(.requestMalformed, evidence: "transactionId contains a zero byte") }
         return claim
     }
 
@@ -173,7 +173,11 @@ struct PromotionHandler: Handler {
             return try await withDeadline(PromotionHandler.claimTalk) {
                 try await exchange.run(after: reservation.note.flatMap(ClaimNote.init)) { note in
                     guard try await store.note(note.text, on: reservation) else {
-                        throw Problem(.promotionPending, retryAfterSeconds: 1, evidence: "another decides the claim")
+                        throw Problem(
+                            .promotionPending,
+                            retryAfterSeconds: 1,
+                            evidence: "another request is deciding the claim"
+                        )
                     }
                 }
             }

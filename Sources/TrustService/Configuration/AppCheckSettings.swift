@@ -24,13 +24,15 @@ struct AppCheckSettings: Sendable {
         Key("projectId", .projectId, \.projectId).required()
             .means("The id of the Firebase project; paths may have it or the number.")
         Key("keyFiles", .array(of: .rsaKey, ifEmpty: "must name at least one key"), \.keyFiles).required()
-            .means("The keys of the tokens; the first signs, all are published.")
+            .means("The keys for the tokens; the first signs, all are published.")
         Key("apps", .appCheckApps, \.apps).required()
             .means(
                 "The apps by their App Check ids: `{\"1:NUMBER:ios:HEX\": \"shop\"}`; the variable takes `ID=APP,ID=APP`."
             )
         Key("ttlSeconds", .seconds(1...604_800), \.ttl)
-            .means("How long a token is valid, in seconds; Google's client renews it at half of that and five minutes.")
+            .means(
+                "How long a token is valid, in seconds; Google's client renews it after half of that plus five minutes."
+            )
         Key("debugTokensFile", .debugTokens, \.debugTokens).otherwise("no debug tokens")
             .means("The debug tokens of simulators and build machines, known by their hashes.")
         Key("simulated", .choice, \.simulated)
@@ -78,7 +80,7 @@ struct DebugTokenSettings: Sendable {
         Key("sha256", .digest, \.digest).required()
             .means("The SHA-256 of the debug token.")
         Key("expires", .instant, \.expires).otherwise("never")
-            .means("From when on it is refused, and the tokens that it got too.")
+            .means("When it expires. Tokens that it obtained are refused from then on too.")
     }
 }
 
@@ -177,7 +179,7 @@ extension ConfigurationForm<[Configuration.AppCheck.DebugToken]> {
             for (index, token) in tokens.enumerated() {
                 let place = place.element(index)
                 if !NamedCredential.isName(token.name) { place.member("name").wrong("must be a printable name") }
-                if token.digest.count != 32 { place.member("sha256").wrong("must be of 32 bytes") }
+                if token.digest.count != 32 { place.member("sha256").wrong("must have 32 bytes") }
             }
         }
         return form

@@ -47,13 +47,13 @@ extension Configuration.Quota {
 
     static let table = ConfigurationTable(Configuration.Quota(name: "", per: .key, limit: 1, window: .seconds(1))) {
         Key("name", .quotaName, \.name).required()
-            .means("Its name in the queries of gateways (`quota=`).")
+            .means("Its name in gateway queries (`quota=`).")
         Key("per", .choice, \.per).required()
             .means("Who is counted: each key, each user of an app (a key without a user by itself), or each app.")
         Key("limit", .integer(1...1_000_000_000), \.limit).required()
-            .means("How much there is in a window.")
+            .means("How much may be used in one window.")
         Key("windowSeconds", .seconds(1...31_536_000), \.window).required()
-            .means("How long a window is, in seconds; it begins with its first request.")
+            .means("The length of a window, in seconds; a window begins with its first request.")
         Key("cost", .costHeader, \.costHeader).otherwise("each request costs 1")
             .means(
                 "The header in which the gateway states what a request costs. The gateway sets it and removes the client's."

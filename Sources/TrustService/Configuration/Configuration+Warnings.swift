@@ -8,7 +8,7 @@ extension Configuration {
         if !listen.isLoopback, trustedProxies.isEmpty {
             warnings.append(
                 """
-                The service listens beyond loopback without a trusted proxy: tokens travel in clear, and behind a proxy all callers would count \
+                The service listens beyond loopback without a trusted proxy: tokens travel in cleartext, and behind a proxy all callers would count \
                 as one address. Put a TLS proxy in front and name it in trustedProxies.
                 """
             )
@@ -23,7 +23,7 @@ extension Configuration {
         }
         if let appCheck, !appCheck.debugTokens.isEmpty {
             warnings.append(
-                "App Check debug tokens are accepted (\(appCheck.debugTokens.count)): whoever knows one gets tokens without a device."
+                "App Check debug tokens are accepted (\(appCheck.debugTokens.count)): anyone who knows one gets tokens without a device."
             )
         }
         return warnings

@@ -31,7 +31,7 @@ extension TrustServer {
         public var serverTokens: CredentialSource?
         /// The bearer tokens of operators; nil turns their routes off, unless ``namedCredentials`` opens them.
         public var adminTokens: CredentialSource?
-        /// Tokens with names, scopes and an end, known by their hashes.
+        /// Tokens with a name, scopes and an expiry; the file contains only their hashes.
         public var namedCredentials: [NamedCredential] = []
         /// The roots of a simulated Apple whose devices are trusted; nil for none. The service warns of it when it starts.
         public var trustSimulator: SimulatorTrust?
@@ -41,13 +41,13 @@ extension TrustServer {
         public var challenges = Challenges()
         /// The tokens that are issued.
         public var tokens = Tokens()
-        /// What callers may use.
+        /// How much callers may use.
         public var limits = Limits()
         /// The account with Apple; nil for none: receipts are not renewed then, and DeviceCheck is unavailable.
         public var apple: AppleAccount?
         /// Where Apple's servers are.
         public var appleHosts = AppleHosts()
-        /// When receipts are renewed with Apple.
+        /// When receipts are refreshed with Apple.
         public var receipts = Receipts()
         /// What the two bits of DeviceCheck mean; at most one entry for each bit.
         public var bits: [Bit] = []
@@ -216,7 +216,7 @@ extension TrustServer.Configuration {
         public var maxPerSecond: Double?
         /// The share of installations to be told to attest, 0 to 100, instead of a plan.
         public var percent: Double?
-        /// Tells nobody to attest.
+        /// Pauses the ramp: no installation is told to attest.
         public var paused = false
 
         /// No plan and no share: all installations are told to attest.
@@ -241,9 +241,9 @@ extension TrustServer.Configuration {
         public var ttl: Duration = .seconds(3600)
     }
 
-    /// What callers may use.
+    /// How much callers may use.
     public struct Limits: Sendable {
-        /// The requests a second of one client; more are answered with 429.
+        /// The requests per second from one client; more are answered with 429.
         public var requestsPerSecondPerAddress = 200
         /// The requests a second for one app; nil for no limit.
         public var requestsPerSecondPerApp: Int?
@@ -288,7 +288,7 @@ extension TrustServer.Configuration {
         public var deviceCheckDevelopment = AppleEndpoint.deviceCheckDevelopment.baseURL
     }
 
-    /// When receipts are renewed with Apple.
+    /// When receipts are refreshed with Apple.
     public struct Receipts: Sendable {
         /// Whether they are; that needs the account with Apple.
         public var refresh = true

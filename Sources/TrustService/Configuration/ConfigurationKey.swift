@@ -174,7 +174,7 @@ struct ConfigurationTable<Object: Sendable>: Sendable {
             let name = UTF8Key(member.name)
             if !known.contains(name) {
                 let names = keys.map(\.name).sorted().joined(separator: ", ")
-                place.member(member.name).wrong("is not a known key; known here are \(names)")
+                place.member(member.name).wrong("is not a known key; the keys here are \(names)")
             } else if values.updateValue(member.value, forKey: name) != nil {
                 place.member(member.name).wrong("is given twice; remove one of them")
             }

@@ -36,7 +36,9 @@ package enum ConfigurationReader {
         let reading = ConfigurationReading(environment: environment, readFile: readFile)
         for name in ConfigurationOverrides.unknown(in: environment) {
             ConfigurationPlace(path: name, reading: reading)
-                .wrong("is not a known variable; a setting's is SEALWARD_ and its path, as SEALWARD_LISTEN")
+                .wrong(
+                    "is not a known variable; a setting's variable is SEALWARD_ and its path, for example SEALWARD_LISTEN"
+                )
         }
         let root = ConfigurationPlace(path: "", reading: reading)
         let read = Configuration.table.read(ConfigurationOverrides.apply(environment, to: document), at: root)

@@ -17,19 +17,19 @@ extension Configuration {
         Key("listen", .address, \.listen)
             .means("Where the service listens; port 0 picks a free one.")
         Key("internalListen", .address, \.internalListen).otherwise("none")
-            .means("A second address, which then has the routes of servers and operators and `/metrics`.")
+            .means("A second address, which then serves the routes of servers and operators and `/metrics`.")
         Key("trustedProxies", .array(of: .addressRange), \.trustedProxies).otherwise("none")
             .means("The proxies whose `X-Forwarded-For` names the client.")
         Key("store", .store, \.store)
             .means("Where keys, receipts and events are stored.")
         Key("serverTokenFile", .tokens, \.serverTokens, secret: .token("SEALWARD_SERVER_TOKEN"))
-            .means("The bearer tokens of backends and gateways; without any their routes are off.")
+            .means("The bearer tokens of backends and gateways; without any, their routes are off.")
         Key("adminTokenFile", .tokens, \.adminTokens, secret: .token("SEALWARD_ADMIN_TOKEN"))
-            .means("The bearer tokens of operators; without any their routes are off.")
+            .means("The bearer tokens of operators; without any, their routes are off.")
         Key("tokensFile", .namedCredentials, \.namedCredentials)
-            .means("Tokens with names, scopes and an end, known by their hashes.")
+            .means("Tokens with a name, scopes and an expiry; the file contains only their hashes.")
         Key("trustSimulator", .object(SimulatorTrust.table), \.trustSimulator)
-            .means("Trusts the devices of a simulator; the start warns of it.")
+            .means("Trusts the devices of a simulator; the service warns about it when it starts.")
         Key("apps", .array(of: .object(App.table), unique: [.appId]), \.apps)
             .means("The apps that are served.")
         Key("challenges", .object(Challenges.table), \.challenges)
@@ -39,15 +39,15 @@ extension Configuration {
         }
         .means("The tokens that are issued.")
         Key("limits", .object(Limits.table), \.limits)
-            .means("What callers may use.")
+            .means("How much callers may use.")
         Key(
             "apple",
             .object(AppleSettings.table),
             judge: { AppleSettings.table.judge(AppleSettings(hosts: $0.appleHosts), at: $1) }
         ) { ($1.apple, $1.appleHosts) = ($0.account, $0.hosts) }
-        .means("The account with Apple, and where Apple's servers are.")
+        .means("The Apple account, and where Apple's servers are.")
         Key("receipts", .object(Receipts.table), \.receipts)
-            .means("When receipts are renewed with Apple.")
+            .means("When receipts are refreshed with Apple.")
         Key(
             "deviceCheck",
             .object(DeviceCheckSettings.table),
@@ -63,7 +63,7 @@ extension Configuration {
             .object(AppCheckSettings.table),
             judge: { if let appCheck = $0.appCheck { AppCheckSettings.judge(appCheck, at: $1) } }
         ) { $1.appCheck = $0.appCheck }
-        .means("The interface that answers as Firebase App Check does (`app-check.md`); without it its routes are off.")
+        .means("The interface that answers like Firebase App Check (`app-check.md`); without it, its routes are off.")
     } finish: { configuration, place in
         let known = Set(configuration.apps.map { UTF8Key($0.id) })
         for (id, app) in configuration.appCheck?.apps.sorted(by: { $0.key < $1.key }) ?? []
@@ -116,12 +116,12 @@ extension Configuration.App {
                 "Refuses attestations without a validation category, and proofs without what an `allowed` key lists."
             )
         Key("ramp", .object(Configuration.Ramp.table), \.ramp)
-            .means("How fast installations are told to attest; without it all are, at once.")
+            .means("How fast installations are told to attest; without it, all are told at once.")
     } finish: { app, place in
         if app.appIdPrefix.isEmpty { app.appIdPrefix = app.teamId }
         for (index, bundle) in app.bundleIds.enumerated()
         where (try? AppIdentity(prefix: app.appIdPrefix, bundleId: bundle)) == nil {
-            place.member("bundleIds").element(index).wrong("makes no app id together with the prefix")
+            place.member("bundleIds").element(index).wrong("does not form an app id with the prefix")
         }
     }
 }
@@ -135,11 +135,11 @@ extension Configuration.Ramp {
         Key("start", .instant, \.start)
             .means("When the plan starts; nobody is told to attest before.")
         Key("maxPerSecond", .number(0.001...1000), \.maxPerSecond).otherwise("Apple's advice")
-            .means("The most installations a second.")
+            .means("The maximum number of installations per second.")
         Key("percent", .number(0...100), \.percent)
             .means("The share of installations to be told to attest, instead of a plan.")
         Key("paused", .flag, \.paused)
-            .means("Tells nobody to attest.")
+            .means("Pauses the ramp: no installation is told to attest.")
     } finish: { ramp, place in
         if ramp.percent != nil, ramp.dailyActiveUsers != nil {
             place.member("percent").wrong("cannot be combined with dailyActiveUsers")
@@ -161,16 +161,16 @@ extension Configuration.Limits {
 
     static let table = ConfigurationTable(Configuration.Limits()) {
         Key("requestsPerSecondPerAddress", .integer(1...1_000_000_000), \.requestsPerSecondPerAddress)
-            .means("The requests a second of one client; more are answered with 429.")
+            .means("The requests per second from one client; more are answered with 429.")
         Key("requestsPerSecondPerApp", .integer(1...1_000_000_000), \.requestsPerSecondPerApp).otherwise("no limit")
-            .means("The requests a second for one app.")
+            .means("The requests per second for one app.")
         Key("bodyBytes", .integer(256...65536), \.bodyBytes)
             .means("The largest request body, in bytes.")
         Key("connections", .integer(8...1_000_000), \.connections).otherwise("what RLIMIT_NOFILE allows")
-            .means("The most open connections.")
+            .means("The maximum number of open connections.")
         Key("connectionsPerAddress", .integer(1...1_000_000), \.connectionsPerAddress).otherwise("half of all")
             .means(
-                "The most open connections of one IPv4 address or IPv6 network of 64 bits, trusted proxies excepted."
+                "The maximum number of open connections from one IPv4 address or IPv6 /64 network; trusted proxies are exempt."
             )
     }
 }
@@ -188,7 +188,7 @@ struct TokenSettings: Sendable {
             .means("The `iss` of the tokens.")
         Key("audience", .string, \.tokens.audience)
             .means("The `aud` of the tokens.")
-        Key("keyFiles", .array(of: .privateKey), \.keyFiles).otherwise("a key that the store holds")
+        Key("keyFiles", .array(of: .privateKey), \.keyFiles).otherwise("a key kept in the store")
             .means("The keys; the first signs, all are published.")
         Key("signWith", .string, \.signer).otherwise("the first of `keyFiles`")
             .means("The key that signs, by its path or its `kid`.")
@@ -234,15 +234,15 @@ struct AppleSettings: Sendable {
         Key("keyId", .string, \.keyId)
             .means("The identifier of the key.")
         Key("keyFile", .privateKey, \.key)
-            .means("A key with DeviceCheck enabled, as Apple gives it (`.p8`).")
+            .means("A key with DeviceCheck enabled, as Apple issues it (`.p8`).")
         Key("dataBaseURL", .endpoint, \.hosts.data)
-            .means("Receipts of production apps.")
+            .means("Apple's server for the receipts of production apps.")
         Key("dataDevelopmentBaseURL", .endpoint, \.hosts.dataDevelopment)
-            .means("Receipts of apps in development.")
+            .means("Apple's server for the receipts of apps in development.")
         Key("deviceCheckBaseURL", .endpoint, \.hosts.deviceCheck)
-            .means("The bits of devices, production.")
+            .means("Apple's server for the bits of devices, production.")
         Key("deviceCheckDevelopmentBaseURL", .endpoint, \.hosts.deviceCheckDevelopment)
-            .means("The bits of devices, development.")
+            .means("Apple's server for the bits of devices, development.")
     } finish: { settings, place in
         if let team = settings.teamId, let keyId = settings.keyId, let key = settings.key {
             settings.account = key.pem.map { Configuration.AppleAccount(teamId: team, keyId: keyId, keyPEM: $0) }
@@ -261,9 +261,9 @@ extension Configuration.Receipts {
 
     static let table = ConfigurationTable(Configuration.Receipts()) {
         Key("refresh", .onOff, \.refresh)
-            .means("Whether receipts are renewed; that needs the account with Apple.")
+            .means("Whether receipts are refreshed; this requires an Apple account.")
         Key("refreshAfterSeconds", .seconds(1...31_536_000), \.refreshAfter)
-            .means("When a receipt is renewed, in seconds after the last time; never before the receipt allows it.")
+            .means("When a receipt is refreshed, in seconds after the last time; never before the receipt allows it.")
         Key("pollSeconds", .seconds(1...86400), \.poll)
             .means("How often due receipts are looked for, in seconds.")
     }
@@ -274,14 +274,14 @@ extension Configuration.Traces {
 
     static let table = ConfigurationTable(Configuration.Traces()) {
         Key("endpoint", .receiver, \.endpoint).otherwise("nothing is traced")
-            .means("The OTLP/HTTP receiver, for example `http://otel-collector:4318`; `/v1/traces` is put below it.")
+            .means("The OTLP/HTTP receiver, for example `http://otel-collector:4318`; `/v1/traces` is appended to it.")
         Key("headersFile", .headers, \.headers).otherwise("none")
-            .means("What is sent to the receiver with each batch, as its authorization.")
+            .means("The headers sent to the receiver with each batch, for example its authorization.")
         Key("sample", .number(0...1), \.sample)
-            .means("Of the traces that begin here, the share that is recorded.")
+            .means("The share of the traces begun here that is recorded.")
         Key("trust", .choice, \.trust)
             .means(
-                "Whose `traceparent` a request continues: that of `trustedProxies`, or of everyone. All others begin a trace."
+                "Whose `traceparent` is continued: that of `trustedProxies`, or everyone's. Every other request begins a trace."
             )
     }
 }
@@ -303,7 +303,7 @@ extension Configuration.Bit {
 
     static let table = ConfigurationTable(Configuration.Bit(bit: 0, name: "")) {
         Key("bit", .integer(0...1), \.bit).required()
-            .means("Which of the two.")
+            .means("Which of the two bits it is.")
         Key("name", .string, \.name).required()
             .means("Its name in requests, and the name of its promotion.")
         Key("resetAfterMonths", .integer(1...1200), \.resetAfterMonths).otherwise("never")
@@ -333,9 +333,9 @@ struct CredentialSettings: Sendable {
         Key("sha256", .digest, \.digest).required()
             .means("The SHA-256 of the token.")
         Key("scopes", .array(of: .string), \.scopes).required()
-            .means("`server`, `admin` or `audit`, each alone for every app or as `server:APP` for one.")
+            .means("`server`, `admin` or `audit`: alone for every app, or as `server:APP` for one.")
         Key("expires", .instant, \.expires).otherwise("never")
-            .means("From when on the token is refused.")
+            .means("When the token expires.")
     } finish: { entry, place in
         entry.credential = NamedCredential(
             name: entry.name,
@@ -344,7 +344,7 @@ struct CredentialSettings: Sendable {
             expires: entry.expires
         )
         if entry.credential == nil {
-            place.member("scopes").wrong("must name server, admin or audit, each alone or followed by :APP")
+            place.member("scopes").wrong("must name server, admin or audit, alone or followed by :APP")
         }
     }
 }

@@ -55,7 +55,7 @@ extension ConfigurationForm<Bool> {
 extension ConfigurationForm<String> {
     /// A base URL of Apple's, or of a simulator.
     static var endpoint: Self {
-        .text("base URL", "must be an https URL, or an http URL of this machine") { AppleEndpoint($0)?.baseURL }
+        .text("base URL", "must be an https URL, or an http URL on this machine") { AppleEndpoint($0)?.baseURL }
     }
 
     /// The base URL of a receiver of spans.
@@ -63,7 +63,7 @@ extension ConfigurationForm<String> {
 
     /// The PEM text of a root certificate of a simulator.
     static func root(_ isRoot: @escaping @Sendable (String) -> Bool) -> Self {
-        let reason = "contains no root certificate in PEM; simulated Apple gives one at /roots"
+        let reason = "contains no root certificate in PEM; the Apple simulator serves one at /roots"
         var form = Self.file("a root certificate in PEM") { path, text, place in
             if isRoot(text) { return text }
             place.wrong("\(path): \(reason)")
@@ -103,7 +103,7 @@ extension ConfigurationForm<[String: String]> {
             for (index, line) in text.split(whereSeparator: \.isNewline).enumerated() {
                 let parts = line.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
                 guard parts.count == 2, HTTPField.Name(parts[0]) != nil, HTTPField.isValidValue(parts[1]) else {
-                    place.wrong("\(path): its header \(index + 1) is not Name: value")
+                    place.wrong("\(path): header \(index + 1) is not of the form Name: value")
                     return nil
                 }
                 headers[parts[0]] = parts[1]
@@ -181,8 +181,8 @@ extension ConfigurationForm<CredentialSource> {
         let wrong = tokens.firstIndex { !$0.utf8.allSatisfy { 0x21...0x7E ~= $0 } || $0.hasPrefix("-----") }
         let short = tokens.firstIndex { $0.utf8.count < CredentialSource.minimumLength }
         if tokens.isEmpty { return "contains no token; write one on each line" }
-        if let wrong { return "its token \(wrong + 1) has spaces or other characters that no bearer token has" }
-        return short.map { "its token \($0 + 1) \(CredentialSource.shortness)" }
+        if let wrong { return "token \(wrong + 1) has spaces or other characters that a bearer token cannot have" }
+        return short.map { "token \($0 + 1) \(CredentialSource.shortness)" }
     }
 }
 

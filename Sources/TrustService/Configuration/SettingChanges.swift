@@ -14,7 +14,7 @@ package enum SettingChanges {
         Change(
             schema: 2,
             sentence:
-                "apps, trustSimulator: keys that were attested under an app, identity, environment or root that is not named any more are refused at every use"
+                "apps, trustSimulator: keys that were attested under an app, identity, environment or root that is no longer configured are refused at every use"
         ),
         Change(
             schema: 2,
@@ -30,7 +30,7 @@ package enum SettingChanges {
         Change(
             schema: 2,
             sentence:
-                "gateways: /v1/authorize lets production alone pass unless env= says otherwise, and refuses unknown parameters"
+                "gateways: /v1/authorize lets only production pass unless env= says otherwise, and refuses unknown parameters"
         ),
     ]
 

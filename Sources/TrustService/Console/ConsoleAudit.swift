@@ -55,7 +55,7 @@ struct ConsoleAudit: Sendable {
         let newer: HTML = last < newest ? "<a href=\"/console/audit\">Newest</a>" : ""
         let body: HTML = """
             <h1>Audit</h1>
-            <section><p class="dim">Accepted calls of servers and operators, the newest first.</p>
+            <section><p class="dim">Accepted calls of servers and operators, newest first.</p>
             \(table)<p class="deeds">\(older)\(newer)</p></section>
 
             """

@@ -132,7 +132,7 @@ struct ConsoleHandler: Handler {
         }
         let values = try StrictQuery(text, known: fields.union(["csrf"]), blank: .absent)
         guard secret.made(formToken: values["csrf"]) else {
-            throw Problem(.requestOtherOrigin, evidence: "the form has not the token of its session")
+            throw Problem(.requestOtherOrigin, evidence: "the form does not have the token of its session")
         }
         return values
     }
@@ -192,7 +192,7 @@ struct ConsoleHandler: Handler {
         guard let secret = ConsoleRequest.secret(in: call.headers, cookie: ConsoleRequest.signInCookie) else {
             return signInPage(
                 call,
-                failed: "Please try again; the browser must accept cookies of this page.",
+                failed: "Please try again; the browser must accept cookies from this page.",
                 status: 403
             )
         }
@@ -204,7 +204,7 @@ struct ConsoleHandler: Handler {
             let reply = signInPage(
                 call,
                 failed: caller == .anyone
-                    ? "This token is not known, or it has expired."
+                    ? "This token is unknown or has expired."
                     : "This token has neither the scope admin nor audit.",
                 status: 403
             )

@@ -22,8 +22,10 @@ struct ConsoleKeys: Sendable {
 
         var warning: String {
             switch self {
-            case .revoke: "The key is refused from now on, everywhere, for good. Its device needs a new key."
-            case .delete: "The key goes with its receipts and what is personal in its history. This cannot be undone."
+            case .revoke:
+                "The key is refused everywhere from now on. This cannot be undone; its device needs a new key."
+            case .delete:
+                "The key is deleted, with its receipts and the personal details in its history. This cannot be undone."
             }
         }
     }
@@ -216,7 +218,7 @@ struct ConsoleKeys: Sendable {
         _ = try await operators.ask(question, as: visitor.caller, correlationId: call.correlationId, at: call.now)
         let body: HTML = """
             <section class="narrow"><h1>Deleted</h1><p>The key <code>\(id.base64)</code> is gone.</p>
-            <p><a href="/console/keys">To the keys</a></p></section>
+            <p><a href="/console/keys">Back to the keys</a></p></section>
 
             """
         return ConsolePage(title: "Deleted", place: .keys, visitor: visitor, body: body).answer()

@@ -63,10 +63,10 @@ struct ConsoleOverview {
         <div id="alerts" data-live role="status">\(alerts())</div>
         <div id="tiles" class="tiles" data-live>\(tiles())</div>
         <div class="cards">
-        <section id="activity" class="whole" data-live><h2>Activity of this node</h2>\(activity())</section>
+        <section id="activity" class="whole" data-live><h2>Activity on this node</h2>\(activity())</section>
         <section id="refusals" data-live><h2>Refusals by code</h2><p class="dim">Last 24 hours, all nodes.</p>\(refusals())</section>
         <section id="unsupported" data-live><h2>Clients without support</h2>\(unsupported())</section>
-        <section id="risk" data-live><h2>Keys of a device within 30 days</h2>\(risk())</section>
+        <section id="risk" data-live><h2>Keys per device within 30 days</h2>\(risk())</section>
         <section id="ramp" data-live><h2>Ramp</h2>\(ramp())</section>
         <section id="systems" data-live><h2>Systems</h2><p class="dim">Of accepted proofs, last 24 hours, this node.</p>\(list(versions.systems, "Systems", "System"))</section>
         <section id="bundles" data-live><h2>App versions</h2><p class="dim">Of accepted proofs, last 24 hours, this node.</p>\(list(versions.bundles, "App versions", "Version"))</section>
@@ -192,14 +192,14 @@ struct ConsoleOverview {
         let limit = UnsupportedMonitor.risen(from: support.usualRatio)
         return ConsoleColumns(
             id: "support",
-            title: "Share by the hour",
+            title: "Share by hour",
             description:
-                "Share of clients that report no support, by the hour: \(ConsoleText.percent(support.recentRatio)) in the last day; up to \(ConsoleText.percent(limit)) is usual.",
+                "Share of clients that report no support, by hour: \(ConsoleText.percent(support.recentRatio)) in the last day; up to \(ConsoleText.percent(limit)) is usual.",
             head: ("Hour", "Share"),
             columns: facts.support.map { hour in
                 let share = hour.total > 0 ? Double(hour.unsupported) / Double(hour.total) : 0
                 let text =
-                    hour.total > 0 ? "\(ConsoleText.percent(share)) of \(ConsoleText.count(hour.total))" : "no client"
+                    hour.total > 0 ? "\(ConsoleText.percent(share)) of \(ConsoleText.count(hour.total))" : "no clients"
                 return .init(label: ConsoleText.clock(hour.hour), value: share, text: text)
             },
             marks: [
@@ -255,7 +255,7 @@ struct ConsoleOverview {
             ["\(ConsoleText.clock($0.start))", "\(ConsoleText.count($0.planned))", "\(ConsoleText.count($0.attested))"]
         }
         let hours = ConsoleTable(
-            label: "Attestations by the hour, planned and counted",
+            label: "Attestations by hour, planned and counted",
             head: ["Hour", "Planned", "Counted"],
             rows: rows
         ).folded()
@@ -286,7 +286,7 @@ struct ConsoleOverview {
             ?? "<span class=\"tag pass\">ready</span>"
         var rows: [(String, HTML)] = [
             ("State", state),
-            ("Clock against the store's", "\(seconds(node.clockOffset))"),
+            ("Clock offset from the store's", "\(seconds(node.clockOffset))"),
             ("Store's horizon ahead of the clock", "\(seconds(node.horizonLead.map { max($0, .zero) }))"),
         ]
         for figure in node.connections {
@@ -355,7 +355,7 @@ struct ConsoleRiskClass: Equatable {
         return classes.filter { $0.keys > 0 }.map { entry in
             let name =
                 entry.high == .max
-                ? "\(entry.low) and more"
+                ? "\(entry.low) or more"
                 : entry.low <= 0 || entry.low == entry.high ? "\(entry.high)" : "\(entry.low)–\(entry.high)"
             return ConsoleRiskClass(name: name, keys: entry.keys, isAbove: entry.low > threshold)
         }

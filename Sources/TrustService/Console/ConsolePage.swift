@@ -131,7 +131,7 @@ extension ErrorForm {
             body: """
                 <section class="narrow"><h1>\(problem.title)</h1>
                 <p><code>\(problem.code.description)</code>, in the log under <code>\(correlationId)</code>.</p>
-                <p><a href="/console/">To the overview</a></p></section>
+                <p><a href="/console/">Back to the overview</a></p></section>
 
                 """
         )

@@ -78,7 +78,7 @@ final class ConsoleSessions: Sendable {
         ended(.replaced, replaced, left: count)
         if replaced > 0 {
             observer.log.notice(
-                "A session of the console ended to make room for another one.",
+                "A console session was ended to make room for another one.",
                 metadata: ["limit": "\(ConsoleSessions.limit)", "perCredential": "\(ConsoleSessions.perCredential)"]
             )
         }

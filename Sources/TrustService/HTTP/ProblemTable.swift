@@ -30,7 +30,7 @@ package enum ProblemTable {
                 case .newKey: .init(.app, "make a new key, once, and attest it")
                 case .sameChallenge: .init(.app, "send a new proof for the same challenge")
                 case .after: .init(.app, "wait as long as Retry-After says, then send the same again")
-                case .never, nil: .init(.developer, "do not send it again as it is")
+                case .never, nil: .init(.developer, "do not send it again unchanged")
                 }
             let remedy = remedy ?? usual
             let meaning = title.hasSuffix(".") ? String(title.dropLast()) : title
@@ -150,7 +150,7 @@ package enum ProblemTable {
             status: 403,
             title: "The key was revoked.",
             retry: .newKey,
-            .init(.app, "make a new key, once, and attest it; who revoked the key is in the audit")
+            .init(.app, "make a new key, once, and attest it; the audit says who revoked the key")
         ),
         .keyUnknown: Entry(status: 404, title: "The key is unknown.", retry: .newKey),
         .keyOtherUser: Entry(status: 409, title: "The key belongs to another user.", retry: .newKey),
@@ -159,7 +159,7 @@ package enum ProblemTable {
             status: 403,
             title: "The token is for a different app.",
             retry: .never,
-            .init(.operator, "compare the gateway's app parameter with the app that has the token")
+            .init(.operator, "compare the gateway's app parameter with the token's app")
         ),
         .policyEnvironment: Entry(
             status: 403,
@@ -172,7 +172,7 @@ package enum ProblemTable {
         ),
         .policyOff: Entry(
             status: 503,
-            title: "Proofs of this app are not judged now.",
+            title: "Proofs of this app are currently not judged.",
             retry: .after,
             .init(.operator, "set the app's `mode` to monitor or enforce: while it is off, App Check gives it no token")
         ),
@@ -260,7 +260,7 @@ package enum ProblemTable {
             status: 503,
             title: "The clock differs too much from the store's.",
             retry: .after,
-            .init(.operator, "correct the clock of the node, then it is ready again by itself")
+            .init(.operator, "correct the node's clock; it then becomes ready again by itself")
         ),
         .challengeRotationPending: Entry(
             status: 409,
@@ -272,25 +272,25 @@ package enum ProblemTable {
             status: 503,
             title: "The store cannot be reached.",
             retry: .after,
-            .init(.operator, "look at the store and the way to it; the app waits as long as Retry-After says")
+            .init(.operator, "check the store and the connection to it; the app waits as long as Retry-After says")
         ),
         .appleUnavailable: Entry(
             status: 503,
             title: "Apple's service cannot be reached.",
             retry: .after,
-            .init(.operator, "configure `apple`, or look in the log for what failed on the way to Apple's service")
+            .init(.operator, "configure `apple`, or see the log for why Apple's service could not be reached")
         ),
         .deviceTokenInvalid: Entry(
             status: 400,
             title: "The device token is not valid.",
             retry: .never,
-            .init(.app, "get a new device token; one of the other environment is never valid")
+            .init(.app, "get a new device token; one from the other environment is never valid")
         ),
         .internalError: Entry(
             status: 500,
             title: "The service failed.",
             retry: .after,
-            .init(.operator, "look in the log for the correlationId of the answer, and report it")
+            .init(.operator, "look up the answer's correlationId in the log, and report what it says")
         ),
         .assertCounterReplayed: Entry(
             status: 409,

@@ -36,7 +36,7 @@ package struct RequestBody: Sendable {
         guard let value = members[UTF8Key(name)], value != .null else { return nil }
         // No text has more scalars than bytes: the scalars of a short one need not be counted.
         guard let text = value.text, text.utf8.count <= limit || text.unicodeScalars.count <= limit else {
-            throw Problem(.requestMalformed, evidence: "\(name) must be a text of at most \(limit) characters")
+            throw Problem(.requestMalformed, evidence: "\(name) must be a string of at most \(limit) characters")
         }
         return text
     }
@@ -84,7 +84,7 @@ package struct RequestBody: Sendable {
     func user() throws(Problem) -> String? {
         guard let user = try optionalString("user", limit: RequestBody.userLimit) else { return nil }
         guard RequestBody.isUser(user) else {
-            throw Problem(.requestMalformed, evidence: "user is empty or has a zero byte")
+            throw Problem(.requestMalformed, evidence: "user is empty or contains a zero byte")
         }
         return user
     }

@@ -84,7 +84,10 @@ package final class RequestObserver: Sendable {
 
     private func write(_ sum: LineSampler.Sum) {
         count("log.suppressed", [("code", sum.kind)], by: sum.count)
-        log.info("Refusals were not logged one by one.", metadata: ["code": "\(sum.kind)", "count": "\(sum.count)"])
+        log.info(
+            "Further refusals with this code were counted, not logged.",
+            metadata: ["code": "\(sum.kind)", "count": "\(sum.count)"]
+        )
     }
 
     private func series(_ name: Name) -> (Counter, Timer) {
@@ -136,7 +139,7 @@ package final class RequestObserver: Sendable {
         count("activity.versions.folded")
         if rarely.note("activity.versions.folded", at: now.timeIntervalSince1970 / 3600).passes {
             log.notice(
-                "More versions than the console tells apart were seen in an hour; the others are counted together.",
+                "More versions were seen in an hour than the console lists; the others are counted together.",
                 metadata: ["app": "\(key.app.terminalSafe(limit: 64))", "limit": "\(ActivityHistory.versionLimit)"]
             )
         }

@@ -34,13 +34,13 @@ package struct StrictQuery: Equatable {
                 guard let sign = pair.firstIndex(of: UInt8(ascii: "=")),
                     let name = PercentEncoding.decode(pair[..<sign], plusIsSpace: true).map({ UTF8Key($0) }),
                     let value = PercentEncoding.decode(pair[pair.index(after: sign)...], plusIsSpace: true)
-                else { throw Problem(.requestMalformed, evidence: "a parameter of the query is not decodable") }
+                else { throw Problem(.requestMalformed, evidence: "a query parameter cannot be decoded") }
                 guard known.contains(name) else {
                     throw Problem(.requestMalformed, evidence: "the query has an unknown parameter")
                 }
                 if blank == .absent, value.utf8.isEmpty { continue }
                 guard !value.utf8.isEmpty, values.updateValue(value, forKey: name) == nil else {
-                    throw Problem(.requestMalformed, evidence: "a parameter of the query is empty or given twice")
+                    throw Problem(.requestMalformed, evidence: "a query parameter is empty or given twice")
                 }
             }
         }
@@ -53,7 +53,7 @@ package struct StrictQuery: Equatable {
     func number(_ name: UTF8Key, _ range: ClosedRange<Int>, default standard: Int) throws(Problem) -> Int {
         guard let text = values[name] else { return standard }
         guard text.utf8.count <= 10, let number = Int(text), range ~= number else {
-            throw Problem(.requestMalformed, evidence: "a number of the query is out of its range")
+            throw Problem(.requestMalformed, evidence: "a number in the query is out of range")
         }
         return number
     }

@@ -20,7 +20,7 @@ struct AuditHandler: Handler {
         var after: Int64?
         if let text = query["after"] {
             guard text.utf8.count <= 19, let number = Int64(text), number >= 0 else {
-                throw Problem(.requestMalformed, evidence: "after is not a number of an entry")
+                throw Problem(.requestMalformed, evidence: "after is not the number of an entry")
             }
             after = number
         }

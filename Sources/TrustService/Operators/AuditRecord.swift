@@ -46,7 +46,7 @@ struct AuditRecord: Sendable {
         } catch {
             observer.count("audit.lost")
             log.error(
-                "A call is missing from the audit: the store did not take it.",
+                "A call is missing from the audit: the store did not accept it.",
                 metadata: [
                     "name": "\(entry.name.terminalSafe(limit: 64))", "operation": "\(entry.operation)",
                     "correlationId": "\(call.correlationId)",

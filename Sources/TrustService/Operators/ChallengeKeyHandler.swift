@@ -20,7 +20,7 @@ struct ChallengeKeyHandler: Handler {
     /// `POST /v1/challenge-keys/rotate`: the new key signs soon, the old one is accepted until its last challenge has expired.
     @Sendable private func rotate(_ call: Call) async throws -> Answer {
         guard call.caller.permits(.admin, app: nil) else {
-            throw Problem(.callerUnauthorized, evidence: "the credential is for some apps, the key is of all")
+            throw Problem(.callerUnauthorized, evidence: "the credential is for some apps, and all apps share the key")
         }
         let signsFrom = call.now.addingTimeInterval(ChallengeBook.rotationNotice)
         // A minute more than the longest challenge lives: nodes' clocks differ.

@@ -48,7 +48,7 @@ struct KeyHandler: Handler {
         }
         guard filter.user.map(RequestBody.isUser) ?? true,
             filter.app.map({ StoreText.isStorable($0, limit: StoreText.nameLimit) }) ?? true
-        else { throw Problem(.requestMalformed, evidence: "a name is too long or has a zero byte") }
+        else { throw Problem(.requestMalformed, evidence: "a name is too long or contains a zero byte") }
         let cursor = query["after"].flatMap(KeyCursor.init)
         guard cursor != nil || query["after"] == nil else {
             throw Problem(.requestMalformed, evidence: "after is not a cursor")
@@ -86,7 +86,7 @@ struct KeyHandler: Handler {
         let app = try StrictQuery(call.query, known: ["app"])["app"]
         guard let user = call.parameters["user"], RequestBody.isUser(user),
             app.map({ StoreText.isStorable($0, limit: StoreText.nameLimit) }) ?? true
-        else { throw Problem(.requestMalformed, evidence: "a name is too long or has a zero byte") }
+        else { throw Problem(.requestMalformed, evidence: "a name is too long or contains a zero byte") }
         guard call.caller.permits(.admin, app: app) else {
             throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
         }
@@ -108,7 +108,7 @@ struct KeyHandler: Handler {
             rules.append(.environment(environment.rawValue))
         }
         if let simulated = try body.optionalFlag("simulated") {
-            guard simulated else { throw Problem(.requestMalformed, evidence: "simulated can be true alone") }
+            guard simulated else { throw Problem(.requestMalformed, evidence: "simulated can only be true") }
             rules.append(.simulated)
         }
         if let text = try body.optionalString("attestedBefore", limit: 40) {

@@ -162,7 +162,7 @@ struct AppVerifiers: Sendable {
         at now: Date
     ) async throws(Problem) -> Judged<VerifiedReceipt> {
         guard let world = worlds.first(where: { $0.simulated == lease.key.simulated }) else {
-            return .failure(ProofRefusal(.receiptChainUntrusted, evidence: "the simulator is not trusted any more"))
+            return .failure(ProofRefusal(.receiptChainUntrusted, evidence: "the simulator is no longer trusted"))
         }
         let expected: ReceiptExpectations
         do throws(MalformedInput) {

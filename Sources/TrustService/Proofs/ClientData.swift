@@ -50,7 +50,7 @@ struct SignedInput {
             guard try ClientData.challenge(in: clientData) == challenge else {
                 throw ProofRefusal(
                     .challengeMissing,
-                    evidence: "the client data contains another challenge than was sent"
+                    evidence: "the client data contains another challenge than the one sent"
                 )
             }
             return SignedInput(challenge: challenge, hash: ClientDataHash(hashing: clientData))

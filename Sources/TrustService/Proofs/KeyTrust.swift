@@ -25,7 +25,7 @@ struct KeyOrigin: Sendable, Equatable {
 enum KeyTrust: String, Sendable, CaseIterable {
     /// It would be accepted now as it was then.
     case trusted
-    /// Its app is not configured any more.
+    /// Its app is no longer configured.
     case app
     /// Its environment is not among the app's `environments` any more.
     case environment

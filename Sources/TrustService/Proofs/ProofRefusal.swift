@@ -29,7 +29,7 @@ package struct ProofRefusal: Error, Sendable, Equatable {
 
     /// The key is of an identity that the app has no more.
     static var otherIdentity: ProofRefusal {
-        ProofRefusal(.assertAppIdMismatch, evidence: "the key's identity is not configured any more")
+        ProofRefusal(.assertAppIdMismatch, evidence: "the key's identity is no longer configured")
     }
 }
 

@@ -48,7 +48,7 @@ struct TrustedKeys: Sendable {
 
     /// The key, if an app may use it now.
     ///
-    /// - Returns: `key.unknown` if its root or environment is not configured any more, `assert.app-id.mismatch` if its identity is not.
+    /// - Returns: `key.unknown` if its root or environment is no longer configured, `assert.app-id.mismatch` if its identity is not.
     /// - Throws: `StoreFault`.
     func trusted(_ key: StoredKey) async throws -> Judged<StoredKey> {
         let trust = try await trust(in: key)
@@ -56,7 +56,7 @@ struct TrustedKeys: Sendable {
         countDistrust(trust)
         if trust == .identity { return .failure(.otherIdentity) }
         return .failure(
-            ProofRefusal(.keyUnknown, evidence: "the key's \(trust.rawValue) is not configured any more")
+            ProofRefusal(.keyUnknown, evidence: "the key's \(trust.rawValue) is no longer configured")
         )
     }
 
@@ -71,7 +71,7 @@ struct TrustedKeys: Sendable {
         let trust = try await trust(in: key)
         guard trust == .trusted else {
             countDistrust(trust)
-            throw Problem(.tokenInvalid, evidence: "the key's \(trust.rawValue) is not configured any more")
+            throw Problem(.tokenInvalid, evidence: "the key's \(trust.rawValue) is no longer configured")
         }
         if key.revokedAt != nil { throw Problem(.keyRevoked) }
         return key

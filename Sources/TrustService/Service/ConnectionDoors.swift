@@ -21,7 +21,7 @@ struct ConnectionDoors: Sendable {
         var limits = descriptors.limits(total: configuration.limits.connections)
         if let wanted = configuration.limits.connections, wanted > limits.total {
             log.warning(
-                "limits.connections is more than the descriptors of the process allow.",
+                "limits.connections is more than the process's file descriptors allow.",
                 metadata: ["connections": "\(wanted)", "allowed": "\(limits.total)"]
             )
         }

@@ -71,7 +71,7 @@ struct Maintenance: Service {
             observer.set("sweep.seconds", sources.uptime() - start)
         } catch {
             observer.count("sweep.failures")
-            log.warning("The store could not be swept; the next try is in a minute.")
+            log.warning("The store could not be swept; the next attempt is in a minute.")
         }
     }
 
@@ -84,7 +84,7 @@ struct Maintenance: Service {
             }
         observer.count("sweep.clock.faults", [("reason", reason)])
         log.error(
-            "The clock cannot be believed: look at it, then run `sealward store check`.",
+            "The clock cannot be trusted: check it, then run `sealward store check`.",
             metadata: ["reason": "\(reason)", "seconds": "\(Int(seconds.inSeconds))"]
         )
     }
@@ -94,7 +94,7 @@ struct Maintenance: Service {
             try await challenges.refresh()
         } catch {
             observer.count("challengekeys.unread")
-            log.warning("The keys of challenges could not be read again; the next try is in ten seconds.")
+            log.warning("The challenge keys could not be reread; the next attempt is in ten seconds.")
         }
     }
 }

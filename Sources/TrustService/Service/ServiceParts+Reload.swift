@@ -17,7 +17,7 @@ extension ServiceParts {
             switch read() {
             case .issues(let issues):
                 for issue in issues.prefix(20) {
-                    log.error("A file was not read again.", metadata: ["reason": "\(issue.description)"])
+                    log.error("A file could not be reread.", metadata: ["reason": "\(issue.description)"])
                 }
                 result = false
             case .configuration(let other):
@@ -32,14 +32,14 @@ extension ServiceParts {
                 result = true
             }
         } catch {
-            log.error("A file was not read again.", metadata: ["reason": "\(Problem(error).evidence)"])
+            log.error("A file could not be reread.", metadata: ["reason": "\(Problem(error).evidence)"])
             result = false
         }
         observer.count("files.reread", [("outcome", result ? "taken" : "kept")])
         if result {
-            log.notice("The files of tokens, keys and roots were read again.")
+            log.notice("The files of tokens, keys and roots were reread.")
         } else {
-            log.error("The files of tokens, keys and roots count as they were before.")
+            log.error("The files of tokens, keys and roots were not reread; what was read before stays in force.")
         }
         return result
     }

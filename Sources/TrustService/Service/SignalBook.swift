@@ -67,7 +67,7 @@ actor SignalBook {
         do {
             try await store.add(tallies)
         } catch {
-            log.warning("Counts could not be written; they are kept for the next try.")
+            log.warning("Counts could not be written; they are kept for the next attempt.")
             for (name, count) in batch where counts[name] != nil || counts.count < SignalBook.nameLimit {
                 counts[name, default: 0] += count
             }

@@ -73,6 +73,6 @@ struct AuthorizationQuery: Equatable {
             return
         default: break
         }
-        throw Problem(.requestMalformed, evidence: "a parameter of the query has an unknown value")
+        throw Problem(.requestMalformed, evidence: "a query parameter has an unknown value")
     }
 }

@@ -68,7 +68,7 @@ struct Quotas: Sendable {
                 limit: quota.limit,
                 window: quota.window
             )
-        else { throw Problem(.internalError, evidence: "a quota is out of its range") }
+        else { throw Problem(.internalError, evidence: "a quota is out of range") }
         switch try await store.draw(draw, at: now) {
         case .drawn(let remaining, _):
             observer.count("quotas.drawn", [("quota", quota.name)], by: draft.cost)

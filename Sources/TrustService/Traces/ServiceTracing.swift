@@ -104,7 +104,7 @@ extension RequestObserver {
         if tally.failed > 0 { count("traces.dropped", [("reason", "receiver")], by: tally.failed) }
         guard tally.dropped + tally.failed > 0, rarely.note("traces.dropped", at: uptime / 60).passes else { return }
         log.warning(
-            "Spans were lost on their way to the receiver of traces; more such lines follow a minute later at the earliest.",
+            "Spans did not reach the trace receiver; this is logged at most once a minute.",
             metadata: [
                 "queueFull": "\(tally.dropped)", "notTaken": "\(tally.failed)",
                 "reason": "\(tally.reason.terminalSafe(limit: 256))",

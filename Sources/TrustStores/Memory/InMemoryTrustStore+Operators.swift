@@ -22,7 +22,7 @@ extension InMemoryTrustStore {
     {
         try locked { state in
             let keys = state.challengeKeys.filter { $0.acceptedUntil.map { $0 > instant } ?? true }
-            guard let newest = keys.first else { throw StoreFault.damaged("there is no key of challenges to follow") }
+            guard let newest = keys.first else { throw StoreFault.damaged("there is no challenge key to replace") }
             if newest.signsFrom > instant { return .tooSoon(until: newest.signsFrom) }
             if keys.count >= ChallengeKey.limit {
                 return .tooSoon(until: keys.compactMap(\.acceptedUntil).min() ?? rotation.acceptsOldUntil)

@@ -8,7 +8,7 @@ extension SQLTrustStore {
             // The row stays locked up to the commit, so that numbers become visible in their order.
             try session.run(Text.take, .integer(Int64(entries.count)))
             guard let last = try session.row("SELECT last FROM audit_numbers WHERE one = 1")?.integer(0) else {
-                throw StoreFault.damaged("the numbers of the audit are not there")
+                throw StoreFault.damaged("the row of audit numbers is missing")
             }
             let first = last - Int64(entries.count) + 1
             _ = try session.run(

@@ -20,7 +20,7 @@ extension SQLTrustStore {
             // Others that rotate wait here.
             try session.run(Text.lock)
             let keys = try session.challengeKeys().filter { $0.acceptedUntil.map { $0 > instant } ?? true }
-            guard let newest = keys.first else { throw StoreFault.damaged("there is no key of challenges to follow") }
+            guard let newest = keys.first else { throw StoreFault.damaged("there is no challenge key to replace") }
             if newest.signsFrom > instant { return .rollback(.tooSoon(until: newest.signsFrom)) }
             if keys.count >= ChallengeKey.limit {
                 return .rollback(.tooSoon(until: keys.compactMap(\.acceptedUntil).min() ?? rotation.acceptsOldUntil))

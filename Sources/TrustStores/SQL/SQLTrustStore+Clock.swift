@@ -57,7 +57,7 @@ extension SQLTrustStore {
                 SQLStatement(Text.schema, arguments: []), SQLStatement(Text.clock, arguments: []),
             ])
             try require(schema: results[1].rows.first?.integer(0) ?? 0)
-            guard results[0].changes == 1 else { throw StoreFault.damaged("the row that checks change is not there") }
+            guard results[0].changes == 1 else { throw StoreFault.damaged("the row that checks update is missing") }
             return .commit(try reading(results[2].rows.first))
         }
     }
@@ -137,7 +137,7 @@ extension SQLTrustStore {
     }
 
     private func reading(_ row: SQLRow?) throws -> StoreReading {
-        guard let row else { throw StoreFault.damaged("the row of the clock is not there") }
+        guard let row else { throw StoreFault.damaged("the row of the clock is missing") }
         let own = try row.optionalInteger(1)
         return StoreReading(
             time: clock.server.map { $0() } ?? own.map(StoreTime.date),
@@ -149,7 +149,7 @@ extension SQLTrustStore {
         guard found == Int64(schema) else {
             throw StoreFault(
                 code: .storeNewer,
-                reason: "the store has schema \(found), this program writes \(schema); use the program that fits"
+                reason: "the store has schema \(found), this program writes \(schema); use the matching version"
             )
         }
     }

@@ -178,7 +178,7 @@ extension SQLSession {
             ])
             if let row = results.last?.rows.first { return row }
         }
-        throw StoreFault.unavailable("a promotion's row is removed again and again")
+        throw StoreFault.unavailable("a promotion's row keeps being removed")
     }
 
     /// Locks the holder of a limited subject up to the end of the transaction; nil for a subject without limit.

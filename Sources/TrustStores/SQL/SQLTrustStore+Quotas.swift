@@ -19,7 +19,7 @@ extension SQLTrustStore {
         return try await engine.transact { session in
             let results = try session.run([counting, SQLStatement(QuotaText.find, .bytes(draw.name))])
             guard let changes = results.first?.changes, let row = results.last?.rows.first else {
-                throw StoreFault.damaged("a quota that was counted is not there")
+                throw StoreFault.damaged("a quota that was counted is missing")
             }
             let until = StoreTime.date(try row.integer(0))
             guard changes == 1 else { return .rollback(.exhausted(until: until)) }

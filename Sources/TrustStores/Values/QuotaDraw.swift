@@ -12,7 +12,7 @@ public struct QuotaDraw: Sendable, Equatable {
     public let subject: String
     /// How much is used, 1 to ``limit``.
     public let cost: Int
-    /// How much there is in a window.
+    /// How much may be used in one window.
     public let limit: Int
     /// How long a window is, from its first draw on: a millisecond to ten years.
     public let window: Duration

@@ -8,7 +8,7 @@ extension StoreFault {
     package static let explanations: [CodeExplanation] = [
         .init(
             .storeDamaged,
-            "the store holds something impossible",
+            "the store contains data that cannot be right",
             .operator,
             "stop the service, keep a copy, and restore the last backup; sealward store check says what is wrong"
         ),
@@ -20,7 +20,7 @@ extension StoreFault {
         ),
         .init(
             .storeConfiguration,
-            "the store cannot be used as it is named: a malformed URL, a file of the wrong kind",
+            "the configured store cannot be used: a malformed URL, or a file of the wrong kind",
             .operator,
             "correct `store` in the configuration"
         ),

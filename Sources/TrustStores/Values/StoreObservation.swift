@@ -45,7 +45,7 @@ extension StoreObservation.Kind {
     /// The server gave no answer within the limit; the connection is set aside until it does.
     package static let overdue = Self("overdue", "The store gave no answer within its limit.")
     /// A connection was set aside in the middle of a transaction: what it has locked stays locked until the server ends it.
-    package static let locksHeld = Self("locks-held", "A transaction that nobody waits for any more holds locks.")
+    package static let locksHeld = Self("locks-held", "An abandoned transaction still holds locks.")
     /// How many connections are set aside now. A gauge.
     package static let setAside = Self("set-aside", "Connections wait for an overdue answer.", isWarning: false)
     /// How many callers wait for a connection now. A gauge.
@@ -62,20 +62,20 @@ extension StoreObservation.Kind {
     /// The server is a standby, or a primary that another one has replaced.
     package static let otherServer = Self(
         "other-server",
-        "A server was refused that is not the store's present primary."
+        "A server was refused: it is not the store's current primary."
     )
     /// What a server may not tell to this role, so that a check is left out.
-    package static let unchecked = Self("unchecked", "A check of the store's server is left out.")
+    package static let unchecked = Self("unchecked", "A check of the store's server is skipped.")
     /// The server sent a notice or a warning.
     package static let notice = Self("notice", "The store's server sent a notice.")
     /// A migration began.
     package static let migrating = Self(
         "migrating",
-        "The store's schema is brought to a newer version.",
+        "The store's schema is being migrated to a newer version.",
         isWarning: false
     )
     /// A migration ended.
-    package static let migrated = Self("migrated", "The store has its newest schema.", isWarning: false)
+    package static let migrated = Self("migrated", "The store has the newest schema.", isWarning: false)
     /// The store's files may be read or replaced by others, or could be until now.
     package static let exposedFile = Self("exposed-file", "The store's file is open to other users.")
 
