@@ -193,7 +193,7 @@ import Testing
     func anAppThatCannotStandInAPathIsRefused(_ app: String) throws {
         let run = try ProgramRun(["init", folder.path("trust"), "--app", app])
         #expect(run.status == 64)
-        #expect(run.errors.contains("--app: '\(app)' cannot stand in a path; use letters, digits"), "\(run.errors)")
+        #expect(run.errors.contains("--app: '\(app)' cannot be part of a path; use letters, digits"), "\(run.errors)")
         #expect(!FileManager.default.fileExists(atPath: folder.path("trust")))
     }
 

@@ -24,7 +24,7 @@ struct JudgementOptions: ParsableArguments {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "The time of judgement; now by default. No assertion depends on it.",
+            "The time to verify at, RFC 3339; default now. Assertions do not depend on it.",
             valueName: "RFC3339"
         )
     )
@@ -40,7 +40,7 @@ struct JudgementOptions: ParsableArguments {
 
 /// What the inspections take beside their file: nothing is judged, so little can be chosen.
 struct InspectionOptions: ParsableArguments {
-    @Option(name: .long, help: ArgumentHelp("Accepted for uniformity; nothing is judged.", valueName: "RFC3339"))
+    @Option(name: .long, help: ArgumentHelp("Accepted for consistency; has no effect.", valueName: "RFC3339"))
     var at: Instant?
 
     @Option(name: .long, help: ArgumentHelp("The form of the result.", valueName: "FORM"))
@@ -64,7 +64,7 @@ enum AttestInput {
             return .failure(
                 MalformedInput(
                     code: .malformedBase64,
-                    reason: "expected base64 of the standard alphabet with padding and without spaces"
+                    reason: "expected standard base64 with padding and without spaces"
                 )
             )
         }

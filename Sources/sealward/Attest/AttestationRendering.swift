@@ -58,7 +58,7 @@ struct AttestationAnswer {
             var lines = ["accepted: all verification steps of the attestation passed"]
             if let refusal {
                 lines = [
-                    "refused: the key is good, the receipt does not hold", "  \(refusal.code)", "  \(refusal.reason)",
+                    "refused: the key is accepted, its receipt is refused", "  \(refusal.code)", "  \(refusal.reason)",
                 ]
             }
             lines += [
@@ -93,7 +93,7 @@ extension Refusal {
 
     func text(of name: String) -> String {
         let place = step.map { " in step \($0)" } ?? ""
-        return "refused: the \(name) does not hold\(place)\n  \(code)\n  \(reason)\n"
+        return "refused: the \(name) fails\(place)\n  \(code)\n  \(reason)\n"
     }
 }
 

@@ -10,7 +10,7 @@ import StrictJSON
 struct VerifyAssertionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify-assertion",
-        abstract: "Verify an assertion with the key that was attested before.",
+        abstract: "Verify an assertion with a previously attested key.",
         discussion: """
             Example:
               sealward attest verify-assertion assertion.b64 --app-id ABCDE12345.com.example.app --public-key BASE64 \\
@@ -32,7 +32,7 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
 
     @Option(
         name: .long,
-        help: ArgumentHelp("What the app handed to generateAssertion, used as it is.", valueName: "B64")
+        help: ArgumentHelp("The hash that the app passed to generateAssertion, used as is.", valueName: "B64")
     )
     var clientDataHash: ClientDataHash?
 

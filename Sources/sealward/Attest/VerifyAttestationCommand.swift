@@ -35,7 +35,7 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
 
     @Option(
         name: .long,
-        help: ArgumentHelp("What the app handed to attestKey, used as it is: 16 bytes or more.", valueName: "B64")
+        help: ArgumentHelp("The hash that the app passed to attestKey, used as is: 16 bytes or more.", valueName: "B64")
     )
     var clientDataHash: ClientDataHash?
 
@@ -51,13 +51,13 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "What the receipt inside counts for: report its verdict, require that it is accepted, or ignore it.",
+            "How to treat the receipt inside: report its verdict, require that it is accepted, or ignore it.",
             valueName: "MODE"
         )
     )
     var receipt: ReceiptWeight = .report
 
-    @Flag(name: .long, help: "Let the identifier `appattestsandbox` count as development.")
+    @Flag(name: .long, help: "Accept the identifier `appattestsandbox` as development.")
     var acceptSandboxIdentifier = false
 
     @Option(
@@ -72,7 +72,7 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
     )
     var bundleVersion: [String] = []
 
-    @Flag(name: .long, help: "Let the two options above refuse an object that says nothing about them.")
+    @Flag(name: .long, help: "Refuse an object that has no value for the two options above.")
     var requireExtensions = false
 
     @Flag(name: .long, help: "Require the access control of a Mac with Full Security.")

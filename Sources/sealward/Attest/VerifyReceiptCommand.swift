@@ -23,10 +23,13 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
     @Option(name: .long, help: ArgumentHelp("The attested key: 65 bytes in X9.63 form.", valueName: "B64"))
     var publicKey: AttestationPublicKey?
 
-    @Option(name: .long, help: ArgumentHelp("The environment that the receipt must be of.", valueName: "ENVIRONMENT"))
+    @Option(
+        name: .long,
+        help: ArgumentHelp("The environment that the receipt must belong to.", valueName: "ENVIRONMENT")
+    )
     var environment: AttestationEnvironment?
 
-    @Option(name: .long, help: ArgumentHelp("The oldest age since the receipt was made.", valueName: "SECONDS"))
+    @Option(name: .long, help: ArgumentHelp("The maximum age of the receipt, in seconds.", valueName: "SECONDS"))
     var maxAge: UInt32?
 
     @Option(

@@ -11,7 +11,7 @@ struct AuditCommand: AsyncParsableCommand {
         commandName: "audit",
         abstract: "What backends and operators did: each accepted call that changed or read something, oldest first.",
         discussion: """
-            A page at a time: go on with --after and the number of the last entry.
+            Prints a page at a time: continue with --after and the number of the last entry.
 
             Example: sealward audit --url https://trust.example.com --token-file audit.token --after 1200
             """
@@ -19,10 +19,10 @@ struct AuditCommand: AsyncParsableCommand {
 
     @OptionGroup var target: OperatorTarget
 
-    @Option(help: ArgumentHelp("Entries behind this number.", valueName: "N"))
+    @Option(help: ArgumentHelp("Entries after this number.", valueName: "N"))
     var after: Int?
 
-    @Option(help: ArgumentHelp("At most so many entries, up to 1000.", valueName: "N"))
+    @Option(help: ArgumentHelp("The maximum number of entries, up to 1000.", valueName: "N"))
     var limit = 100
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))

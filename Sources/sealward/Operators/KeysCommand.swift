@@ -24,8 +24,8 @@ struct ListKeysCommand: AsyncParsableCommand {
         commandName: "list",
         abstract: "List keys by app, user and environment.",
         discussion: """
-            A page at a time: JSON has the cursor of the next page in next, for --after; null at the end. Whether a key is trusted is known \
-            to a service, which has a configuration, and not to a store.
+            Prints a page at a time: in JSON, next has the cursor of the next page for --after, and is null at the end. Only a service, which \
+            has a configuration, knows whether a key is trusted; a store does not.
 
             Example: sealward keys list --url https://trust.example.com --token-file admin.token --app shop --user anna
             """
@@ -42,10 +42,10 @@ struct ListKeysCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("production or development.", valueName: "ENVIRONMENT"))
     var environment: String?
 
-    @Option(help: ArgumentHelp("The cursor of the page before.", valueName: "CURSOR"))
+    @Option(help: ArgumentHelp("The cursor from the previous page.", valueName: "CURSOR"))
     var after: String?
 
-    @Option(help: ArgumentHelp("At most so many keys, up to 1000.", valueName: "N"))
+    @Option(help: ArgumentHelp("The maximum number of keys, up to 1000.", valueName: "N"))
     var limit = 30
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
@@ -93,7 +93,7 @@ struct ListKeysCommand: AsyncParsableCommand {
 struct RevokeKeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "Revoke one key, or all keys of an app that match one rule. For good.",
+        abstract: "Revoke one key, or all keys of an app that match one rule, permanently.",
         discussion: """
             Example: sealward keys revoke --store sqlite:sealward.sqlite --app shop --attested-before 2026-01-01
             """
@@ -104,7 +104,7 @@ struct RevokeKeysCommand: AsyncParsableCommand {
 
     @OptionGroup var target: OperatorTarget
 
-    @Option(help: ArgumentHelp("The app whose keys are meant.", valueName: "ID"))
+    @Option(help: ArgumentHelp("The app whose keys are revoked.", valueName: "ID"))
     var app: String?
 
     @Option(help: ArgumentHelp("All keys of this user.", valueName: "NAME"))
@@ -116,10 +116,10 @@ struct RevokeKeysCommand: AsyncParsableCommand {
     @Flag(help: "All keys that a simulated root attested.")
     var simulated = false
 
-    @Option(help: ArgumentHelp("All keys that were attested before.", valueName: "T"))
+    @Option(help: ArgumentHelp("All keys attested before this time.", valueName: "T"))
     var attestedBefore: String?
 
-    @Option(help: ArgumentHelp("Why, one word, for the history; default operator.", valueName: "CODE"))
+    @Option(help: ArgumentHelp("The reason, one word, for the history; default operator.", valueName: "CODE"))
     var code: String?
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
@@ -172,7 +172,7 @@ struct DeleteKeysCommand: AsyncParsableCommand {
         commandName: "delete",
         abstract: "Delete one key, or all keys of a user, with receipts and names.",
         discussion: """
-            What is deleted cannot be brought back: its device attests a new key when it is asked to.
+            A deleted key cannot be restored: its device attests a new key when it is asked to.
 
             Example: sealward keys delete --store sqlite:sealward.sqlite --user anna
             """
@@ -186,7 +186,7 @@ struct DeleteKeysCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("All keys of this user.", valueName: "NAME"))
     var user: String?
 
-    @Option(help: ArgumentHelp("Of this app alone, with --user.", valueName: "ID"))
+    @Option(help: ArgumentHelp("Only keys of this app; with --user.", valueName: "ID"))
     var app: String?
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
@@ -196,7 +196,7 @@ struct DeleteKeysCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard (key == nil) != (user == nil), app == nil || user != nil else {
-            throw ValidationError("Give a key, or --user and if you like --app.")
+            throw ValidationError("Give a key, or --user with or without --app.")
         }
     }
 

@@ -28,7 +28,7 @@ struct OperatorTarget: ParsableArguments {
             throw ValidationError("Give --url with --token-file, or --store.")
         }
         guard (url == nil) == (tokenFile == nil) else {
-            throw ValidationError("--url and --token-file belong together.")
+            throw ValidationError("--url and --token-file must be given together.")
         }
     }
 

@@ -19,11 +19,11 @@ struct StoreCommand: AsyncParsableCommand {
 struct CheckStoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Look at a store: schema, damage, horizon and clock; with --confirm-clock repair the horizon.",
+        abstract: "Check a store: schema, damage, horizon and clock; with --confirm-clock repair the horizon.",
         discussion: """
-            The horizon is the instant before which spent challenges may have been forgotten, so whatever expired before it is refused. A clock \
-            that was ahead moves it ahead in stores of version 1; then everything is refused until the clocks get there. --confirm-clock says \
-            that the clock is right now: the horizon goes to where it belongs. First put the clock right, then wait as long as a challenge \
+            The horizon is the instant before which spent challenges may have been forgotten, so anything that expired before it is refused. In \
+            stores of version 1 a fast clock moved it into the future; then everything is refused until the clocks catch up. --confirm-clock says \
+            that the clock is right now, and moves the horizon back to where it belongs. First set the clock, then wait as long as a challenge \
             lives. With --url the service says whether it is ready.
 
             Example: sealward store check --store sqlite:sealward.sqlite
@@ -126,9 +126,13 @@ private struct StoreReport {
         case "offset":
             lines.append("clock: \(fault?.seconds ?? 0) s ahead of the store's; set this machine's clock")
         case "jump":
-            lines.append("clock: \(fault?.seconds ?? 0) s ahead of what the store saw; if it is right, --confirm-clock")
+            lines.append(
+                "clock: \(fault?.seconds ?? 0) s ahead of what the store saw; if it is right, use --confirm-clock"
+            )
         case "horizon-ahead":
-            lines.append("horizon: \(fault?.seconds ?? 0) s ahead of the clock; if the clock is right, --confirm-clock")
+            lines.append(
+                "horizon: \(fault?.seconds ?? 0) s ahead of the clock; if the clock is right, use --confirm-clock"
+            )
         default: lines.append("clock: right")
         }
         lines += inspection.problems.map { "damaged: \($0.terminalSafe)" }

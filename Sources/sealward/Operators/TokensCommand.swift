@@ -18,28 +18,28 @@ struct TokensCommand: AsyncParsableCommand {
 struct NewTokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "new",
-        abstract: "Make a token, print it once, and print the entry of tokensFile by which the service knows it.",
+        abstract: "Make a token and print it once, with its entry for tokensFile.",
         discussion: """
-            The token is kept nowhere: give it to its owner and put the entry into the JSON array that the setting tokensFile names. \
+            The token is not stored: give it to its owner and add the entry to the JSON array in the file that the setting tokensFile names. \
             Then send SIGHUP to the service.
 
             Example: sealward tokens new --name ci --scope server:shop --expires 2027-06-30
             """
     )
 
-    @Option(help: ArgumentHelp("Whose it is; the audit names it.", valueName: "NAME"))
+    @Option(help: ArgumentHelp("The owner's name, which the audit records.", valueName: "NAME"))
     var name: String
 
     @Option(
         name: .customLong("scope"),
         help: ArgumentHelp(
-            "server, admin or audit, for every app or with :APP behind it; may be given more than once.",
+            "server, admin or audit, for every app, or with :APP for one; repeatable.",
             valueName: "SCOPE"
         )
     )
     var scopes: [String]
 
-    @Option(help: ArgumentHelp("Until when it is good, as a date or an RFC 3339 instant.", valueName: "T"))
+    @Option(help: ArgumentHelp("When it expires, as a date or an RFC 3339 instant.", valueName: "T"))
     var expires: String?
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))

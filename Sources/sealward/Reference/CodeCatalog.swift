@@ -48,7 +48,7 @@ enum CodeCatalog {
             "token.unchecked",
             "the middleware cannot ask the trust service whether the token is good",
             .operator,
-            "look at the service and the way to it; the app waits as long as Retry-After says"
+            "check the service and the connection to it; the app waits as long as Retry-After says"
         ),
         .init(
             "token.none",
@@ -60,13 +60,13 @@ enum CodeCatalog {
             "request.body-stream",
             "the body of the request can be read only once, so it cannot be signed and sent",
             .developer,
-            "give the body as data"
+            "pass the body as data"
         ),
         .init(
             "request.url",
-            "the request has no URL that can be taken apart",
+            "the request's URL cannot be parsed",
             .developer,
-            "give the request a whole URL"
+            "give the request an absolute URL"
         ),
     ]
 

@@ -12,7 +12,7 @@ import StrictJSON
 struct DeviceCheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devicecheck",
-        abstract: "The two bits of a device from the command line.",
+        abstract: "Read and write the two bits of a device.",
         discussion: """
             Keys and device tokens come from files; - is standard input.
 
@@ -40,10 +40,10 @@ struct DeviceCheckOptions: ParsableArguments {
     @Option(help: ArgumentHelp("production or development.", valueName: "ENVIRONMENT"))
     var environment: AttestationEnvironment = .production
 
-    @Option(help: ArgumentHelp("Another address than Apple's, for a simulator.", valueName: "URL"))
+    @Option(help: ArgumentHelp("A base URL other than Apple's, for a simulator.", valueName: "URL"))
     var baseURL: String?
 
-    @Option(help: ArgumentHelp("A name for this transaction; without it a new one is made.", valueName: "ID"))
+    @Option(help: ArgumentHelp("The id of this transaction; by default a new one.", valueName: "ID"))
     var transactionId: String?
 
     @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
@@ -142,7 +142,7 @@ struct DeviceCheckUpdate: AsyncParsableCommand {
         commandName: "update",
         abstract: "Write the two bits.",
         discussion: """
-            Where only one bit is given, the other is read first and keeps its value.
+            If only one bit is given, the other is read first and keeps its value.
 
             Example: sealward devicecheck update --team-id SIMTEAM001 --key-id SIMKEY0001 \
             --key-file AuthKey_SIMKEY0001.p8 --device-token-file token.txt --base-url http://127.0.0.1:8900 --bit0 true

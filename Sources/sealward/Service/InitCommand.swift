@@ -58,7 +58,7 @@ struct InitCommand: AsyncParsableCommand {
         // The id stands in paths, and many a proxy changes what is percent-encoded there.
         guard !app.isEmpty, app != ".", app != "..", app.utf8.allSatisfy(InitCommand.isUnreserved) else {
             throw ValidationError(
-                "--app: '\(app.terminalSafe)' cannot stand in a path; use letters, digits and - . _ ~, for example shop."
+                "--app: '\(app.terminalSafe)' cannot be part of a path; use letters, digits and - . _ ~, for example shop."
             )
         }
     }

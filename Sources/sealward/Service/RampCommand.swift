@@ -12,10 +12,10 @@ struct RampCommand: AsyncParsableCommand {
         commandName: "ramp",
         abstract: "The attestation ramp plan for an app.",
         discussion: """
-            How many installations attest in each hour, until all daily users have. The first day climbs evenly; after it the pace is
-            the limit, or a 24th of all users an hour where that is less.
+            How many installations attest in each hour, until all daily users have. The pace rises evenly over the first day; then it is
+            the limit, or 1/24 of all users per hour if that is less.
 
-            EXAMPLE
+            Example:
               sealward ramp --daily-users 1000000
             """
     )
@@ -23,10 +23,20 @@ struct RampCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Daily active users of the app.", valueName: "N"))
     var dailyUsers: Int
 
-    @Option(help: ArgumentHelp("Attestations a second at most; Apple advises fewer than 100.", valueName: "N"))
+    @Option(
+        help: ArgumentHelp(
+            "The maximum number of attestations per second; Apple advises fewer than 100.",
+            valueName: "N"
+        )
+    )
     var perSecond: Double = 100
 
-    @Option(help: ArgumentHelp("Attestations a day at most; Apple advises ten million for one app.", valueName: "N"))
+    @Option(
+        help: ArgumentHelp(
+            "The maximum number of attestations per day; Apple advises ten million for one app.",
+            valueName: "N"
+        )
+    )
     var perDay: Double = 10_000_000
 
     @Option(help: ArgumentHelp("The form of the plan: text or json.", valueName: "FORM"))
@@ -36,13 +46,13 @@ struct RampCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard 1...RampPlan.largest ~= dailyUsers else {
-            throw ValidationError("--daily-users is a number from 1 to \(RampPlan.largest).")
+            throw ValidationError("--daily-users must be a number from 1 to \(RampPlan.largest).")
         }
         guard perSecond > 0, perSecond <= 1_000_000 else {
-            throw ValidationError("--per-second is a number above 0 and up to 1000000.")
+            throw ValidationError("--per-second must be a number above 0 and up to 1000000.")
         }
         guard perDay >= 1, perDay <= 86_400_000_000 else {
-            throw ValidationError("--per-day is a number from 1 to 86400000000.")
+            throw ValidationError("--per-day must be a number from 1 to 86400000000.")
         }
     }
 
@@ -100,7 +110,7 @@ private struct RampReport {
             "\(grouped(plan.dailyUsers)) daily users",
             "  limit            \(short(plan.limits.perHour / 3600)) a second, the tighter of \(short(plan.limits.perSecond)) a second and \(grouped(Int(plan.limits.perDay))) a day",
             "  this plan        \(short(plan.days)) days (\(grouped(plan.hours)) hours), full pace \(short(plan.fullPace / 3600)) a second after the first day",
-            "  at the limit     \(short(plan.daysAtTheLimit)) days without the climb of the first day",
+            "  at the limit     \(short(plan.daysAtTheLimit)) days without the slower first day",
             "  advice of 2021   about \(short(days2021)) days, on average \(short(perSecond2021)) a second\(perSecond2021 > plan.limits.perHour / 3600 ? ", which is above the limit" : "")",
             "",
             "         hour      attestations             total   percent",

@@ -17,7 +17,7 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "The trust service over HTTP.",
         discussion: """
-            Every setting may also stand in the environment: challenges.ttlSeconds is SEALWARD_CHALLENGES_TTL_SECONDS.
+            Every setting can also be an environment variable: challenges.ttlSeconds is SEALWARD_CHALLENGES_TTL_SECONDS.
 
             Example: sealward serve --config sealward.json
             """
@@ -31,7 +31,10 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(
         name: .long,
-        help: ArgumentHelp("How long to wait at the start for a PostgreSQL that does not answer.", valueName: "SECONDS")
+        help: ArgumentHelp(
+            "How long to wait at startup for a PostgreSQL server that does not answer.",
+            valueName: "SECONDS"
+        )
     )
     var storeTimeout = 60
 

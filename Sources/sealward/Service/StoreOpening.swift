@@ -31,7 +31,7 @@ struct StoreOpening {
             do { try PostgresURL.check(url) } catch { return (error as? StoreFault)?.reason ?? "cannot be read" }
             return nil
         #else
-            return "this build has no PostgreSQL; build it with the trait Postgres"
+            return "this build does not support PostgreSQL; build it with the trait Postgres"
         #endif
     }
 
@@ -59,7 +59,7 @@ struct StoreOpening {
                     return try await SQLTrustStore.postgres(url, configuration: configuration)
                 }
             #else
-                throw StoreFault.configuration("this build has no PostgreSQL")
+                throw StoreFault.configuration("this build does not support PostgreSQL")
             #endif
         }
     }
@@ -95,7 +95,7 @@ struct StoreOpening {
             #if Postgres
                 return try await SQLTrustStore.postgres(url)
             #else
-                throw StoreFault.configuration("this build has no PostgreSQL")
+                throw StoreFault.configuration("this build does not support PostgreSQL")
             #endif
         }
     }

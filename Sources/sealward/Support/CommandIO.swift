@@ -163,7 +163,7 @@ enum CommandIO {
         let token = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
         guard !token.isEmpty else { throw CommandFault("\(name): is empty; write the \(kind) there.") }
         guard token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
-            throw CommandFault("\(name): holds no \(kind): that is one line without spaces.")
+            throw CommandFault("\(name): contains no \(kind): that is one line without spaces.")
         }
         return token
     }

@@ -49,7 +49,7 @@ final class FreshFolder {
         while trimmed.utf8.count > 1, trimmed.utf8.last == UInt8(ascii: "/") { trimmed.removeLast() }
         guard !trimmed.isEmpty, !trimmed.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw CommandFault(
-                "\(path.terminalSafe): is not a name for a folder; choose one without control characters."
+                "\(path.terminalSafe): cannot be the name of a folder; choose one without control characters."
             )
         }
         self.path = trimmed
@@ -59,7 +59,7 @@ final class FreshFolder {
         descriptor = SystemFile.open(trimmed, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw errno == ELOOP || errno == ENOTDIR
-                ? CommandFault("\(trimmed.terminalSafe): is not a folder; name one that is empty or not there yet.")
+                ? CommandFault("\(trimmed.terminalSafe): is not a folder; name one that is empty or does not exist.")
                 : FreshFolder.fault(trimmed, errno, "choose another folder")
         }
         guard let isOwn = InputFile.isOwn(descriptor) else {
@@ -106,7 +106,7 @@ final class FreshFolder {
         let target = unsafe openat(descriptor, file.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard target >= 0 else {
             guard errno == EEXIST else { throw fault(place, errno) }
-            throw CommandFault("\(place.terminalSafe): is there already; somebody else is writing into this folder.")
+            throw CommandFault("\(place.terminalSafe): exists already; somebody else is writing into this folder.")
         }
         defer { close(target) }
         written.append(file.name)
