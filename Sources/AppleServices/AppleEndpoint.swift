@@ -31,13 +31,13 @@ public struct AppleEndpoint: Sendable, Equatable, CustomStringConvertible {
 
     public var description: String { baseURL }
 
-    /// Receipts of production apps.
+    /// Apple's server for the receipts of production apps.
     public static let data = AppleEndpoint(trusted: "https://data.appattest.apple.com")
-    /// Receipts of apps in development.
+    /// Apple's server for the receipts of apps in development.
     public static let dataDevelopment = AppleEndpoint(trusted: "https://data-development.appattest.apple.com")
-    /// The bits of devices, production.
+    /// Apple's server for the bits of devices, production.
     public static let deviceCheck = AppleEndpoint(trusted: "https://api.devicecheck.apple.com")
-    /// The bits of devices, development.
+    /// Apple's server for the bits of devices, development.
     public static let deviceCheckDevelopment = AppleEndpoint(trusted: "https://api.development.devicecheck.apple.com")
 
     private static func isAllowed(_ byte: UInt8) -> Bool {

@@ -25,7 +25,7 @@ import Testing
         text = ""
         for line in demo.stdout:
             text += line
-            if "Ctrl-C ends everything" in line:
+            if "Ctrl-C stops everything" in line:
                 break
         address = re.search("http://127.0.0.1:[0-9]+/console/", text).group()
         token = re.search(r"Sign in with (\\S+)", text).group(1)

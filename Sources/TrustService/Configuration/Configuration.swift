@@ -8,7 +8,7 @@ public import TLSFacts
 public import TrustStores
 
 extension TrustServer {
-    /// Everything that can be set about the service. Every property has the default of `docs/configuration.md`, and the range that it says.
+    /// All settings of the service. Every property has the default and the range given in `docs/configuration.md`.
     ///
     /// <!-- walkthrough: TrustService configuration -->
     ///     var configuration = TrustServer.Configuration()
@@ -21,7 +21,7 @@ extension TrustServer {
     public struct Configuration: Sendable {
         /// Where the service listens; port 0 takes a free one.
         public var listen = ListenAddress(host: "127.0.0.1", port: 8080)
-        /// A second address, which then has the routes of servers and operators and `/metrics`; nil for none.
+        /// A second address, which then serves the routes of servers and operators and `/metrics`; nil for none.
         public var internalListen: ListenAddress?
         /// The proxies whose `X-Forwarded-For` names the client.
         public var trustedProxies: [AddressRange] = []
@@ -33,7 +33,7 @@ extension TrustServer {
         public var adminTokens: CredentialSource?
         /// Tokens with a name, scopes and an expiry; the file contains only their hashes.
         public var namedCredentials: [NamedCredential] = []
-        /// The roots of a simulated Apple whose devices are trusted; nil for none. The service warns of it when it starts.
+        /// The roots of a simulated Apple whose devices are trusted; nil for none. The service warns about it when it starts.
         public var trustSimulator: SimulatorTrust?
         /// The apps that are served.
         public var apps: [App] = []
@@ -43,7 +43,7 @@ extension TrustServer {
         public var tokens = Tokens()
         /// How much callers may use.
         public var limits = Limits()
-        /// The account with Apple; nil for none: receipts are not renewed then, and DeviceCheck is unavailable.
+        /// The Apple account; without one (nil) receipts are not refreshed, and DeviceCheck is unavailable.
         public var apple: AppleAccount?
         /// Where Apple's servers are.
         public var appleHosts = AppleHosts()
@@ -55,10 +55,10 @@ extension TrustServer {
         public var quotas: [Quota] = []
         /// Where spans of requests go.
         public var tracing = Traces()
-        /// The interface that answers as Firebase App Check does; nil for none.
+        /// The interface that answers like Firebase App Check; nil for none.
         public var appCheck: AppCheck?
 
-        /// A service without an app: add to ``apps`` what it shall attest.
+        /// A service without an app: add the apps that it serves to ``apps``.
         public init() {}
     }
 }
@@ -94,7 +94,7 @@ public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
 /// Where the state lives.
 package enum StoreLocation: Sendable, Equatable {
     case sqlite(path: String)
-    /// The URL may hold a password: never print it.
+    /// The URL may contain a password: never print it.
     case postgres(url: String)
 
     /// Reads `sqlite:PATH`, a path alone, or a URL of PostgreSQL; nil for anything else.
@@ -212,7 +212,7 @@ extension TrustServer.Configuration {
         public var dailyActiveUsers: Int?
         /// When the plan starts; nobody is told to attest before.
         public var start: Date?
-        /// The most installations a second; nil for Apple's advice.
+        /// The maximum number of installations per second; nil for Apple's advice.
         public var maxPerSecond: Double?
         /// The share of installations to be told to attest, 0 to 100, instead of a plan.
         public var percent: Double?
@@ -245,19 +245,19 @@ extension TrustServer.Configuration {
     public struct Limits: Sendable {
         /// The requests per second from one client; more are answered with 429.
         public var requestsPerSecondPerAddress = 200
-        /// The requests a second for one app; nil for no limit.
+        /// The requests per second for one app; nil for no limit.
         public var requestsPerSecondPerApp: Int?
         /// The largest request body, in bytes: 256 to 65,536.
         public var bodyBytes = 65536
-        /// The most open connections; nil for what the descriptors of the process allow, which is never exceeded.
+        /// The maximum number of open connections; nil for what the process's file descriptors allow, which is never exceeded.
         public var connections: Int?
-        /// The most open connections of one IPv4 address or IPv6 network of 64 bits, trusted proxies excepted; nil for half of all.
+        /// The maximum number of open connections from one IPv4 address or IPv6 /64 network; nil for half of all. Trusted proxies are exempt.
         public var connectionsPerAddress: Int?
 
         package init() {}
     }
 
-    /// The account with Apple: a key with DeviceCheck enabled.
+    /// The Apple account: a key with DeviceCheck enabled.
     public struct AppleAccount: Sendable {
         package var teamId: String
         package var keyId: String
@@ -268,7 +268,7 @@ extension TrustServer.Configuration {
         /// - Parameters:
         ///   - teamId: the team of the key, ten characters.
         ///   - keyId: the identifier of the key, ten characters.
-        ///   - keyPEM: the P-256 private key as PEM, as Apple gives it (`.p8`).
+        ///   - keyPEM: the P-256 private key as PEM, as Apple issues it (`.p8`).
         public init(teamId: String, keyId: String, keyPEM: String) {
             self.teamId = teamId
             self.keyId = keyId
@@ -276,23 +276,23 @@ extension TrustServer.Configuration {
         }
     }
 
-    /// Where Apple's servers are: https URLs, or http URLs of this machine.
+    /// Where Apple's servers are: https URLs, or http URLs on this machine.
     public struct AppleHosts: Sendable {
-        /// Receipts of production apps.
+        /// Apple's server for the receipts of production apps.
         public var data = AppleEndpoint.data.baseURL
-        /// Receipts of apps in development.
+        /// Apple's server for the receipts of apps in development.
         public var dataDevelopment = AppleEndpoint.dataDevelopment.baseURL
-        /// The bits of devices, production.
+        /// Apple's server for the bits of devices, production.
         public var deviceCheck = AppleEndpoint.deviceCheck.baseURL
-        /// The bits of devices, development.
+        /// Apple's server for the bits of devices, development.
         public var deviceCheckDevelopment = AppleEndpoint.deviceCheckDevelopment.baseURL
     }
 
     /// When receipts are refreshed with Apple.
     public struct Receipts: Sendable {
-        /// Whether they are; that needs the account with Apple.
+        /// Whether they are refreshed; this requires the Apple account.
         public var refresh = true
-        /// When a receipt is renewed after the last time: whole seconds, up to a year; never before the receipt allows it.
+        /// When a receipt is refreshed, counted from the last time: whole seconds, up to a year; never before the receipt allows it.
         public var refreshAfter: Duration = .seconds(86400)
         /// How often due receipts are looked for: whole seconds, up to a day.
         public var poll: Duration = .seconds(60)
@@ -310,11 +310,11 @@ extension TrustServer.Configuration {
             case everyone
         }
 
-        /// The base URL of an OTLP/HTTP receiver: https, or http of this machine or the local network. nil traces nothing.
+        /// The base URL of an OTLP/HTTP receiver: https, or http on this machine or the local network. nil traces nothing.
         public var endpoint: String?
         /// Sent to the receiver with each batch: names and values.
         public var headers: [String: String] = [:]
-        /// Of the traces that begin here, the share that is recorded: 0 to 1.
+        /// The share of the traces begun here that is recorded: 0 to 1.
         public var sample = 1.0
         /// Whose `traceparent` a request continues.
         public var trust = Trust.proxies

@@ -13,7 +13,7 @@ struct AuditHandler: Handler {
 
     var routes: [Route] { [Route("readAudit", "GET", "/v1/audit", .audit, readAudit)] }
 
-    /// `GET /v1/audit?after=&limit=`: what servers and operators did, a JSON object a line, oldest first.
+    /// `GET /v1/audit?after=&limit=`: what servers and operators did, one JSON object per line, oldest first.
     @Sendable private func readAudit(_ call: Call) async throws -> Answer {
         let query = try StrictQuery(call.query, known: ["after", "limit"])
         let limit = try query.number("limit", 1...1000, default: 100)
