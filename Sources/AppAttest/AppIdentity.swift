@@ -21,7 +21,7 @@ public struct AppIdentity: Hashable, Sendable, CustomStringConvertible {
 
     /// Makes an identity from its two parts.
     ///
-    /// - Throws: `malformed.app-id` where a part is empty, the prefix contains a dot, or a part has spaces or control characters.
+    /// - Throws: `malformed.app-id` if a part is empty, the prefix contains a dot, or a part has spaces or control characters.
     public init(prefix: String, bundleId: String) throws(MalformedInput) {
         let applicationId = prefix + "." + bundleId
         let isPlain = applicationId.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }

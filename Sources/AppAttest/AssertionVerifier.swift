@@ -19,7 +19,7 @@ public struct VerifiedAssertion: Sendable {
     }
 }
 
-/// The judgement of an assertion.
+/// The verdict on an assertion.
 public enum AssertionVerdict: Sendable {
     /// Every step passed; the counter is for a store to commit.
     case accepted(VerifiedAssertion)
@@ -35,17 +35,17 @@ public struct AssertionVerifier: Sendable {
     private let app: AppIdentity
     private let policy: AttestationPolicy
 
-    /// - Parameter policy: only the categories and versions of it concern assertions.
+    /// - Parameter policy: only its categories and versions apply to assertions.
     public init(app: AppIdentity, policy: AttestationPolicy = AttestationPolicy()) {
         self.app = app
         self.policy = policy
     }
 
-    /// Reads and judges an assertion. Bytes that are no assertion are a refusal with a `malformed.` code.
+    /// Reads and judges an assertion. Bytes that are not an assertion are refused with a `malformed.` code.
     ///
     /// - Parameters:
     ///   - publicKey: the key that was attested.
-    ///   - clientDataHash: what the app handed to `generateAssertion`, rebuilt from the bytes of the request as they arrived.
+    ///   - clientDataHash: what the app passed to `generateAssertion`, rebuilt from the bytes of the request as they arrived.
     ///   - previousCounter: the counter that is stored for the key, 0 before the first assertion.
     public func verify(
         _ assertion: some Collection<UInt8>,

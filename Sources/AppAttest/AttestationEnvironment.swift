@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The two worlds of App Attest keys. A key of one is worthless in the other.
+/// The two environments of App Attest keys. A key from one is not valid in the other.
 public enum AttestationEnvironment: String, Hashable, Sendable, CaseIterable {
     /// `appattest`: TestFlight, App Store, enterprise and Developer ID.
     case production

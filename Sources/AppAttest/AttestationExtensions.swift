@@ -7,7 +7,7 @@ import StrictCBOR
 public struct AttestationExtensions: Hashable, Sendable {
     /// `apple_bundle_version_01`: the app's `CFBundleVersion`.
     public let bundleVersion: String?
-    /// `apple_validation_category_01`: how the app came to the device.
+    /// `apple_validation_category_01`: how the app was distributed.
     public let validationCategory: ValidationCategory?
     /// Keys that this version does not know, with their values as CBOR, in the order of the object.
     package let unknown: [UnknownEntry]
@@ -27,7 +27,7 @@ public struct AttestationExtensions: Hashable, Sendable {
         let description: String
     }
 
-    /// Reads the map that follows the key; throws where the item is not one, or where a known key has an unknown kind of value.
+    /// Reads the map that follows the key; throws if the item is not one, or if a known key has an unknown kind of value.
     init(_ item: CBORItem, encoded: ArraySlice<UInt8>) throws(UnknownShape) {
         guard let entries = item.entries else { throw UnknownShape(description: item.shape) }
         var version: String?
@@ -55,7 +55,7 @@ public struct AttestationExtensions: Hashable, Sendable {
     }
 }
 
-/// How an app came to a device, in the system's own numbers. New numbers may appear, so this is not an enumeration.
+/// How an app was distributed to a device, in the system's own numbers. New numbers may appear, so this is not an enumeration.
 public struct ValidationCategory: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     public let rawValue: UInt32
 

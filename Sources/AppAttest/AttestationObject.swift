@@ -20,7 +20,7 @@ package struct AttestationObject: Sendable {
     /// Reads the CBOR of an attestation.
     ///
     /// - Throws: `malformed.too-large`, `malformed.cbor`, `malformed.attestation`, `malformed.authenticator-data`,
-    ///   and `attest.format.unknown` where the object is another kind of attestation.
+    ///   and `attest.format.unknown` if the object is another kind of attestation.
     package init(decoding bytes: some Collection<UInt8>) throws(MalformedInput) {
         let item = try CBORItem(object: bytes, limit: AttestationObject.largestSize, named: "an attestation")
         func malformed(_ reason: String) -> MalformedInput {

@@ -1,18 +1,18 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is asked of an attestation beyond Apple's steps. The default asks nothing more.
+/// What is required of an attestation beyond Apple's steps. The default requires nothing more.
 public struct AttestationPolicy: Sendable {
     /// Whether the identifier `appattestsandbox` counts as development. No published object has it; Apple's page names it.
     public var acceptsSandboxIdentifier = false
-    /// Which ways of distribution are accepted (iOS 27 and later).
+    /// Which kinds of distribution are accepted (iOS 27 and later).
     public var validationCategories: Requirement<ValidationCategory>?
     /// Which `CFBundleVersion`s are accepted (iOS 27 and later).
     public var bundleVersions: Requirement<String>?
     /// The access control that a Mac's key must have, as DER; absence is a refusal. Leave it nil for devices that are not Macs.
     public var requiredAccessControl: [UInt8]?
 
-    /// Asks nothing beyond Apple's steps.
+    /// Requires nothing beyond Apple's steps.
     public init() {}
 
     /// A set of accepted values, and what it means that the device says nothing.
@@ -22,7 +22,7 @@ public struct AttestationPolicy: Sendable {
         /// Whether an object without the value is accepted. Systems before iOS 27 never have one.
         public var acceptsAbsence: Bool
 
-        /// Accepts these values, and absence only where `acceptsAbsence` says so.
+        /// Accepts these values, and absence only if `acceptsAbsence` says so.
         public init(_ accepted: Set<Value>, acceptsAbsence: Bool) {
             self.accepted = accepted
             self.acceptsAbsence = acceptsAbsence

@@ -15,7 +15,7 @@ public struct AttestationPublicKey: Sendable {
 
     /// Makes a key from its 65 bytes in X9.63 form.
     ///
-    /// - Throws: `malformed.public-key` where the bytes are not an uncompressed point of the curve P-256.
+    /// - Throws: `malformed.public-key` if the bytes are not an uncompressed point of the curve P-256.
     public init(x963Representation bytes: some Collection<UInt8>) throws(MalformedInput) {
         let bytes = Array(bytes)
         guard bytes.count == 65, bytes.first == 0x04, let key = try? P256.Signing.PublicKey(x963Representation: bytes)
@@ -52,7 +52,7 @@ public struct KeyIdentifier: Hashable, Sendable, CustomStringConvertible {
         self.bytes = Array(bytes)
     }
 
-    /// Makes an identifier from the base64 text that `generateKey` gave to the app; nil where that is not 32 bytes in base64.
+    /// Makes an identifier from the base64 text that `generateKey` gave to the app; nil if that is not 32 bytes in base64.
     public init?(base64: String) {
         guard let bytes = Base64.decode(base64) else { return nil }
         self.init(bytes: bytes)

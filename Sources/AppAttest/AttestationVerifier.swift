@@ -18,13 +18,13 @@ public struct AttestedKey: Sendable {
     public let environment: AttestationEnvironment
     /// The receipt that came with the key, as the device sent it.
     public let receipt: [UInt8]
-    /// The receipt's own verdict; nil where the verifier was told not to judge it. A bad receipt does not make the key bad.
+    /// The receipt's own verdict; nil if the verifier was told not to judge it. A bad receipt does not make the key bad.
     public let receiptVerdict: ReceiptVerdict?
     /// What the device said about the app; nil before iOS 27.
     public let extensions: AttestationExtensions?
-    /// What the leaf certificate tells beside the key.
+    /// What the leaf certificate says beside the key.
     public let leaf: LeafFacts
-    /// The time of judgement.
+    /// The instant at which it was verified.
     public let verifiedAt: Date
 
     fileprivate init(
@@ -50,7 +50,7 @@ public struct AttestedKey: Sendable {
     }
 }
 
-/// The judgement of an attestation.
+/// The verdict on an attestation.
 public enum AttestationVerdict: Sendable {
     /// Every step passed.
     case accepted(AttestedKey)
@@ -95,12 +95,12 @@ public struct AttestationVerifier: Sendable {
         receipts = receiptRoots.map { ReceiptVerifier(roots: $0, rememberedAuthorities: rememberedIntermediates) }
     }
 
-    /// Reads and judges an attestation. Bytes that are no attestation are a refusal with a `malformed.` code.
+    /// Reads and judges an attestation. Bytes that are not an attestation are refused with a `malformed.` code.
     ///
     /// - Parameters:
     ///   - keyId: the identifier that the app sent along.
-    ///   - clientDataHash: what the app handed to `attestKey`, rebuilt from your own challenge.
-    ///   - instant: the time of judgement.
+    ///   - clientDataHash: what the app passed to `attestKey`, rebuilt from your own challenge.
+    ///   - instant: the time to verify at.
     public func verify(
         _ attestation: some Collection<UInt8>,
         keyId: KeyIdentifier,

@@ -17,7 +17,7 @@ package struct AuthenticatorData: Sendable {
     /// What follows the credential: one CBOR item from iOS 27 on, nothing before. Found by offset, because devices set the flag (0x80)
     /// and Apple's published sample does not.
     let trailer: CBORItem?
-    /// The same as bytes: empty where there is nothing.
+    /// The same as bytes: empty if there is nothing.
     let trailerBytes: ArraySlice<UInt8>
 
     /// The extensions without a verdict, or the description of an unknown shape.

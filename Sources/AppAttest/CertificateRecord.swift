@@ -14,7 +14,7 @@ struct CertificateRecord {
     let subject: ArraySlice<UInt8>
     let notBefore: Date
     let notAfter: Date
-    /// The curve's object identifier where the key is on a named curve, and the point.
+    /// The curve's object identifier if the key is on a named curve, and the point.
     let keyCurve: ArraySlice<UInt8>?
     let keyBits: ArraySlice<UInt8>
     let extensions: [Extension]

@@ -5,7 +5,7 @@ import Crypto
 public import Findings
 import FoundationEssentials
 
-/// What the app handed to `attestKey` or `generateAssertion` as `clientDataHash`.
+/// What the app passed to `attestKey` or `generateAssertion` as `clientDataHash`.
 ///
 /// Usually it is the SHA-256 of a challenge or of the request's bytes. Apple asks for at least 16 bytes and hashes nothing itself:
 /// its own published samples hand over raw bytes, so a value that is used as it is must be possible.
@@ -18,7 +18,7 @@ public struct ClientDataHash: Hashable, Sendable {
         bytes = Array(SHA256.hash(data: Array(clientData)))
     }
 
-    /// The very bytes that the app handed over.
+    /// The bytes exactly as the app passed them.
     ///
     /// - Throws: `malformed.client-data-hash` for fewer than 16 bytes (Apple's lower bound) or more than 1024 (ours).
     public init(precomputed bytes: some Collection<UInt8>) throws(MalformedInput) {

@@ -10,11 +10,11 @@ public struct LeafFacts: Hashable, Sendable {
     package let notBefore: Date
     /// The last instant of the leaf's validity.
     package let notAfter: Date
-    /// The version of the device's system, for example `27.0.1`, where the certificate says so.
+    /// The version of the device's system, for example `27.0.1`, if the certificate says so.
     public let osVersion: String?
-    /// The build of the device's system, for example `24A446`, where the certificate says so.
+    /// The build of the device's system, for example `24A446`, if the certificate says so.
     public let osBuild: String?
-    /// The access control of the key as DER (extension 1.2.840.113635.100.8.6), where present: from iOS 26.1 and macOS 27 on.
+    /// The access control of the key as DER (extension 1.2.840.113635.100.8.6), if present: from iOS 26.1 and macOS 27 on.
     package let accessControl: [UInt8]?
 
     init(_ record: CertificateRecord) {
@@ -60,7 +60,7 @@ public struct LeafFacts: Hashable, Sendable {
         return nil
     }
 
-    /// The octets in `[n] { OCTET STRING }`, where nothing else is in it.
+    /// The octets in `[n] { OCTET STRING }`, if nothing else is in it.
     private static func octets(in member: ASN1Element) -> ArraySlice<UInt8>? {
         guard member.tag.isContextSpecific, member.tag.isConstructed,
             let inside = try? ASN1Element(member.content, .der)

@@ -21,7 +21,7 @@ package struct Receipt: Sendable {
         /// The content as it stands.
         package let value: [UInt8]
 
-        /// The value as text where it is UTF-8.
+        /// The value as text if it is UTF-8.
         package var text: String? { String(validating: value, as: UTF8.self) }
     }
 
@@ -114,7 +114,7 @@ public struct ReceiptType: RawRepresentable, Hashable, Sendable, CustomStringCon
 
     /// The receipt inside an attestation.
     public static let attest = ReceiptType(rawValue: "ATTEST")
-    /// A receipt that Apple gave in exchange for an earlier one, with a risk metric.
+    /// A receipt that Apple issued in exchange for an earlier one, with a risk metric.
     public static let receipt = ReceiptType(rawValue: "RECEIPT")
 
     public var description: String { rawValue }

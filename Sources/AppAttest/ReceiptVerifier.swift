@@ -5,7 +5,7 @@ import Crypto
 import Findings
 public import FoundationEssentials
 
-/// A receipt that Apple signed and that is what was expected. Only ``ReceiptVerifier`` can make one.
+/// A receipt that Apple signed and that matches the expectations. Only ``ReceiptVerifier`` can make one.
 public struct VerifiedReceipt: Sendable {
     /// Every field, known or not.
     package let receipt: Receipt
@@ -15,19 +15,19 @@ public struct VerifiedReceipt: Sendable {
     public let applicationId: String
     /// The attested key.
     public let publicKey: AttestationPublicKey
-    /// nil where the receipt does not say.
+    /// nil if the receipt does not say.
     public let environment: AttestationEnvironment?
     /// When Apple made the receipt (field 12).
     public let creationTime: Date
     /// When a newer receipt may be asked for; nil in a first receipt.
     public let refreshNotBefore: Date?
-    /// nil where the receipt does not say.
+    /// nil if the receipt does not say.
     public let expirationTime: Date?
     /// How many keys this device attested for the app in the last 30 days, about; nil in a first receipt.
     public let riskMetric: Int?
 }
 
-/// The judgement of a receipt.
+/// The verdict on a receipt.
 public enum ReceiptVerdict: Sendable {
     /// Every check passed.
     case accepted(VerifiedReceipt)
@@ -40,7 +40,7 @@ public enum ReceiptVerdict: Sendable {
     }
 }
 
-/// What a receipt must be for; nil asks nothing.
+/// What a receipt must be for; nil accepts anything.
 public struct ReceiptExpectations: Sendable {
     package var app: AppIdentity
     package var publicKey: AttestationPublicKey?
@@ -54,7 +54,7 @@ public struct ReceiptExpectations: Sendable {
     /// - Parameters:
     ///   - app: the app, field 2.
     ///   - publicKey: the attested key, field 3.
-    ///   - environment: the environment, field 7, where the receipt says so.
+    ///   - environment: the environment, field 7, if the receipt says so.
     ///   - type: the type, field 6.
     ///   - clientDataHash: the client data hash, field 4; compared in a first receipt only.
     ///   - maximumAge: the oldest age since field 12, in seconds; Apple asks for five minutes when a receipt arrives. A stored receipt has no limit.
@@ -92,7 +92,7 @@ public struct ReceiptVerifier: Sendable {
         chain = ChainVerifier(anchors: roots.anchors, rememberedLimit: rememberedAuthorities)
     }
 
-    /// Reads and judges a receipt. Bytes that are no receipt are a refusal with a `malformed.` code.
+    /// Reads and judges a receipt. Bytes that are not a receipt are refused with a `malformed.` code.
     public func verify(
         _ receipt: some Collection<UInt8>,
         _ expected: ReceiptExpectations,

@@ -7,7 +7,7 @@ public import Findings
 public struct Refusal: Error, Sendable, ComparedByCode, CustomStringConvertible {
     /// The stable name, for example `attest.nonce.mismatch`.
     public let code: Code
-    /// The number of the failed step in Apple's published list, or in ours after it; nil where the input could not be read.
+    /// The number of the failed step in Apple's published list, or in ours after it; nil if the input could not be read.
     public let step: Int?
     /// One sentence for people, without a full stop.
     public let reason: String

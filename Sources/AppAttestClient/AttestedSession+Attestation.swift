@@ -226,7 +226,7 @@ extension AttestedSession {
         try? await save(nil)
     }
 
-    /// Throws a key away that the device or the service does not know any more. From the third on there is a pause before each: where keys do
+    /// Throws a key away that the device or the service does not know any more. From the third on there is a pause before each: if keys do
     /// not last, it is not the keys.
     func replace(_ keyId: String, because code: String, until deadline: Duration) async throws {
         guard record?.keyId == keyId else { return }

@@ -56,7 +56,7 @@ extension AttestedSession {
         }
     }
 
-    /// Signs client data; nil where the key had to be thrown away.
+    /// Signs client data; nil if the key had to be thrown away.
     private func assertion(_ keyId: String, over clientData: Data, until deadline: Duration) async throws -> Data? {
         let hash = Data(SHA256.hash(data: clientData))
         var isSecond = false
@@ -200,7 +200,7 @@ extension AttestedSession {
         }
     }
 
-    /// A call that may be repeated: again after silence, and where the service says so, while there is patience.
+    /// A call that may be repeated: again after silence, and if the service says so, while there is patience.
     ///
     /// - Throws: `ServiceProblem` for every other refusal, ``SessionError`` `unavailable`.
     func ask<Value: ServiceDocument>(

@@ -11,7 +11,7 @@ public import Foundation
 ///
 ///     let session = AttestedSession(configuration, device: AppAttestDevice(), store: KeychainStore(group: group))
 ///     let answer = try await session.send(URLRequest(url: orders))          // with a token
-///     let paid = try await session.sendSigned(payment)                      // with a proof of its own
+///     let paid = try await session.sendSigned(payment)                      // with its own proof
 ///
 /// One attestation runs at a time, and whoever needs the key meanwhile waits for it. Assertions are made and delivered strictly one after the
 /// other, because the service accepts only counters that grow. What is done about each `DCError` is in ``DeviceAdvice``; refusals of the

@@ -5,9 +5,9 @@
 public struct DeviceAdvice: Hashable, Sendable {
     /// What is done about a failure.
     public enum Action: String, Sendable, CaseIterable {
-        /// The same call again, with pauses that grow. The key is kept, also when the session gives up for now.
+        /// The same call again, with growing pauses. The key is kept, even when the session gives up for now.
         case sameKeyLater = "same key, same hash, growing pauses"
-        /// The key is thrown away and a new one made; if that fails too, the session gives up for now.
+        /// The key is discarded and a new one made; if that fails too, the session gives up for now.
         case newKeyOnce = "new key, once"
         /// The same call once more; if that fails too, a new key, once.
         case sameKeyOnceThenNewKey = "same key once more, then new key, once"
@@ -17,9 +17,9 @@ public struct DeviceAdvice: Hashable, Sendable {
 
     /// The failure.
     public let failure: DeviceFailure
-    /// What is done when `generateKey` or `attestKey` fails so.
+    /// What is done when `generateKey` or `attestKey` fails this way.
     public let attesting: Action
-    /// What is done when `generateAssertion` fails so.
+    /// What is done when `generateAssertion` fails this way.
     public let asserting: Action
 
     /// The row of a failure.

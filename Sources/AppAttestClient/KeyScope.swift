@@ -57,7 +57,7 @@ public struct KeyScope: Hashable, Sendable {
     ///   - app: the app's `id` in the configuration of the service.
     ///   - user: the account in the app; nil if it has none.
     ///   - environment: keys of one environment are unknown in the other.
-    ///   - group: the Keychain group that those share who share keys: an app and its App Clip. An extension has keys of its own, so its own group.
+    ///   - group: the Keychain group shared by everything that shares keys: an app and its App Clip. An extension has its own keys, so its own group.
     public init(app: String, user: String? = nil, environment: Environment, group: String) {
         self.app = app
         self.user = user

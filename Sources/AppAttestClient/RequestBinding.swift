@@ -64,7 +64,7 @@ package struct RequestBinding: Hashable, Sendable, Codable {
     }
 }
 
-/// A proof for one request: send all of it with the request, once. A second try needs a proof of its own.
+/// A proof for one request: send all of it with the request, once. A second attempt needs a new proof.
 public struct RequestProof: Hashable, Sendable {
     /// The header fields of a signed request, all base64: key, assertion, client data.
     package static let fields = ["App-Attest-Key-Id", "App-Attest-Assertion", "App-Attest-Client-Data"]

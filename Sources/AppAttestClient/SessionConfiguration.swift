@@ -18,7 +18,7 @@ public struct HostProcess: Hashable, Sendable {
     public static let singleSignOnExtension = HostProcess(canAttest: true)
     /// An extension of a watchOS app, with keys of its own.
     public static let watchExtension = HostProcess(canAttest: true)
-    /// Any other extension: it uses the token that its app has left in the Keychain group.
+    /// Any other extension: it uses the token that its app has stored in the Keychain group.
     public static let otherExtension = HostProcess(canAttest: false)
 }
 
@@ -32,7 +32,7 @@ public enum ChallengeBinding: String, Sendable {
     case clientData
 }
 
-/// A token for builds in Apple's Simulator, which has no App Attest. The service gives a marked token for it, if it is configured to.
+/// A token for builds in Apple's Simulator, which has no App Attest. The service issues a marked token for it, if it is configured to.
 public struct DebugToken: Hashable, Sendable, CustomStringConvertible {
     let token: String
     let resource: String
@@ -55,7 +55,7 @@ public struct AttestedToken: Hashable, Sendable {
     public let value: String
     /// The header field for it: `Authorization`, or `X-Firebase-AppCheck` for a debug token.
     public let field: String
-    /// Whether it passes once only.
+    /// Whether it can be used only once.
     public let isSingleUse: Bool
 
     /// The value of the header field.
@@ -107,7 +107,7 @@ extension AttestedSession {
         public var installation: String?
         /// For Apple's Simulator.
         public var debug: DebugToken?
-        /// Whether tokens are left in the Keychain group for extensions that cannot attest.
+        /// Whether tokens are stored in the Keychain group for extensions that cannot attest.
         public var sharesToken = false
         /// For keys that the service must bind to the user of the scope: asks the app's backend, which has a server token and knows the user,
         /// for a challenge with purpose `attest` (base64). Without it keys belong to no user on the service.

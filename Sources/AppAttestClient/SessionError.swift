@@ -9,7 +9,7 @@ public struct SessionError: Error, Hashable, Sendable, CustomStringConvertible {
         case unsupported
         /// Not now: try again after ``SessionError/retryAfter``. No key was lost.
         case unavailable
-        /// The service, or a rule of this package, says no: trying again changes nothing.
+        /// The service, or a rule of this package, refuses: trying again does not help.
         case refused
     }
 

@@ -7,7 +7,7 @@ public import Foundation
     public import FoundationNetworking
 #endif
 
-/// Who sends requests: `URLSession` (``URLSessionTransport``), or what an app has in its place.
+/// Who sends requests: `URLSession` (``URLSessionTransport``), or what an app uses instead.
 public protocol HTTPTransport: Sendable {
     /// Sends one request, once.
     ///
@@ -24,7 +24,7 @@ public struct HTTPAnswer: Hashable, Sendable {
     /// The body.
     public let body: Data
 
-    /// The answer that a transport of your own gives back.
+    /// The answer that your own transport returns.
     ///
     /// - Parameter headers: names in any case.
     public init(status: Int, headers: [String: String], body: Data) {

@@ -4,7 +4,7 @@
 package import FoundationEssentials
 import JWTKit
 
-/// A key that cannot authorize anything at Apple.
+/// A key that cannot authorize requests to Apple.
 public struct AppleAuthorizationFault: Error, Sendable, Equatable, CustomStringConvertible {
     /// One sentence without a full stop; never any part of the key.
     public let reason: String
@@ -15,7 +15,7 @@ public struct AppleAuthorizationFault: Error, Sendable, Equatable, CustomStringC
     public var description: String { reason }
 }
 
-/// Makes the ES256 tokens with which a team speaks to Apple, and keeps one for as long as Apple wants it kept.
+/// Makes the ES256 tokens that authorize a team's requests to Apple, and keeps each as long as Apple advises.
 ///
 /// Apple refuses a token that is older than an hour and asks not to make one for each request, so a token serves for its
 /// lifetime and is then made again.
@@ -33,7 +33,7 @@ public actor AppleAuthorization {
     ///   - keyId: The `kid` of the token: the id of the key with DeviceCheck enabled.
     ///   - privateKeyPEM: The contents of Apple's `.p8` file: a P-256 key as PKCS#8 in PEM.
     ///   - lifetime: how long a token serves. Apple's notification service, whose tokens these are like, asks for 20 to 60 minutes.
-    /// - Throws: ``AppleAuthorizationFault`` where the text contains no P-256 private key, or an id is empty.
+    /// - Throws: ``AppleAuthorizationFault`` if the text contains no P-256 private key, or an id is empty.
     public init(
         teamId: String,
         keyId: String,

@@ -4,7 +4,7 @@
 import Findings
 import TLSFacts
 
-/// Where one of Apple's services lives: a scheme, a host, and a path that the calls are put below.
+/// The address of one of Apple's services: a scheme, a host, and a path to which the calls are appended.
 public struct AppleEndpoint: Sendable, Equatable, CustomStringConvertible {
     /// The address without a slash at its end.
     public let baseURL: String

@@ -58,18 +58,18 @@ public struct AppleAnswer: Sendable, Equatable, CustomStringConvertible {
     public var description: String { "\(status) with \(body.count) bytes" }
 }
 
-/// Carries one request to Apple and one answer back: the only door of this target to the network.
+/// Sends one request to Apple and returns its answer: the only access of this target to the network.
 ///
 /// A transport never follows a redirect (the authorization must not leave the configured host), and never returns a body beyond
 /// `AppleTransportFault.bodyLimit` bytes.
 public protocol AppleTransport: Sendable {
     /// Sends the request and reads the whole answer, whatever its status.
     ///
-    /// - Throws: ``AppleTransportFault`` where no whole answer came.
+    /// - Throws: ``AppleTransportFault`` if no whole answer came.
     func send(_ request: AppleRequest) async throws -> AppleAnswer
 }
 
-/// No whole answer came from Apple.
+/// No complete answer came from Apple.
 ///
 /// Codes: `apple.unreachable`, `apple.untrusted`, `apple.answer.too-large`, `apple.timeout`.
 public struct AppleTransportFault: Error, Sendable, ComparedByCode, CustomStringConvertible {
@@ -78,7 +78,7 @@ public struct AppleTransportFault: Error, Sendable, ComparedByCode, CustomString
     /// One sentence without a full stop.
     public let reason: String
 
-    /// A fault for a transport of your own to throw, with one of the codes above.
+    /// A fault for your own transport to throw, with one of the codes above.
     public init(code: Code, reason: String) {
         self.code = code
         self.reason = reason

@@ -75,14 +75,14 @@ public struct DeviceCheckClient: Sendable {
         )
     }
 
-    /// Reads the bits, computes new ones, and writes them where they differ from what was read or a write is due anyway.
+    /// Reads the bits, computes new ones, and writes them if they differ from what was read or a write is due anyway.
     ///
     /// Apple offers no compare-and-set: between reading and writing another writer's change can be lost. A device's writes should
     /// therefore go through one place at a time.
     ///
     /// - Parameters:
     ///   - readToken: A device token for the read.
-    ///   - writeToken: A second device token for the write. Apple asks for a fresh one for each request and bears the same one again
+    ///   - writeToken: A second device token for the write. Apple asks for a fresh one for each request, but accepts the same one again
     ///     for a short time.
     ///   - change: The bits to write; nil writes nothing.
     /// - Returns: What Apple held before, and what was written.

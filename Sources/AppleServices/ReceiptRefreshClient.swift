@@ -4,7 +4,7 @@
 public import Findings
 public import FoundationEssentials
 
-/// What came of asking Apple for a newer receipt.
+/// The outcome of asking Apple for a newer receipt.
 ///
 /// Source: "Assessing fraud risk", developer.apple.com/documentation/devicecheck. The set is Apple's table of statuses and what
 /// cannot be understood; each case says what the keeper of the receipt does next.
@@ -19,9 +19,9 @@ public enum ReceiptRefreshOutcome: Sendable, Equatable {
     case badPayload
     /// 401, twice: the authorization is bad or of another team than the receipt.
     case unauthorized
-    /// 404: Apple holds nothing for this key any more. Keep the last receipt and ask rarely: it can come back after an attestation.
+    /// 404: Apple no longer has anything for this key. Keep the last receipt and ask rarely: that can change after an attestation.
     case noData
-    /// 429: ask later, after so many seconds where Apple said so.
+    /// 429: ask later, after so many seconds if Apple said so.
     case throttled(retryAfterSeconds: Int?)
     /// 500, 503 or no answer at all: ask later.
     case unavailable(status: Int?, retryAfterSeconds: Int?)
@@ -60,7 +60,7 @@ public struct ReceiptRefreshClient: Sendable {
     /// Asks for a newer receipt. A refused authorization is replaced once; nothing else is repeated.
     ///
     /// - Parameter receipt: The stored receipt as it came: the bytes, not their base64.
-    /// - Throws: ``AppleAuthorizationFault`` where no authorization can be made.
+    /// - Throws: ``AppleAuthorizationFault`` if no authorization can be made.
     public func refresh(
         _ receipt: some Collection<UInt8>,
         at instant: Date

@@ -219,7 +219,7 @@ extension AppleSimulator {
 
     struct Problem: Encodable {
         let error: String
-        /// What is wrong in words, where the name alone does not say it.
+        /// What is wrong in words, if the name alone does not say it.
         var detail: String?
     }
 }

@@ -6,9 +6,9 @@ public import Foundation
 
 /// Apple's side of App Attest and DeviceCheck, with virtual phones, for tests and demonstrations.
 ///
-/// The calls of Apple's interfaces lie at the root for production and below `/development` for development. `/device/v1` lets a client play a
-/// phone; `/control` moves the clock, breaks and throttles; `/roots` gives the certificates to trust; `/openapi.yaml` is the contract. Nothing here is real: its roots are
-/// its own, derived from the seed, and a service trusts them only where its configuration names them.
+/// The calls of Apple's interfaces are at the root for production and below `/development` for development. `/device/v1` lets a client play a
+/// phone; `/control` sets the clock and injects faults and limits; `/roots` serves the certificates to trust; `/openapi.yaml` is the contract. Nothing here is real: its roots are
+/// its own, derived from the seed, and a service trusts them only if its configuration names them.
 public actor AppleSimulator {
     let configuration: AppleSimulatorConfiguration
     /// How long after a refresh the next one is answered with 304.
@@ -52,7 +52,7 @@ public actor AppleSimulator {
 
     /// Answers one request.
     ///
-    /// - Parameter wall: The time on the wall clock; the simulator never looks itself.
+    /// - Parameter wall: The time on the wall clock; the simulator never reads it itself.
     public func answer(_ request: SimulatorRequest, wall: Date) -> SimulatorAnswer {
         let answer = route(request, wall: wall)
         answered["\(request.method) \(request.path.prefix(64)) \(answer.status)", default: 0] += 1

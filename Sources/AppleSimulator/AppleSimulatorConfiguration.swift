@@ -33,17 +33,17 @@ public struct AppleSimulatorConfiguration: Sendable {
     public var refreshAfter: Duration = .seconds(86_400)
     /// How long a receipt lives (field 21): 90 days, as seen in real ones.
     public var receiptLifetime: Duration = .seconds(90 * 86_400)
-    /// How long a device token is taken.
+    /// How long a device token is accepted.
     public var deviceTokenLifetime: Duration = .seconds(3600)
     /// Whether the second use of a device token is refused.
     public var singleUseDeviceTokens = false
-    /// The most virtual devices, keys and receipts that are kept.
+    /// The maximum number of virtual devices, keys and receipts kept.
     public var deviceLimit = 100_000
 
     /// A simulator that accepts no team: fill ``teams``.
     public init() {}
 
-    /// The private key that a seed gives to a team: what `sealward simulate apple` hands out as a `.p8` file.
+    /// The private key of a team, derived from a seed: what `sealward simulate apple` writes as a `.p8` file.
     public static func teamKey(seed: UInt64, team: String) -> P256.Signing.PrivateKey {
         Seed(value: seed).signingKey("team \(team)")
     }

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// A request to the simulator, apart from how it came.
+/// A request to the simulator, independent of how it arrived.
 public struct SimulatorRequest: Sendable {
     package let method: String
     package let path: String
@@ -25,7 +25,7 @@ public struct SimulatorRequest: Sendable {
     }
 }
 
-/// The simulator's answer, apart from how it goes.
+/// The simulator's answer, independent of how it is sent.
 public struct SimulatorAnswer: Sendable, Equatable {
     /// The HTTP status.
     public var status: Int
@@ -35,7 +35,7 @@ public struct SimulatorAnswer: Sendable, Equatable {
     public var headers: [String: String]
     /// The content.
     public var body: [UInt8]
-    /// How long the answer is to be held back.
+    /// How long to delay the answer.
     public var delay: Duration
 
     init(

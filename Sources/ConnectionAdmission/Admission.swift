@@ -170,7 +170,7 @@ package final class Admission: Sendable {
         }
     }
 
-    /// The entry of the table for an address; nil where none is kept.
+    /// The entry of the table for an address; nil if none is kept.
     private func key(of address: IPAddress?) -> IPAddress? {
         guard let address = address?.unmapped, !limits.exempt.contains(where: { $0.contains(address) }) else {
             return nil

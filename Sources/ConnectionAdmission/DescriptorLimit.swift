@@ -40,8 +40,8 @@ package struct DescriptorLimit: Sendable, Equatable {
     /// for the store, files, look-ups, and connections to others.
     package var reserve: Int { 3 * processors + min(max(64, descriptors / 8), 1024) }
 
-    /// As many event loops as leave something for connections: one for each processor where the limit allows it, since each takes three
-    /// descriptors and the process ends where it gets none.
+    /// As many event loops as leave something for connections: one for each processor if the limit allows it, since each takes three
+    /// descriptors and the process ends if it gets none.
     package var eventLoops: Int { min(processors, max(1, descriptors / 12)) }
 
     /// The fewest descriptors with which anything can be done.
@@ -52,7 +52,7 @@ package struct DescriptorLimit: Sendable, Equatable {
         max(8, (descriptors - reserve) / max(1, each))
     }
 
-    /// The caps that follow from the limit: half of the connections for one address, or 256 where there are 1,024 descriptors or more.
+    /// The caps that follow from the limit: half of the connections for one address, or 256 if there are 1,024 descriptors or more.
     ///
     /// - Parameter total: what the configuration says about all connections; the limit of the system if nil or higher.
     package func limits(

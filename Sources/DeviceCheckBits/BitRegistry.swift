@@ -15,7 +15,7 @@ public struct BitMeaning: Hashable, Sendable {
     ///   - bit: which of the two bits.
     ///   - name: the name that requests use, for example `trialUsed`.
     ///   - resetAfterMonths: after how many months without a write the bit counts as clear again; nil for never.
-    ///     A device may change hands: Apple advises to use the month of the last write and to reset by a policy of one's own.
+    ///     A device may change hands: Apple advises using the month of the last write and resetting by your own policy.
     public init(bit: DeviceBit, name: String, resetAfterMonths: Int? = nil) {
         self.bit = bit
         self.name = name
@@ -23,7 +23,7 @@ public struct BitMeaning: Hashable, Sendable {
     }
 }
 
-/// A list of meanings that cannot be a registry.
+/// A list of meanings that does not make a registry.
 public struct BitRegistryFault: Error, Sendable, Equatable, CustomStringConvertible {
     /// Which entry of the list, counted from 0.
     package let index: Int
@@ -93,11 +93,11 @@ public struct BitRegistry: Sendable, Equatable {
         return meanings.map { ($0.name, bits[$0.bit]) }
     }
 
-    /// What to write so that the named bits get new values and the other keeps the value that counts.
+    /// What to write so that the named bits get new values and the other keeps its effective value.
     ///
     /// A write gives both bits a new month. Writing the value that counts, and not the value that Apple holds, keeps a bit whose
     /// reset is due from coming back to life.
-    /// - Returns: nil where a name is not in the registry.
+    /// - Returns: nil if a name is not in the registry.
     public func bits(changing changes: [String: Bool], of state: DeviceBitState, now: YearMonth) -> BitPair? {
         var bits = effective(state, now: now)
         for (name, value) in changes {

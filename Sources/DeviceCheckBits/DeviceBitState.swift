@@ -47,7 +47,7 @@ public enum DeviceBitState: Hashable, Sendable {
     /// Both bits, and the month in which either was last written.
     case set(BitPair, lastUpdate: YearMonth)
 
-    /// The bits; both clear where nothing was ever set.
+    /// The bits; both clear if nothing was ever set.
     public var bits: BitPair {
         switch self {
         case .neverSet: .clear
@@ -55,7 +55,7 @@ public enum DeviceBitState: Hashable, Sendable {
         }
     }
 
-    /// The month of the last write, or nil where nothing was ever set.
+    /// The month of the last write, or nil if nothing was ever set.
     public var lastUpdate: YearMonth? {
         switch self {
         case .neverSet: nil

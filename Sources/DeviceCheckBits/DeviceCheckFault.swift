@@ -15,9 +15,9 @@ public struct DeviceCheckFault: Error, Sendable, ComparedByCode, CustomStringCon
     public enum Advice: Sendable, Equatable {
         /// The same request will fail again.
         case never
-        /// Make a new authorization, then try once more.
+        /// Create a new authorization, then try once more.
         case renewAuthorization
-        /// Try later; after so many seconds where Apple said so.
+        /// Try later; after so many seconds if Apple said so.
         case later(seconds: Int?)
     }
 
@@ -25,7 +25,7 @@ public struct DeviceCheckFault: Error, Sendable, ComparedByCode, CustomStringCon
     public let code: Code
     /// One sentence without a full stop.
     public let reason: String
-    /// The HTTP status of Apple's answer; nil where no answer was involved.
+    /// The HTTP status of Apple's answer; nil if no answer was involved.
     public let status: Int?
     /// What to do about it.
     public let advice: Advice

@@ -27,8 +27,8 @@ package struct DeviceCheckRequest: Sendable, Equatable {
     /// The server's time; sent in whole milliseconds since 1970.
     package let timestamp: Date
 
-    /// - Throws: ``DeviceCheckFault`` with code `deviceToken.invalid` where the token is empty, longer than ``tokenLimit``, or not
-    ///   base64; `devicecheck.transaction.invalid` where the transaction id is empty or longer than 128 bytes.
+    /// - Throws: ``DeviceCheckFault`` with code `deviceToken.invalid` if the token is empty, longer than ``tokenLimit``, or not
+    ///   base64; `devicecheck.transaction.invalid` if the transaction id is empty or longer than 128 bytes.
     package init(
         _ operation: Operation,
         deviceToken: String,

@@ -12,7 +12,7 @@ public struct PromotionRule: Sendable, Equatable {
     /// The bit that remembers the promotion.
     package let meaning: BitMeaning
 
-    /// - Returns: nil where the registry has no bit of this name.
+    /// - Returns: nil if the registry has no bit of this name.
     public init?(_ name: String, in registry: BitRegistry) {
         guard let meaning = registry[name] else { return nil }
         self.registry = registry
@@ -29,7 +29,7 @@ public struct PromotionRule: Sendable, Equatable {
 
     /// Judges a claim by what Apple holds.
     ///
-    /// `firstClaim` is false where the bit was set once and its reset rule makes it count as clear now.
+    /// `firstClaim` is false if the bit was set once and its reset rule makes it count as clear now.
     public func decide(_ state: DeviceBitState, now: YearMonth) -> Decision {
         var bits = registry.effective(state, now: now)
         guard !bits[meaning.bit] else { return .refuse }

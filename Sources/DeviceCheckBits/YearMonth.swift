@@ -15,7 +15,7 @@ public struct YearMonth: Hashable, Comparable, Sendable, CustomStringConvertible
     /// The month, 1 to 12.
     public var month: Int { ordinal % 12 + 1 }
 
-    /// A month by its numbers, or nil where they name none.
+    /// A month by its numbers, or nil if they name none.
     public init?(year: Int, month: Int) {
         guard (0...9999).contains(year), (1...12).contains(month) else { return nil }
         ordinal = year * 12 + month - 1
@@ -40,7 +40,7 @@ public struct YearMonth: Hashable, Comparable, Sendable, CustomStringConvertible
         ordinal = day.year * 12 + day.month - 1
     }
 
-    /// How many months lie between `earlier` and this month; negative where `earlier` is later.
+    /// How many months lie between `earlier` and this month; negative if `earlier` is later.
     public func months(since earlier: YearMonth) -> Int { ordinal - earlier.ordinal }
 
     public static func < (left: YearMonth, right: YearMonth) -> Bool { left.ordinal < right.ordinal }

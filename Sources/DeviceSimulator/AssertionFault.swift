@@ -30,12 +30,12 @@ public enum AssertionFault: String, Sendable, CaseIterable {
     case junkAfterData = "junk-after-data"
     /// The extensions are a text instead of a map.
     case extensionsAreText = "extensions-are-text"
-    /// The extension map is there and its flag is clear, as Apple's systems send it.
+    /// The extension map is present but its flag is clear, as Apple's systems send it.
     case mapWithoutExtensionFlag = "map-without-extension-flag"
     /// A byte follows the object.
     case trailingByte = "trailing-byte"
 
-    /// The code with which a right verifier refuses; nil where the assertion is accepted.
+    /// The code with which a right verifier refuses; nil if the assertion is accepted.
     public var expectedCode: String? {
         switch self {
         case .counterGoesBack, .counterIsZero: "assert.counter.replayed"

@@ -6,13 +6,13 @@ import FoundationEssentials
 
 /// Named faults of attestations, for tests, the command line and the documentation alike.
 public enum AttestationFault: String, Sendable, CaseIterable {
-    /// The leaf holds the nonce of other client data.
+    /// The leaf contains the nonce of other client data.
     case wrongNonce = "wrong-nonce"
     /// The leaf has no nonce extension.
     case missingNonce = "missing-nonce"
     /// The leaf has the nonce extension twice.
     case duplicateNonce = "duplicate-nonce"
-    /// The nonce extension is not in Apple's shape.
+    /// The nonce extension does not have Apple's form.
     case malformedNonce = "malformed-nonce"
     /// Made for another app.
     case otherApp = "other-app"
@@ -22,27 +22,27 @@ public enum AttestationFault: String, Sendable, CaseIterable {
     case unknownEnvironment = "unknown-environment"
     /// The AAGUID is `appattestsandbox`.
     case sandboxEnvironment = "sandbox-environment"
-    /// The leaf's time is over.
+    /// The leaf has expired.
     case expiredLeaf = "expired-leaf"
-    /// The leaf's time has not begun.
+    /// The leaf is not valid yet.
     case leafNotYetValid = "leaf-not-yet-valid"
     /// One bit of the leaf's signature is changed.
     case corruptedLeafSignature = "corrupted-leaf-signature"
     /// One bit of the intermediate's signature is changed.
     case corruptedIntermediate = "corrupted-intermediate"
-    /// Both certificates are of another authority.
+    /// Both certificates come from another CA.
     case foreignChain = "foreign-chain"
     /// Only the leaf is there.
     case missingIntermediate = "missing-intermediate"
     /// The root is there as well.
     case rootAppended = "root-appended"
-    /// The intermediate stands first.
+    /// The intermediate comes first.
     case swappedCertificates = "swapped-certificates"
     /// The leaf is issued by another leaf.
     case leafAsIssuer = "leaf-as-issuer"
-    /// The leaf claims to be an authority.
+    /// The leaf claims to be a CA.
     case leafIsAuthority = "leaf-is-authority"
-    /// The leaf has a critical extension that nobody knows.
+    /// The leaf has an unknown critical extension.
     case unknownCriticalExtension = "unknown-critical-extension"
     /// The leaf names one signature algorithm inside and another outside.
     case otherAlgorithmOutside = "other-algorithm-outside"
@@ -58,11 +58,11 @@ public enum AttestationFault: String, Sendable, CaseIterable {
     case otherPublicKey = "other-public-key"
     /// The flag for attested credential data is clear.
     case noCredentialFlag = "no-credential-flag"
-    /// The extension flag is set and no map follows.
+    /// The extension flag is set, but no map follows.
     case extensionFlagWithoutMap = "extension-flag-without-map"
-    /// The extension map is there and its flag is clear, as Apple's systems send it.
+    /// The extension map is present but its flag is clear, as Apple's systems send it.
     case mapWithoutExtensionFlag = "map-without-extension-flag"
-    /// The extension map is there and its flag is set.
+    /// The extension map is present and its flag is set.
     case extensionFlagAndMap = "extension-flag-and-map"
     /// The extension map ends early.
     case truncatedExtensions = "truncated-extensions"
@@ -76,22 +76,22 @@ public enum AttestationFault: String, Sendable, CaseIterable {
     case textCategory = "text-category"
     /// The validation category is a number that Apple has not named.
     case unknownCategory = "unknown-category"
-    /// The extension map has a key more.
+    /// The extension map has an additional key.
     case unknownExtensionKey = "unknown-extension-key"
     /// `fmt` is not `apple-appattest`.
     case otherFormat = "other-format"
     /// A byte follows the object.
     case trailingByte = "trailing-byte"
-    /// A key of the object's map stands twice.
+    /// A key occurs twice in the object's map.
     case duplicateKey = "duplicate-key"
     /// The receipt inside is of type RECEIPT.
     case otherReceiptType = "other-receipt-type"
-    /// The receipt inside is of the other environment.
+    /// The receipt inside belongs to the other environment.
     case otherReceiptEnvironment = "other-receipt-environment"
     /// One bit of the receipt's signature is changed.
     case corruptedReceipt = "corrupted-receipt"
 
-    /// The code with which a right verifier refuses; nil where the attestation is accepted.
+    /// The code with which a right verifier refuses; nil if the attestation is accepted.
     public var expectedCode: String? {
         switch self {
         case .wrongNonce: "attest.nonce.mismatch"
@@ -122,7 +122,7 @@ public enum AttestationFault: String, Sendable, CaseIterable {
         }
     }
 
-    /// The code of the receipt's own verdict; nil where that is accepted, or where nothing gets so far.
+    /// The code of the receipt's own verdict; nil if that is accepted, or if nothing gets so far.
     package var expectedReceiptCode: String? {
         switch self {
         case .otherReceiptType: "receipt.type.mismatch"

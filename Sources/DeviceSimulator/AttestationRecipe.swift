@@ -17,7 +17,7 @@ public struct SimulatedAttestationRequest: Sendable {
     ///   - publicKey: `0x04`, x, y: 65 bytes.
     ///   - app: the app that asks.
     ///   - system: the device's system.
-    ///   - clientDataHash: what the app handed to `attestKey`, 16 bytes or more.
+    ///   - clientDataHash: what the app passed to `attestKey`, 16 bytes or more.
     public init(publicKey: [UInt8], app: SimulatedApp, system: SimulatedSystem, clientDataHash: [UInt8]) {
         self.publicKey = publicKey
         self.app = app
@@ -110,7 +110,7 @@ extension UInt32 {
 }
 
 extension SimulatedAuthority {
-    /// Certifies a key, with a fault where one is named.
+    /// Certifies a key, with a fault if one is named.
     public func attest(
         _ request: SimulatedAttestationRequest,
         at instant: Date,

@@ -19,7 +19,7 @@ public enum ReceiptFault: String, Sendable, CaseIterable {
     case twoSigners = "two-signers"
     /// Signed over SHA-1.
     case sha1Signer = "sha1-signer"
-    /// The signed attributes hold another digest.
+    /// The signed attributes contain another digest.
     case otherDigestInAttributes = "other-digest-in-attributes"
     /// A thousand certificates are embedded.
     case thousandCertificates = "thousand-certificates"
@@ -27,17 +27,17 @@ public enum ReceiptFault: String, Sendable, CaseIterable {
     case otherApp = "other-app"
     /// Made for another key.
     case otherKey = "other-key"
-    /// A field stands twice.
+    /// A field occurs twice.
     case duplicateField = "duplicate-field"
     /// The type is absent.
     case missingType = "missing-type"
-    /// The risk metric is no number.
+    /// The risk metric is not a number.
     case metricIsText = "metric-is-text"
     /// The risk metric is below zero.
     case metricIsNegative = "metric-is-negative"
     /// The risk metric does not fit 64 bits.
     case metricIsHuge = "metric-is-huge"
-    /// The receipt's time is over.
+    /// The receipt has expired.
     case expired = "expired"
     /// The receipt was made in the future.
     case fromTheFuture = "from-the-future"
@@ -49,10 +49,10 @@ public enum ReceiptFault: String, Sendable, CaseIterable {
     case distinguishedEncoding = "distinguished-encoding"
     /// With signed attributes, which Apple's lack: valid.
     case signedAttributes = "signed-attributes"
-    /// A field more than Apple's: valid.
+    /// A field that Apple's lack: valid.
     case unknownField = "unknown-field"
 
-    /// The code with which a right verifier refuses; nil where the receipt is accepted.
+    /// The code with which a right verifier refuses; nil if the receipt is accepted.
     package var expectedCode: String? {
         switch self {
         case .corruptedSignature, .changedField, .sha1Signer, .otherDigestInAttributes: "receipt.signature.invalid"

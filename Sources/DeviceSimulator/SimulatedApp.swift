@@ -3,7 +3,7 @@
 
 /// An app on a simulated device.
 public struct SimulatedApp: Hashable, Sendable {
-    /// How the app came to the device; the number is the validation category of iOS 27.
+    /// How the app was distributed; the number is the validation category of iOS 27.
     public enum Distribution: Int, Sendable, CaseIterable {
         /// By TestFlight.
         case testFlight = 2
@@ -25,7 +25,7 @@ public struct SimulatedApp: Hashable, Sendable {
     /// Makes one from its parts.
     ///
     /// - Parameters:
-    ///   - applicationId: `PREFIX.bundle`, of the full app also where this is its App Clip.
+    ///   - applicationId: `PREFIX.bundle`, of the full app also if this is its App Clip.
     ///   - bundleVersion: `CFBundleVersion`.
     ///   - distribution: how it reached the device.
     ///   - isAppClip: an App Clip: its keys go when it is deleted while the full app is not there.

@@ -5,7 +5,7 @@ import Crypto
 public import FoundationEssentials
 import SwiftASN1
 
-/// Apple's side of App Attest in software: the authorities that certify keys and sign receipts, in Apple's shape.
+/// Apple's side of App Attest in software: the CAs that certify keys and sign receipts, with certificates of Apple's form.
 ///
 /// Every subject says SIMULATED. Nothing that trusts Apple's roots accepts what this authority signs.
 public struct SimulatedAuthority: Sendable {

@@ -20,12 +20,12 @@ public actor SimulatedDevice {
     private var random: SimulatorRandom
     private var attestations: [String: SimulatedAttestation] = [:]
 
-    /// Whether the device has App Attest at all; a simulator of Apple's has not.
+    /// Whether the device has App Attest at all; Apple's Simulator does not.
     public let isSupported: Bool
     /// The system that runs on it.
     public var system: SimulatedSystem { state.system }
 
-    /// A new device without apps and keys.
+    /// A new device without apps or keys.
     public init(
         system: SimulatedSystem,
         isSupported: Bool = true,
@@ -72,9 +72,9 @@ public actor SimulatedDevice {
 
     // MARK: DCAppAttestService
 
-    /// Makes a key pair and gives its identifier: base64 of the hash of the public key.
+    /// Makes a key pair and returns its identifier: base64 of the hash of the public key.
     ///
-    /// - Throws: `featureUnsupported`; `invalidInput` where the app is not installed.
+    /// - Throws: `featureUnsupported`; `invalidInput` if the app is not installed.
     public func generateKey(for app: SimulatedApp) throws -> String {
         try state.generateKey(for: app) { random.p256() }
     }
@@ -96,7 +96,7 @@ public actor SimulatedDevice {
         return attestation.object
     }
 
-    /// Signs client data with an attested key. Every call counts, also when its result is never delivered.
+    /// Signs client data with an attested key. Every call increments the counter, even if its result is never delivered.
     ///
     /// - Throws: `featureUnsupported`, `invalidInput` for a hash under 16 bytes, `invalidKey` for a key that is unknown or was not attested.
     public func generateAssertion(
@@ -108,7 +108,7 @@ public actor SimulatedDevice {
         try state.generateAssertion(keyId, clientDataHash: Array(clientDataHash), for: app, fault: fault)
     }
 
-    /// What the certification of a key gave, for tests that go on from there.
+    /// The result of certifying a key, for tests that continue from there.
     public func attestation(of keyId: String) -> SimulatedAttestation? {
         state.publicKey(of: keyId) == nil ? nil : attestations[keyId]
     }

@@ -133,7 +133,7 @@ extension SimulatedAuthority {
         return try receipt(content, fault: fault)
     }
 
-    /// Signs a receipt, with a fault where one is named.
+    /// Signs a receipt, with a fault if one is named.
     package func receipt(_ content: SimulatedReceipt, fault: ReceiptFault? = nil) throws -> [UInt8] {
         var recipe = ReceiptRecipe(content: content, signer: receiptSigner, authority: receiptCA, root: receiptRoot)
         try fault?.apply(to: &recipe, self)

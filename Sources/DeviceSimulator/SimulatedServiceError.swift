@@ -21,7 +21,7 @@ public struct SimulatedServiceError: Error, Hashable, Sendable, CustomStringConv
     public static let featureUnsupported = SimulatedServiceError(1, "featureUnsupported")
     /// The client data hash is too short.
     public static let invalidInput = SimulatedServiceError(2, "invalidInput")
-    /// The key does not exist, was attested before, or was not attested yet. Throw the key away.
+    /// The key does not exist, was attested before, or was not attested yet. Discard the key.
     public static let invalidKey = SimulatedServiceError(3, "invalidKey")
     /// Apple's server did not answer. Try again later with the same key and the same client data hash.
     public static let serverUnavailable = SimulatedServiceError(4, "serverUnavailable")
@@ -33,7 +33,7 @@ public struct SimulatedServiceError: Error, Hashable, Sendable, CustomStringConv
 public protocol SimulatedAttestationService: Sendable {
     /// Certifies a key.
     ///
-    /// - Throws: ``SimulatedServiceError/serverUnavailable`` where the device should try again.
+    /// - Throws: ``SimulatedServiceError/serverUnavailable`` if the device should try again.
     func certify(_ request: SimulatedAttestationRequest, at instant: Date) async throws -> SimulatedAttestation
 }
 

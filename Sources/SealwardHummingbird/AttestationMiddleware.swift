@@ -4,7 +4,7 @@
 public import Hummingbird
 import Logging
 
-/// Lets through what comes from a genuine app on a genuine device, and tells the handlers who it is.
+/// Lets requests from a genuine app on a genuine device through, and tells the handlers who sent them.
 ///
 /// A request without a good token is answered with a problem document (RFC 9457) and the code of `docs/errors.md`; the handlers never see it.
 public struct AttestationMiddleware<Context: AttestedRequestContext>: RouterMiddleware {

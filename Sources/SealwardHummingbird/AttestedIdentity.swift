@@ -32,9 +32,9 @@ public struct AttestedIdentity: Sendable, Equatable {
     public let isSimulated: Bool
     /// The identifier of the token.
     public let tokenIdentifier: String
-    /// When the token ends.
+    /// When the token expires.
     public let expiresAt: Date
-    /// What is left of the quota that the gate asks for; nil without one.
+    /// What is left of the quota that the gate uses; nil without one.
     public internal(set) var quotaRemaining: Int?
 }
 

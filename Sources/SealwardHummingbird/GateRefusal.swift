@@ -13,7 +13,7 @@ public struct GateRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     public let code: String
     /// The HTTP status of the answer.
     public let status: Int
-    /// Seconds to wait, where coming again later may help.
+    /// Seconds to wait, if trying again later may help.
     public let retryAfterSeconds: Int?
     /// One sentence for the log; never sent.
     public let reason: String
@@ -27,7 +27,7 @@ public struct GateRefusal: Error, Sendable, Equatable, CustomStringConvertible {
 
     static func invalid(_ reason: String) -> GateRefusal { GateRefusal("token.invalid", 401, reason) }
 
-    /// The gate could not find out: it stays shut.
+    /// The gate could not check the token, so it refuses the request.
     static func unchecked(_ reason: String) -> GateRefusal {
         GateRefusal("token.unchecked", 503, reason, retryAfterSeconds: 5)
     }

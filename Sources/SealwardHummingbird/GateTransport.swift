@@ -36,6 +36,6 @@ package struct GateAnswer: Sendable {
 
 /// The only door of this target to the network.
 package protocol GateTransport: Sendable {
-    /// - Throws: anything where no whole answer came within the deadline.
+    /// - Throws: anything if no whole answer came within the deadline.
     func send(_ request: GateRequest) async throws -> GateAnswer
 }

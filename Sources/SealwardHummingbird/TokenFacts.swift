@@ -18,7 +18,7 @@ struct TokenFacts {
     let isSimulated: Bool
     let isSingleUse: Bool
 
-    /// Nil where a claim is missing or of another type.
+    /// Nil if a claim is missing or of another type.
     init?(_ claims: JSONValue) {
         guard let issuer = claims.member("iss")?.text, let audience = claims.member("aud")?.text,
             let app = claims.member("sub")?.text, let identifier = claims.member("jti")?.text,

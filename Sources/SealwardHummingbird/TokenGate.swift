@@ -27,10 +27,10 @@ public struct TokenGate: Sendable {
 
         let kind: Kind
 
-        /// By its signature alone, without a question to the service: the fastest. A key that was revoked passes until its token ends.
+        /// By its signature alone, without asking the service: the fastest. A revoked key passes until its token expires.
         public static let signature = Proof(kind: .signature)
 
-        /// By its signature, and then by `GET /v1/authorize`: a revoked key stops at once, at the price of one call for each request.
+        /// By its signature, and then by `GET /v1/authorize`: a revoked key stops at once, at the cost of one call for each request.
         ///
         /// - Parameter quota: the quota of the service's configuration that each request counts against; none if nil.
         public static func service(quota: String? = nil) -> Proof { Proof(kind: .service(quota: quota)) }
@@ -56,13 +56,13 @@ public struct TokenGate: Sendable {
         public var environments: Set<AttestedIdentity.Environment> = [.production]
         /// The lowest tier that passes.
         public var lowestTier: TrustTier = .low
-        /// Whether tokens of simulated devices pass, which a second set of keys signs. For tests alone.
+        /// Whether tokens of simulated devices pass, which a second set of keys signs. For tests only.
         public var trustsSimulator = false
         /// How a token is proven.
         public var proof: Proof = .signature
-        /// How old the keys may be before they are fetched again. They go on serving for an hour while that fails.
+        /// How old the keys may be before they are fetched again. They stay in use for an hour while that fails.
         public var keyLifetime: Duration = .seconds(600)
-        /// The most time for one call to the service.
+        /// The time limit for one call to the service.
         public var timeout: Duration = .seconds(5)
 
         /// Production tokens of these apps, proven by their signature.

@@ -40,7 +40,7 @@ package struct Fleet: Sendable {
     /// Runs every device to its end.
     ///
     /// - Parameter progress: called for each device that is done.
-    /// - Throws: ``FleetFault`` or a fault of the transport where the service or Apple's side cannot be reached at all.
+    /// - Throws: ``FleetFault`` or a fault of the transport if the service or Apple's side cannot be reached at all.
     package func run(progress: () -> Void = {}) async throws {
         let personas = plan.mix.personas(devices: plan.devices, seed: plan.seed)
         try await BoundedTasks(width: plan.concurrency).run(personas, work: device) { _, _ in progress() }
@@ -162,7 +162,7 @@ extension DeviceScript {
         let body: [String: String?]
     }
 
-    /// Makes a key and lets Apple and the service attest it; the key id, or nil where the service refused.
+    /// Makes a key and lets Apple and the service attest it; the key id, or nil if the service refused.
     package func attest(user: String? = nil) async throws -> String? {
         guard let request = try await attestation(appId: plan.appId, user: user) else { return nil }
         let reply = try await calls.app("attestations", request.body)

@@ -85,7 +85,7 @@ package struct FleetReply: Sendable {
     /// The code of a would-be refusal in monitor mode.
     private var enforcementCode: String? { body.enforcement?.decision == "refuse" ? body.enforcement?.code ?? "" : nil }
 
-    /// The code of a refusal, or the bare status where there is none.
+    /// The code of a refusal, or the bare status if there is none.
     package var code: String { enforcementCode ?? body.code ?? body.error ?? "status \(status)" }
 }
 
@@ -124,7 +124,7 @@ package struct FleetCalls: Sendable {
         self.tally = tally
     }
 
-    /// A call to the service below the app's path; waits and repeats where the service asks for it with 429.
+    /// A call to the service below the app's path; waits and repeats if the service asks for it with 429.
     package func app(_ path: String, _ body: [String: String?], asServer: Bool = false) async throws -> FleetReply {
         for _ in 0..<100 {
             let start = ContinuousClock.now
@@ -142,7 +142,7 @@ package struct FleetCalls: Sendable {
         throw FleetFault(description: "the service keeps answering 429")
     }
 
-    /// What an operator sees of the app's risk, where the fleet has an operator's token.
+    /// What an operator sees of the app's risk, if the fleet has an operator's token.
     package func risk() async throws -> FleetReply {
         try await send("GET", "\(operators)/v1/apps/\(app)/risk", nil, token: adminToken)
     }

@@ -32,7 +32,7 @@ package struct PersonaMix: Sendable, Equatable {
         .honest: 70, .reinstaller: 8, .unsupported: 8, .tamperer: 4, .resigned: 4, .replayer: 5, .broker: 1,
     ])
 
-    /// The persona of each device: weights are met as nearly as whole numbers allow, every persona with a weight comes at least once where
+    /// The persona of each device: weights are met as nearly as whole numbers allow, every persona with a weight comes at least once if
     /// there are devices enough, and the order is mixed by the seed.
     package func personas(devices: Int, seed: UInt64) -> [Persona] {
         let wanted = Persona.allCases.filter { weights[$0, default: 0] > 0 }

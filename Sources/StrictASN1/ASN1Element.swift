@@ -128,7 +128,7 @@ package struct ASN1Element: Sendable {
         /// Where the next element begins.
         let end: Int
 
-        /// Reads the octets before the content, and where the length is indefinite the content too.
+        /// Reads the octets before the content, and if the length is indefinite the content too.
         init(
             of bytes: ArraySlice<UInt8>,
             at start: Int,
@@ -192,7 +192,7 @@ package struct ASN1Element: Sendable {
         }
     }
 
-    /// The content where the element has this tag.
+    /// The content if the element has this tag.
     package func content(of tag: ASN1Tag) -> ArraySlice<UInt8>? { self.tag == tag ? content : nil }
 
     /// The magnitude of an INTEGER that is not negative and in its shortest form; empty for zero.
@@ -235,7 +235,7 @@ package struct ASN1Members: Sendable {
         return member
     }
 
-    /// The next member where it has this tag.
+    /// The next member if it has this tag.
     package mutating func optional(_ tag: ASN1Tag) throws(ASN1Fault) -> ASN1Element? {
         rest.first == tag.octet ? try next() : nil
     }
@@ -248,7 +248,7 @@ package struct ASN1Members: Sendable {
         return content
     }
 
-    /// Fails where a member is left.
+    /// Fails if a member is left.
     package func end() throws(ASN1Fault) {
         guard rest.isEmpty else { throw ASN1Fault("\(name) has more members than it should") }
     }

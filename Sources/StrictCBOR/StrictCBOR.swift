@@ -83,7 +83,7 @@ extension CBORItem {
         bytes = bytes[reader.position...]
     }
 
-    /// The value of a key in a map; nil where the item is no map or has no such key.
+    /// The value of a key in a map; nil if the item is no map or has no such key.
     package subscript(key: CBORItem) -> CBORItem? {
         guard case .map(let entries) = self else { return nil }
         return entries.first { $0.key == key }?.value

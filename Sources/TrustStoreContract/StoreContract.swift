@@ -3,7 +3,7 @@
 
 import TrustStores
 
-/// What every `TrustStore` promises, as cases that a test runs against a store of one's own.
+/// What every `TrustStore` promises, as cases that a test runs against your own store.
 ///
 ///     @Test(arguments: StoreContract.cases)
 ///     func contract(_ promise: StoreContract.Case) async throws {

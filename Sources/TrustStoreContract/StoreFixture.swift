@@ -5,7 +5,7 @@ public import Foundation
 import Synchronization
 public import TrustStores
 
-/// One store under contract and its neighbours.
+/// One store under test, and other nodes on the same data.
 public struct StoreFixture: Sendable {
     package let store: any TrustStore
     package let clock: FixtureClock
@@ -45,11 +45,11 @@ public struct StoreFixture: Sendable {
     }
 }
 
-/// Time as the contract makes it: it passes when the contract says so.
+/// Time as the contract controls it: it passes when the contract says so.
 public final class FixtureClock: Sendable {
     private let passed = Mutex(Duration.zero)
 
-    /// A clock of its own for each fixture.
+    /// A separate clock for each fixture.
     public init() {}
 
     /// What right clocks say now: 2026-11-18T11:06:40Z at the start.

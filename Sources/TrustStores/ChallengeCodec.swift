@@ -49,7 +49,7 @@ package struct ChallengeCodec: Sendable {
 
     /// Uses the keys of a store as they are at an instant: the newest whose time has come signs, and all are read.
     ///
-    /// Nil without a key, and where a secret is shorter than 16 bytes.
+    /// Nil without a key, and if a secret is shorter than 16 bytes.
     package init?(keys: [ChallengeKey], at instant: Date) {
         let keys = keys.sorted { $0.generation > $1.generation }.prefix(ChallengeKey.limit)
         // A node whose clock is far behind signs with the oldest.

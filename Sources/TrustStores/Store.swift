@@ -4,7 +4,7 @@
 /// The stores of this package, each made by one call: `inMemory`, `sqlite` (module `TrustStoresSQLite`) and `postgres`
 /// (module `TrustStoresPostgres`).
 public enum Store {
-    /// A store that is gone with the process, for tests and trials.
+    /// A store that is lost with the process, for tests and trials.
     ///
     /// - Parameter clock: replaced in tests.
     public static func inMemory(clock: StoreClock = .system) -> any TrustStore { InMemoryTrustStore(clock: clock) }

@@ -6,7 +6,7 @@ public import Foundation
 
 /// Everything that the trust service remembers.
 ///
-/// Each verb is an atom: callers never read first and write afterwards, and every backend passes the same contract suite. Time
+/// Each verb is atomic: callers never read first and write afterwards, and every backend passes the same contract suite. Time
 /// is an argument. A verb that changes something has committed durably (as far as the backend keeps anything) before it
 /// returns. What a caller did wrong is a returned outcome; a ``StoreFault`` is thrown when the store cannot answer.
 public protocol TrustStore: Sendable {
@@ -20,10 +20,10 @@ public protocol TrustStore: Sendable {
     @discardableResult
     func check() async throws -> StoreReading
 
-    /// Looks at the whole store: schema, horizon, clock, damage. Changes nothing; takes seconds where much is stored.
+    /// Looks at the whole store: schema, horizon, clock, damage. Changes nothing; takes seconds if much is stored.
     func inspect(at instant: Date) async throws -> StoreInspection
 
-    /// Takes an operator's word that `instant` is now, or the store's own clock where it has one: a horizon that is ahead goes back to
+    /// Takes an operator's word that `instant` is now, or the store's own clock if it has one: a horizon that is ahead goes back to
     /// now, one that is behind comes up, so that sweeping goes on. Of concurrent callers the last one counts.
     ///
     /// Where the horizon goes back, what was spent before a wrong clock swept it could be spent once more until it expires: the caller
@@ -31,7 +31,7 @@ public protocol TrustStore: Sendable {
     func settleClock(at instant: Date) async throws -> StoreReading
 
     /// Removes what no promise needs any more. Any number of nodes may sweep at once. A challenge that was swept stays refused,
-    /// also where a node's clock is behind. Where the clock cannot be believed nothing is removed, and the report says so.
+    /// also if a node's clock is behind. If the clock cannot be believed nothing is removed, and the report says so.
     func sweep(at instant: Date, keeping retention: Retention) async throws -> SweepReport
 
     /// Finishes what was begun, then closes. Every later call throws a ``StoreFault``.
@@ -141,7 +141,7 @@ public protocol TrustStore: Sendable {
     /// Appends an event. Events of one key keep the order in which they were committed.
     func record(_ event: StoreEvent) async throws
 
-    /// What happened to one key, oldest first; where there is more than `limit`, the newest of it.
+    /// What happened to one key, oldest first; if there is more than `limit`, the newest of it.
     func history(of id: KeyIdentifier, limit: Int) async throws -> [StoreEvent]
 
     /// Adds to the counts of an hour. Additions of all nodes are summed; none is lost.
@@ -165,7 +165,7 @@ public protocol TrustStore: Sendable {
         at instant: Date
     ) async throws -> PromotionStanding
 
-    /// Leaves a note for whoever must decide the claim with the same tokens if this holder vanishes. False where the reservation was
+    /// Leaves a note for whoever must decide the claim with the same tokens if this holder vanishes. False if the reservation was
     /// lost, so that the holder must not go on.
     func note(_ note: String, on reservation: PromotionReservation) async throws -> Bool
 

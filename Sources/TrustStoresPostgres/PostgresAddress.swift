@@ -106,7 +106,7 @@
     }
 
     extension PostgresAddress.Host {
-        /// The addresses to try, in the resolver's order; one nil where libpq needs none or finds it itself.
+        /// The addresses to try, in the resolver's order; one nil if libpq needs none or finds it itself.
         ///
         /// Resolved here and not by libpq, so that each address has its own share of time.
         func addresses() throws -> [String?] {

@@ -37,7 +37,7 @@
             }
         }
 
-        /// How often the start looks. One look shows it where the pool is quiet.
+        /// How often the start looks. One look shows it if the pool is quiet.
         private static let looks = 3
 
         /// Buffers a statement that fails in another process of the server; what follows it up to the synchronisation point is then not run.

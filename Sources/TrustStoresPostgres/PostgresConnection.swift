@@ -248,7 +248,7 @@
             }
         }
 
-        /// Buffers one statement; true where its preparation was buffered before it.
+        /// Buffers one statement; true if its preparation was buffered before it.
         private func send(_ statement: PostgresStatement) throws -> Bool {
             let (text, arguments) = (statement.text, statement.arguments)
             if let name = prepared[text] {

@@ -7,7 +7,7 @@
 
     /// A pool of connections, each driven by a thread of its own, because libpq waits.
     ///
-    /// A writer runs one transaction at a time; its statements travel together where no answer is needed in between. Two writers do
+    /// A writer runs one transaction at a time; its statements travel together if no answer is needed in between. Two writers do
     /// nothing but what many callers ask with one statement, and commit that together; a reader takes whatever waits and asks it in one
     /// pipeline. A connection that breaks is opened again for the next caller.
     ///

@@ -8,7 +8,7 @@
     ///
     /// On a socket of the file system, which the system does not count, what waits at each look is added up.
     struct PostgresIntake {
-        /// Bytes that came before the request; nil where the system does not count.
+        /// Bytes that came before the request; nil if the system does not count.
         private var before: UInt64?
         private var counted: UInt64 = 0
         private var limit = PostgresIntake.usual
@@ -34,7 +34,7 @@
             return counted <= limit
         }
 
-        /// All bytes that came over a TCP connection so far; nil where the system does not say.
+        /// All bytes that came over a TCP connection so far; nil if the system does not say.
         private static func received(_ socket: Int32) -> UInt64? {
             #if os(Linux)
                 // tcpi_bytes_received of struct tcp_info stands here since Linux 4.1; the C library's header may be older.

@@ -195,7 +195,7 @@
     /// A connection could not be opened.
     private struct FailedDial: Error {
         let fault: StoreFault
-        /// How long to wait before the next attempt; nil where there is to be none now.
+        /// How long to wait before the next attempt; nil if there is to be none now.
         let pause: Duration?
     }
 

@@ -5,7 +5,7 @@
     package import TrustStores
 
     extension SQLTrustStore {
-        /// The number of the schema that a PostgreSQL database has, before a program brings it to its own; nil where there is none.
+        /// The number of the schema that a PostgreSQL database has, before a program brings it to its own; nil if there is none.
         ///
         /// - Parameter limit: how long the server may take.
         /// - Throws: ``StoreFault``: `store.unavailable` if no primary answers.

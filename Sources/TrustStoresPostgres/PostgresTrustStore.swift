@@ -10,7 +10,7 @@
         /// The server commits synchronously (`synchronous_commit=on` is asked for on every connection), so what was answered survives
         /// a crash of any node and of the server.
         ///
-        /// - Parameter url: a libpq connection string, for example `postgres://user@host:5432/sealward`. A password belongs into
+        /// - Parameter url: a libpq connection string, for example `postgres://user@host:5432/sealward`. A password belongs in
         ///   `PGPASSWORD`, a password file or a service file.
         ///   Several hosts may be named; the first that is a primary is used.
         /// - Throws: ``StoreFault``: `store.unavailable` if no primary answers, `store.configuration` if the string cannot be read,

@@ -7,7 +7,7 @@ extension Store {
     /// Opens or creates a store in one SQLite file; the migrations that it needs run first.
     ///
     /// The file is in WAL mode with `synchronous=FULL`, which is read back before the store is used: what was answered survives
-    /// `kill -9` and power loss. Nothing but the file (and its `-wal` and `-shm` neighbours) is needed.
+    /// `kill -9` and power loss. Nothing but the file (and its `-wal` and `-shm` files) is needed.
     ///
     /// The file is made with mode 0600, because it contains keys; one that everybody may read is closed to them.
     ///

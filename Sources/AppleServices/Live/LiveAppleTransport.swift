@@ -9,15 +9,15 @@ import HTTPTypes
 import NIOCore
 public import TLSProbe
 
-/// Speaks to Apple over the network with the same client that enforces App Transport Security.
+/// Sends requests to Apple with the same client that enforces App Transport Security.
 ///
 /// Redirects are answers like any other, so an authorization never leaves the host that it was made for. Answers beyond 64 KiB are
-/// refused. Cleartext reaches loopback addresses only; ``AppleEndpoint`` allows no other.
+/// refused. Cleartext is allowed only to loopback addresses; ``AppleEndpoint`` allows no other.
 public struct LiveAppleTransport: AppleTransport {
     private let client: ATSClient
 
     /// - Parameters:
-    ///   - trust: The roots that Apple's certificates may lead to; nil for the system's, or none where the system has no file of roots.
+    ///   - trust: The roots that Apple's certificates may lead to; nil for the system's, or none if the system has no file of roots.
     ///   - timeout: For a whole exchange.
     public init(trust: TrustAnchors? = nil, timeout: Duration = .seconds(30)) {
         var dictionary = ATSDictionary()

@@ -38,7 +38,7 @@ struct Phone: Sendable {
         self.device = device
     }
 
-    /// Makes a key for an app, which is installed where it is not yet. The key exists on the phone only, until Apple certifies it.
+    /// Makes a key for an app, which is installed if it is not yet. The key exists on the phone only, until Apple certifies it.
     mutating func makeKey(for app: SimulatedApp, seed: Seed) throws(SimulatedServiceError) -> String {
         try device.checkSupport()
         guard AppId.isValid(app.applicationId), device.keyCount < Phone.keyLimit else { throw .invalidInput }

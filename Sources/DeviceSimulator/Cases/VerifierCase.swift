@@ -36,7 +36,7 @@ package struct VerifierCase: Sendable {
     package let what: String
     package let object: [UInt8]
     package let told: Told
-    /// The code with which our verifier refuses; nil where a right verifier accepts.
+    /// The code with which our verifier refuses; nil if a right verifier accepts.
     package let code: String?
 }
 

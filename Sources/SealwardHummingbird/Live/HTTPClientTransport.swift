@@ -36,7 +36,7 @@ struct HTTPClientTransport: GateTransport {
 extension TokenGate {
     /// A gate with the clocks of this machine.
     ///
-    /// - Parameter client: the client that the service is asked with; it should follow no redirects.
+    /// - Parameter client: the client used to ask the service; it should follow no redirects.
     public init(_ configuration: Configuration, client: HTTPClient = .shared) {
         let start = ContinuousClock.now
         self.init(

@@ -74,7 +74,7 @@ package struct Ramp: Sendable, Equatable {
 package struct RampDecision: Sendable, Equatable {
     /// Whether to attest now.
     package let attest: Bool
-    /// In how many seconds to ask again or to attest; 0 where `attest` is true.
+    /// In how many seconds to ask again or to attest; 0 if `attest` is true.
     package let notBeforeSeconds: Int
 
     /// When the turn is not known (paused, fixed share): ask again in an hour.

@@ -24,7 +24,7 @@ package struct RampLimits: Sendable, Equatable {
 /// How many installations attest in each hour after the start, until all daily users have.
 ///
 /// The first day climbs evenly to the full pace, so that whatever is wrong with app, service or network shows while few are
-/// concerned. The full pace is the limit, or a 24th of all users where that is less: small apps take a day and a half, large ones as
+/// concerned. The full pace is the limit, or a 24th of all users if that is less: small apps take a day and a half, large ones as
 /// long as the limits demand.
 package struct RampPlan: Sendable, Equatable {
     /// The installations that are expected to attest.

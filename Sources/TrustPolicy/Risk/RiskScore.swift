@@ -107,11 +107,11 @@ extension Code {
     package static let metricAboveBaseline: Code = "risk.metric.above-baseline"
     /// The counter jumped.
     static let counterGap: Code = "risk.counter.gap"
-    /// A key of another environment than expected.
+    /// A key from another environment than expected.
     static let environment: Code = "risk.environment"
     /// A validation category that the app does not have.
     static let category: Code = "risk.category"
-    /// The system should send extensions and sent none.
+    /// The system should send extensions but sent none.
     static let extensionsMissing: Code = "risk.extensions.missing"
     /// A DeviceCheck bit marks the device.
     static let deviceMark: Code = "risk.device.marked"

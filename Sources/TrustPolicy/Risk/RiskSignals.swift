@@ -11,7 +11,7 @@ public struct RiskSignals: Sendable, Equatable {
     public var failures: [FailureClass: Int] = [:]
     /// Keys that the key's user attested in the last 30 days; one for each device and installation is ordinary.
     public var keysOfUser = 0
-    /// Users who tried to take this key as theirs, the owner included.
+    /// Users who tried to claim this key, including the owner.
     public var usersOfKey = 1
     /// The risk metric of the newest receipt: about how many keys the device attested in 30 days.
     public var metric: Int?
@@ -21,7 +21,7 @@ public struct RiskSignals: Sendable, Equatable {
     public var largestCounterGap = 0
     /// An object or key of another environment than the app's was seen for this key's user.
     public var hasEnvironmentSurprise = false
-    /// The validation category is not one that this app is distributed by.
+    /// The validation category does not match how this app is distributed.
     public var hasCategorySurprise = false
     /// The device is on a system that always sends extensions, and sent none.
     public var lacksExpectedExtensions = false
@@ -54,7 +54,7 @@ public struct RiskContribution: Sendable, Equatable {
 
 /// How far a key is trusted. The raw value is the `tier` of answers and tokens.
 public enum TrustTier: String, Sendable, CaseIterable, Comparable {
-    /// Good for what costs nothing.
+    /// Good only for what costs nothing.
     case low
     /// What an ordinary device has.
     case standard

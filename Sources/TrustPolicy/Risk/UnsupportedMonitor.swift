@@ -22,7 +22,7 @@ package struct SupportCount: Sendable, Equatable {
 /// Watches the share of unsupported clients: a sudden rise is a sign that someone pretends.
 ///
 /// The usual share is learned from all hours older than a day. Over the last day the evidence for a doubled share against the usual
-/// one is summed hour by hour, never below zero (Page's CUSUM on the log-likelihood ratio); where it passes the bar, that hour is
+/// one is summed hour by hour, never below zero (Page's CUSUM on the log-likelihood ratio); if it passes the bar, that hour is
 /// the alarm. A bar of 12 means odds of e^12, about 160 000, to one.
 package struct UnsupportedMonitor: Sendable {
     /// The evidence at which an alert is raised.
@@ -83,7 +83,7 @@ package struct UnsupportedReport: Sendable, Equatable {
     package let clients: Int
     /// The highest evidence of the last day.
     package let evidence: Double
-    /// The hour in which the bar was passed; nil where all is as usual.
+    /// The hour in which the bar was passed; nil if all is as usual.
     package let risingSince: Date?
 
     /// Whether operators are alerted.

@@ -76,7 +76,7 @@ struct AppCheckBody {
         return bytes
     }
 
-    /// `limitedUse`; false where it is absent.
+    /// `limitedUse`; false if it is absent.
     func limitedUse() throws(Problem) -> Bool {
         try body.optionalFlag(try spelling(of: .init("limitedUse", "limited_use"))) ?? false
     }

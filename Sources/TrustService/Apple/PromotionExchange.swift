@@ -44,7 +44,7 @@ struct PromotionExchange {
     /// - Parameters:
     ///   - note: what an earlier holder of this very claim with these very tokens left behind.
     ///   - leave: leaves a note before the bit is set.
-    /// - Throws: `DeviceCheckFault`; ``Problem`` where the claim is another holder's by now.
+    /// - Throws: `DeviceCheckFault`; ``Problem`` if the claim is another holder's by now.
     func run(after note: ClaimNote?, leaving leave: (ClaimNote) async throws -> Void) async throws -> Outcome {
         let month = YearMonth(containing: now)
         let read = try await query(tokens.read)

@@ -148,7 +148,7 @@ private enum AppCheckIds {
             && !parts[3].isEmpty && parts[3].allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
     }
 
-    /// `ID=APP,ID=APP` as an object; the text itself where it is none, for the reader to name.
+    /// `ID=APP,ID=APP` as an object; the text itself if it is none, for the reader to name.
     static let document: @Sendable (String) -> JSONValue = { text in
         var members: [JSONValue.Member] = []
         for pair in text.utf8.split(separator: UInt8(ascii: ",")) {

@@ -6,7 +6,7 @@ import HTTPTypes
 import TrustStores
 
 extension TrustServer.Configuration {
-    /// How much a gateway lets through of each subject in a window, over all nodes.
+    /// How much a gateway lets through for each subject in a window, across all nodes.
     public struct Quota: Sendable, Equatable {
         /// Who is counted.
         public enum Per: String, Sendable, CaseIterable {
@@ -27,9 +27,9 @@ extension TrustServer.Configuration {
         /// Makes one from its parts.
         ///
         /// - Parameters:
-        ///   - name: its name in the queries of gateways: 1 to 64 letters, digits, dots, hyphens and underscores.
+        ///   - name: its name in gateway queries: 1 to 64 letters, digits, dots, hyphens and underscores.
         ///   - per: who is counted.
-        ///   - limit: how much there is in a window, at least 1.
+        ///   - limit: how much may be used in one window, at least 1.
         ///   - window: how long a window is, from its first request on: whole seconds, up to a year.
         ///   - costHeader: the header in which the gateway states what a request costs; nil counts each as 1.
         public init(name: String, per: Per, limit: Int, window: Duration, costHeader: String? = nil) {

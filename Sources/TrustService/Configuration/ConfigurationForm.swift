@@ -91,7 +91,7 @@ extension ConfigurationForm {
 
     /// An array.
     ///
-    /// - Parameter emptiness: what is wrong with an empty one; nil where it is allowed.
+    /// - Parameter emptiness: what is wrong with an empty one; nil if it is allowed.
     static func array<Element>(
         of form: ConfigurationForm<Element>,
         ifEmpty emptiness: String? = nil,

@@ -5,7 +5,7 @@ import Findings
 
 /// One thing that is wrong with a configuration: where, and why.
 package struct ConfigurationIssue: Sendable, Equatable, CustomStringConvertible {
-    /// The setting (`apps[0].mode`); empty where the document is no configuration at all.
+    /// The setting (`apps[0].mode`); empty if the document is no configuration at all.
     package let path: String
     /// What is wrong and what would be right, without a full stop.
     package let reason: String

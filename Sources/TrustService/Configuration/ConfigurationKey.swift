@@ -162,7 +162,7 @@ struct ConfigurationTable<Object: Sendable>: Sendable {
 
     var entries: [ConfigurationEntry] { keys.flatMap { $0.entries(blank) } }
 
-    /// Reads an object; nil where a key that is required is missing or wrong.
+    /// Reads an object; nil if a key that is required is missing or wrong.
     func read(_ value: JSONValue, at place: ConfigurationPlace) -> Object? {
         guard let members = value.members else {
             place.wrong(place.path.isEmpty ? ConfigurationReader.shape : "must be an object")

@@ -45,7 +45,7 @@ struct ConsolePage {
     var place: Place?
     /// nil for whoever is not signed in.
     var visitor: ConsoleVisitor?
-    /// Whether the page renews itself where scripts run.
+    /// Whether the page renews itself if scripts run.
     var isLive = false
     var body: HTML
 

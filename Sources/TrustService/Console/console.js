@@ -22,7 +22,7 @@
     line.append(fresh, button);
     button.addEventListener("click", () => {
         isPaused = !isPaused;
-        button.textContent = isPaused ? "Go on" : "Pause";
+        button.textContent = isPaused ? "Resume" : "Pause";
         if (!isPaused) renew();
     });
 

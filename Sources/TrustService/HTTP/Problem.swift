@@ -29,7 +29,7 @@ package struct Problem: Error, Sendable, Equatable {
 
     /// The most bytes of evidence: a line of the log stays below a kilobyte.
     package static let evidenceLimit = 512
-    /// What a caller is told to wait, seconds, where the fault itself does not say.
+    /// What a caller is told to wait, seconds, if the fault itself does not say.
     package static let usualWait = 5
 
     package init(_ code: Code, retryAfterSeconds: Int? = nil, evidence: String = "") {

@@ -7,7 +7,7 @@ package import TLSFacts
 /// Token buckets by name: each holds two seconds' worth of its rate.
 ///
 /// Memory is bounded: when the table is full, the buckets that have filled up again are forgotten, which changes nothing for
-/// their owners; where none has, the newcomer shares one bucket with all other newcomers.
+/// their owners; if none has, the newcomer shares one bucket with all other newcomers.
 package final class RequestLimits: Sendable {
     private struct Bucket {
         var tokens: Double
@@ -28,7 +28,7 @@ package final class RequestLimits: Sendable {
     /// Takes one token.
     ///
     /// - Parameter at: seconds of a clock that never goes back.
-    /// - Returns: nil where the request may pass, otherwise after how many seconds the next token is there.
+    /// - Returns: nil if the request may pass, otherwise after how many seconds the next token is there.
     package func take(_ name: String, at: Double) -> Double? {
         buckets.withLock { buckets in
             var name = name

@@ -107,7 +107,7 @@ package struct RouteTable: Sendable {
 
     package init(_ routes: [Route]) { self.routes = routes }
 
-    /// The table of the public listener, where there is no console.
+    /// The table of the public listener, which has no console.
     var withoutConsole: RouteTable { RouteTable(routes.filter { $0.access != .console }) }
 
     package enum Match {

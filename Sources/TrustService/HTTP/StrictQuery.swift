@@ -49,7 +49,7 @@ package struct StrictQuery: Equatable {
 
     package subscript(name: UTF8Key) -> String? { values[name] }
 
-    /// A whole number in a range; the default where it is absent.
+    /// A whole number in a range; the default if it is absent.
     func number(_ name: UTF8Key, _ range: ClosedRange<Int>, default standard: Int) throws(Problem) -> Int {
         guard let text = values[name] else { return standard }
         guard text.utf8.count <= 10, let number = Int(text), range ~= number else {

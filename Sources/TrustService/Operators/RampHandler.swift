@@ -27,7 +27,7 @@ struct RampHandler: Handler {
 }
 
 extension Configuration.Ramp {
-    /// The ramp as the policy knows it: by plan where users and a start are given, else by share, else open.
+    /// The ramp as the policy knows it: by plan if users and a start are given, else by share, else open.
     var policy: Ramp {
         if let percent { return Ramp(.percent(percent), isPaused: paused) }
         guard let dailyActiveUsers else {

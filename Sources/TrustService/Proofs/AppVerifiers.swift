@@ -6,7 +6,7 @@ import Findings
 import Foundation
 import TrustStores
 
-/// The verifiers of one configured app: Apple's roots, and where the configuration names them a simulator's.
+/// The verifiers of one configured app: Apple's roots, and if the configuration names them a simulator's.
 struct AppVerifiers: Sendable {
     /// The verifiers below the roots of one world.
     private struct World: Sendable {

@@ -6,7 +6,7 @@ struct DeadlineFault: Error, Equatable {}
 
 /// Runs work that ends, or is cancelled, within a time.
 ///
-/// - Throws: ``DeadlineFault`` where the time was over first; whether the work had its effect is unknown then. What the work throws.
+/// - Throws: ``DeadlineFault`` if the time was over first; whether the work had its effect is unknown then. What the work throws.
 func withDeadline<Result: Sendable>(
     _ limit: Duration,
     _ body: @escaping @Sendable () async throws -> Result

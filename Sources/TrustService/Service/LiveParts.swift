@@ -12,7 +12,7 @@ struct LiveParts: Sendable {
     let tokens: TokenAuthority
     let apple: AppleSide?
     let credentials: Credentials
-    /// nil where the interface of App Check is off.
+    /// nil if the interface of App Check is off.
     let appCheck: AppCheckSide?
 
     init(

@@ -116,7 +116,7 @@ struct ReceiptSchedule: Service {
     }
 }
 
-/// Waits; false where the service is to stop instead.
+/// Waits; false if the service is to stop instead.
 private func pause(_ duration: Duration) async -> Bool {
     do {
         try await cancelWhenGracefulShutdown { try await Task.sleep(for: duration) }

@@ -34,9 +34,9 @@ public struct TrustServer: Service {
     ///
     /// - Parameters:
     ///   - store: The store; the server closes it when it ends.
-    ///   - transport: How Apple is reached; nil where no Apple account is configured.
+    ///   - transport: How Apple is reached; nil if no Apple account is configured.
     ///   - announce: Is told each line about the listeners once they accept connections.
-    /// - Throws: ``StoreFault`` where the store does not answer, `MalformedInput` for an app identity or a root that cannot be.
+    /// - Throws: ``StoreFault`` if the store does not answer, `MalformedInput` for an app identity or a root that cannot be.
     package init(
         configuration: Configuration,
         store: any TrustStore,

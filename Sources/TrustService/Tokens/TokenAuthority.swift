@@ -11,7 +11,7 @@ package import TrustStores
 
 /// Issues and reads the service's tokens: ES256 alone, production and simulated keys apart.
 ///
-/// The simulated issuer's key is derived from a secret of the store, so that all nodes share it without configuration; where no
+/// The simulated issuer's key is derived from a secret of the store, so that all nodes share it without configuration; if no
 /// key file is configured, the production key is derived in the same way from another secret.
 package struct TokenAuthority: Sendable {
     let production: TokenKeySet

@@ -28,7 +28,7 @@ package struct TokenClaims: JWTPayload, Equatable {
 }
 
 extension TokenClaims {
-    /// Nil where a claim is missing or of another type.
+    /// Nil if a claim is missing or of another type.
     init?(_ claims: JSONValue) {
         guard let issuer = claims.member("iss")?.text, let audience = claims.member("aud")?.text,
             let subject = claims.member("sub")?.text, let identifier = claims.member("jti")?.text,

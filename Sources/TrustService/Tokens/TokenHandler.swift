@@ -14,7 +14,7 @@ struct TokenHandler: Handler {
     let store: any TrustStore
     let live: LiveBook
     let trusted: TrustedKeys
-    /// nil where the interface of App Check is off.
+    /// nil if the interface of App Check is off.
     let appCheck: AppCheckBearers?
     let quotas: Quotas
 

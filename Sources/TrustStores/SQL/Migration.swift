@@ -32,7 +32,7 @@ extension [Migration] {
 
     /// The steps that a store at `version` still needs.
     ///
-    /// - Throws: `store.newer` where the store was written by a later program.
+    /// - Throws: `store.newer` if the store was written by a later program.
     package func pending(after version: Int) throws -> [Migration] {
         guard version <= newest else {
             throw StoreFault(

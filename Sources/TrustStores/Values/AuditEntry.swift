@@ -11,9 +11,9 @@ public struct AuditEntry: Sendable, Equatable {
     public let name: String
     /// What was done, for example `keys.revoke`.
     public let operation: String
-    /// To what it was done. Never a token or secret.
+    /// What it was done to. Never a token or secret.
     public let target: String
-    /// What came of it: `ok` or a code.
+    /// Its outcome: `ok` or a code.
     public let outcome: String
 
     /// An entry as a store keeps it: of each text 1024 bytes are kept, and the instant to the millisecond.

@@ -36,7 +36,7 @@ package struct ChallengeBinding: Hashable, Sendable {
     }
 }
 
-/// A challenge that the codec has read, found genuine, unexpired and bound to this use: all that is left is to spend it.
+/// A challenge that the codec has read, found genuine, unexpired and bound to this use: it only has to be spent.
 ///
 /// Only ``ChallengeCodec`` makes one, so a store can never be asked to remember bytes that nobody issued.
 public struct SpendableChallenge: Hashable, Sendable {
@@ -55,7 +55,7 @@ public struct SpendableChallenge: Hashable, Sendable {
 package enum ChallengeRefusal: Sendable, CaseIterable {
     /// Not issued by this store: random bytes, another store's challenge, or a damaged one.
     case unknown
-    /// Its time is over.
+    /// It has expired.
     case expired
     /// Issued for another app, purpose, key or user.
     case binding

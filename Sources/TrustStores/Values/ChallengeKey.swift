@@ -26,7 +26,7 @@ public struct ChallengeKey: Sendable, Equatable {
     package static let limit = 8
 }
 
-/// A request to change the key of challenges.
+/// A request to replace the challenge key.
 public struct ChallengeKeyRotation: Sendable, Equatable {
     /// 32 random bytes, which become the newest key.
     public var secret: [UInt8]
@@ -42,10 +42,10 @@ public struct ChallengeKeyRotation: Sendable, Equatable {
     }
 }
 
-/// What came of a rotation.
+/// The outcome of a rotation.
 public enum RotationOutcome: Sendable, Equatable {
     /// The generation of the new key.
     case rotated(generation: Int)
-    /// Another rotation has not come into force yet, or too many keys are still accepted. Nothing was changed; ask again from then on.
+    /// Another rotation has not taken effect yet, or too many keys are still accepted. Nothing was changed; ask again after that instant.
     case tooSoon(until: Date)
 }

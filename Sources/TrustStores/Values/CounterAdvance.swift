@@ -4,7 +4,7 @@
 public import AppAttest
 package import Findings
 
-/// How strictly the order of assertions is taken.
+/// How strictly the order of assertions is enforced.
 public enum CounterMode: String, Sendable, CaseIterable {
     /// Apple's rule: each accepted counter is higher than the one before.
     case strict
@@ -19,7 +19,7 @@ public struct CounterAdvance: Sendable, Equatable {
     public var keyId: KeyIdentifier
     /// The counter that the device signed, 1 or more.
     public var counter: UInt32
-    /// How strictly the order is taken.
+    /// How strictly the order is enforced.
     public var mode: CounterMode
     /// The challenge that is spent in the same transaction.
     public var challenge: SpendableChallenge
@@ -32,7 +32,7 @@ public struct CounterAdvance: Sendable, Equatable {
     }
 }
 
-/// What came of one assertion at the store.
+/// The outcome of one assertion at the store.
 public enum AdvanceOutcome: Sendable, Equatable {
     /// Accepted; `previous` is the highest counter before it, from which a caller sees gaps and late arrivals.
     case advanced(previous: UInt32)
@@ -50,7 +50,7 @@ public enum AdvanceRefusal: Sendable, CaseIterable {
     case replayed
     /// The challenge was spent before.
     case challengeUsed
-    /// The challenge's time is over.
+    /// The challenge has expired.
     case challengeExpired
 
     /// The code of the HTTP contract.
@@ -71,7 +71,7 @@ struct CounterWindow: Equatable, Sendable {
     /// Bit n stands for `highest - n`.
     var seen: UInt64
 
-    /// The window after `counter`, or nil where that value was accepted before. Values further back than the window are
+    /// The window after `counter`, or nil if that value was accepted before. Values further back than the window are
     /// accepted, because nothing is known about them: the challenge is their guard.
     func accepting(_ counter: UInt32) -> CounterWindow? {
         if counter > highest {
@@ -86,7 +86,7 @@ struct CounterWindow: Equatable, Sendable {
 }
 
 extension CounterAdvance {
-    /// The window after this assertion, or nil where the mode refuses it.
+    /// The window after this assertion, or nil if the mode refuses it.
     func window(after window: CounterWindow) -> CounterWindow? {
         switch mode {
         // Everything below counts as seen, so that a later change of mode brings no old counter back.

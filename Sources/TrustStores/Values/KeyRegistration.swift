@@ -18,7 +18,7 @@ public struct KeyRegistration: Sendable, Equatable {
 
     /// Takes a key from the verifier, with its verified receipt; nothing else can be registered.
     ///
-    /// Nil where the receipt was refused or not judged, or ``StoreText/isUser(_:)`` refuses the user: such a key is not to be stored.
+    /// Nil if the receipt was refused or not judged, or ``StoreText/isUser(_:)`` refuses the user: such a key is not to be stored.
     ///
     /// - Parameters:
     ///   - app: the configured id of the app.
@@ -78,7 +78,7 @@ public struct KeyRegistration: Sendable, Equatable {
         )
     }
 
-    /// What a second object for the same key comes to: the first registration stands, whatever the second one says.
+    /// The outcome of a second object for the same key: the first registration stays, whatever the second one says.
     public func outcome(against existing: StoredKey) -> InsertOutcome {
         if !StoreText.areSame(existing.user, self.user) { return .refused(.otherUser) }
         if !existing.app.hasSameBytes(as: self.app) || existing.attestationDigest != self.attestationDigest {
@@ -88,7 +88,7 @@ public struct KeyRegistration: Sendable, Equatable {
     }
 }
 
-/// What came of storing a key.
+/// The outcome of storing a key.
 public enum InsertOutcome: Sendable, Equatable {
     /// The key is new.
     case inserted(StoredKey)
@@ -106,7 +106,7 @@ public enum InsertRefusal: Sendable, CaseIterable {
     case exists
     /// The challenge was spent before.
     case challengeUsed
-    /// The challenge's time is over.
+    /// The challenge has expired.
     case challengeExpired
 
     /// The code of the HTTP contract.

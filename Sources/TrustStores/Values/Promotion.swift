@@ -45,7 +45,7 @@ public struct PromotionClaim: Hashable, Sendable {
     /// By which a repeat of the same claim is recognized.
     public let transactionId: String
 
-    /// Makes one from its parts, which the properties describe; nil where a text is too long or has a zero byte in it (see
+    /// Makes one from its parts, which the properties describe; nil if a text is too long or has a zero byte in it (see
     /// ``StoreText``).
     package init?(promotion: String, app: String, subject: PromotionSubject, transactionId: String) {
         guard StoreText.isStorable(promotion, limit: StoreText.nameLimit),
@@ -133,9 +133,9 @@ public struct PromotionAnswer: Sendable, Equatable {
     }
 }
 
-/// What came of an answer. All callers with one claim get the same.
+/// The outcome of an answer. All callers with one claim get the same.
 public enum PromotionSettlement: Sendable, Equatable {
-    /// The answer that stands: this one, or the one of a holder that was faster.
+    /// The answer that counts: this one, or that of a faster holder.
     case answered([UInt8])
     /// Another transaction of the subject was granted at this instant, while this one was decided. Nothing was stored.
     case alreadyGranted(Date)

@@ -4,7 +4,7 @@
 import Crypto
 public import Foundation
 
-/// Something of an allowance that is to be used: so much, by this subject, of so much in a window.
+/// A use of a quota: an amount that a subject draws from its limit in a window.
 public struct QuotaDraw: Sendable, Equatable {
     /// The name of the quota; what is counted under one name is nothing to another.
     public let quota: String
@@ -22,7 +22,7 @@ public struct QuotaDraw: Sendable, Equatable {
     /// The longest window.
     package static let longestWindow = Duration.seconds(315_360_000)
 
-    /// Nil where the cost is not from 1 to the limit, or limit or window is out of its range.
+    /// Nil if the cost is not from 1 to the limit, or limit or window is out of its range.
     package init?(quota: String, subject: String, cost: Int = 1, limit: Int, window: Duration) {
         guard (1...QuotaDraw.largestLimit).contains(limit), (1...limit).contains(cost),
             window >= .milliseconds(1), window <= QuotaDraw.longestWindow
@@ -53,10 +53,10 @@ public struct QuotaDraw: Sendable, Equatable {
     func end(from now: Int64) -> Int64 { now + StoreTime.milliseconds(window) }
 }
 
-/// What came of a draw.
+/// The outcome of a draw.
 public enum QuotaOutcome: Sendable, Equatable {
-    /// It was counted: so much is left up to the instant.
+    /// It was counted; `remaining` is left until the instant.
     case drawn(remaining: Int, until: Date)
-    /// It does not fit any more and was not counted; from the instant on there is a new window.
+    /// It no longer fits and was not counted; a new window begins at the instant.
     case exhausted(until: Date)
 }

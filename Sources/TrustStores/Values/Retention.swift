@@ -17,7 +17,7 @@ public struct Retention: Sendable, Equatable {
     public var openClaims: Duration = .seconds(7 * 86_400)
     /// How long audit entries are kept.
     public var audit: Duration = .seconds(800 * 86_400)
-    /// Promotions, each with the instant before which its grants no longer count. Grants of all others are kept for ever.
+    /// Promotions, each with the instant before which its grants no longer count. Grants of all others are kept forever.
     public var promotionGrants: [String: Date] = [:]
     /// At most this many rows of each kind go in one sweep, so that a sweep never holds up a commit for long.
     public var rowsAtOnce = 5_000
@@ -27,7 +27,7 @@ public struct Retention: Sendable, Equatable {
 
 /// How many rows a sweep removed.
 public struct SweepReport: Sendable, Equatable {
-    /// Rows of spent challenges and tokens whose time was over.
+    /// Rows of expired challenges and tokens.
     public var spent = 0
     /// Rows of events.
     public var events = 0

@@ -3,19 +3,19 @@
 
 public import Foundation
 
-/// What came of spending a challenge.
+/// The outcome of spending a challenge.
 public enum SpendOutcome: Sendable, Equatable {
     /// This caller is the one winner.
     case spent
     /// Another caller was first.
     case alreadyUsed
-    /// Its time is over.
+    /// It has expired.
     case expired
 }
 
 /// A token that may be presented once, after its signature was verified.
 public struct SingleUseToken: Sendable, Equatable {
-    /// The `jti` of the token, at most 128 bytes are looked at.
+    /// The `jti` of the token; at most 128 bytes are compared.
     public var id: String
     /// When it need not be remembered any longer.
     public var expiresAt: Date
@@ -26,7 +26,7 @@ public struct SingleUseToken: Sendable, Equatable {
     }
 }
 
-/// What came of revoking a key.
+/// The outcome of revoking a key.
 public enum RevokeOutcome: Sendable, Equatable {
     /// From now on nothing of this key is accepted.
     case revoked

@@ -4,7 +4,7 @@
 import Findings
 package import Foundation
 
-/// With what a store measures time, apart from the instants that callers give.
+/// How a store measures time, apart from the instants that callers pass.
 public struct StoreClock: Sendable {
     /// Time since some start that never jumps and goes on while the machine sleeps.
     let uptime: @Sendable () -> Duration
@@ -63,7 +63,7 @@ struct ClockWitness {
     /// - Parameters:
     ///   - sweptUntil: the horizon in the store; 0 before the first sweep.
     ///   - server: the store's own clock, if it has one.
-    ///   - oldest: the oldest instant found in the store if it was never swept; nil where nothing is stored.
+    ///   - oldest: the oldest instant found in the store if it was never swept; nil if nothing is stored.
     mutating func limit(claimed: Int64, sweptUntil: Int64, server: Int64?, oldest: Int64?, uptime: Duration)
         -> SweepLimit
     {

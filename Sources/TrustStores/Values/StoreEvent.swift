@@ -10,11 +10,11 @@ public struct StoreEvent: Sendable, Equatable {
     public var at: Date
     /// The configured id of the app.
     public var app: String
-    /// The key that it is about; nil where it is about none.
+    /// The key that it is about; nil if there is none.
     public var keyId: KeyIdentifier?
     /// What happened, one word: `attested`, `refused`, `revoked`, `receipt`, `signal`, ...
     public var kind: String
-    /// Why: a code of the contract, where there is one.
+    /// Why: a code of the contract, if there is one.
     public var code: String?
     /// Evidence for the operator; at most 1024 bytes are kept. Never a token, challenge, assertion or receipt.
     public var detail: String?
@@ -45,7 +45,7 @@ public struct SignalTally: Sendable, Equatable {
     public var hour: Date
     /// What was counted: `attested`, `refused`, `unsupported`, `clientError`, ...
     public var kind: String
-    /// A code from a fixed list; empty where there is none.
+    /// A code from a fixed list; empty if there is none.
     public var code: String
     /// How many in that hour.
     public var count: Int

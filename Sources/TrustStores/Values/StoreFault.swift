@@ -12,7 +12,7 @@ public struct StoreFault: Error, Sendable, ComparedByCode, CustomStringConvertib
     public let code: Code
     /// One sentence for the operator; never shown to an app.
     public let reason: String
-    /// How long to wait before asking again, where asking again may help.
+    /// How long to wait before asking again, if asking again may help.
     public let retryAfter: Duration?
 
     package init(code: Code, reason: String, retryAfter: Duration? = nil) {

@@ -11,14 +11,14 @@ public struct StoreReading: Sendable, Equatable {
     /// Makes one from its parts.
     ///
     /// - Parameters:
-    ///   - time: the store's own clock (PostgreSQL's); nil where it has none (SQLite, memory).
+    ///   - time: the store's own clock (PostgreSQL's); nil if it has none (SQLite, memory).
     ///   - sweptUntil: whatever expired up to this instant may have been forgotten, so it is never spent again.
     public init(time: Date?, sweptUntil: Date) {
         self.time = time
         self.sweptUntil = sweptUntil
     }
 
-    /// How far a node's clock is ahead of the store's, negative if it is behind; nil where the store has none.
+    /// How far a node's clock is ahead of the store's, negative if it is behind; nil if the store has none.
     package func offset(of instant: Date) -> Duration? {
         time.map { .milliseconds(StoreTime.milliseconds(instant) - StoreTime.milliseconds($0)) }
     }

@@ -13,7 +13,7 @@ public struct ReceiptRecord: Sendable, Equatable {
     public var createdAt: Date
     /// Field 19: before this instant a refresh must not be asked. Absent in the receipt of an attestation.
     public var notBefore: Date?
-    /// Field 21: after this instant the receipt cannot be exchanged. Nil where the receipt does not say.
+    /// Field 21: after this instant the receipt cannot be exchanged. Nil if the receipt does not say.
     public var expiresAt: Date?
     /// Field 17: about how many keys this device attested for this app in the last 30 days.
     public var riskMetric: Int?
@@ -66,7 +66,7 @@ public struct ReceiptLease: Sendable, Equatable {
     public let key: StoredKey
     /// The newest receipt of the key.
     public let receipt: ReceiptRecord
-    /// How many tries in a row have failed before this one.
+    /// How many attempts in a row failed before this one.
     public let failures: Int
     /// When the lease ends by itself.
     public let until: Date
@@ -83,11 +83,11 @@ public struct ReceiptLease: Sendable, Equatable {
     }
 }
 
-/// What came of one try to refresh a receipt.
+/// The outcome of one attempt to refresh a receipt.
 public enum RefreshResult: Sendable, Equatable {
     /// Apple answered with a new receipt, which was verified. Ask again at `next`.
     case receipt(ReceiptRecord, next: Date)
-    /// Nothing new (304), or a failure that may heal. `code` is kept in the history; nil for 304.
+    /// Nothing new (304), or a failure that may be temporary. `code` is kept in the history; nil for 304.
     case later(Date, code: Code?)
     /// It makes no sense to ask for this key again.
     case stop(code: Code)
@@ -97,11 +97,11 @@ public enum RefreshResult: Sendable, Equatable {
 public enum RefreshOutcome: Sendable, Equatable {
     /// The new receipt is the key's newest now.
     case stored
-    /// The very receipt that is stored already; the next try is set.
+    /// The same receipt that is already stored; the next attempt is scheduled.
     case unchanged
-    /// The receipt is not newer than the stored one. It was not stored; the next try is set.
+    /// The receipt is not newer than the stored one. It was not stored; the next attempt is scheduled.
     case older
-    /// No receipt came; the next try is set, or there will be none.
+    /// No receipt came; the next attempt is scheduled, or there will be none.
     case rescheduled
     /// The lease had run out and another node took over: nothing changed.
     case lost
