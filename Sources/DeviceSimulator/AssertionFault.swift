@@ -35,7 +35,7 @@ public enum AssertionFault: String, Sendable, CaseIterable {
     /// A byte follows the object.
     case trailingByte = "trailing-byte"
 
-    /// The code with which a right verifier refuses; nil if the assertion is accepted.
+    /// The code with which a correct verifier refuses; nil if the assertion is accepted.
     public var expectedCode: String? {
         switch self {
         case .counterGoesBack, .counterIsZero: "assert.counter.replayed"

@@ -91,7 +91,7 @@ public enum AttestationFault: String, Sendable, CaseIterable {
     /// One bit of the receipt's signature is changed.
     case corruptedReceipt = "corrupted-receipt"
 
-    /// The code with which a right verifier refuses; nil if the attestation is accepted.
+    /// The code with which a correct verifier refuses; nil if the attestation is accepted.
     public var expectedCode: String? {
         switch self {
         case .wrongNonce: "attest.nonce.mismatch"

@@ -52,7 +52,7 @@ public enum ReceiptFault: String, Sendable, CaseIterable {
     /// A field that Apple's lack: valid.
     case unknownField = "unknown-field"
 
-    /// The code with which a right verifier refuses; nil if the receipt is accepted.
+    /// The code with which a correct verifier refuses; nil if the receipt is accepted.
     package var expectedCode: String? {
         switch self {
         case .corruptedSignature, .changedField, .sha1Signer, .otherDigestInAttributes: "receipt.signature.invalid"

@@ -132,8 +132,8 @@ import Testing
         var text = """
             # What must be refused, and the test that shows it
 
-            The groups of things that a server must not accept from a device that lies, by their numbers, with each test and the code
-            that it expects. A test writes this page from the tests' own tables and fails where a group has none.
+            The groups of objects that a server must not accept from a lying device, by number, with each test and the code
+            that it expects. A test writes this page from the tests' own tables and fails if a group has none.
 
 
             """

@@ -30,7 +30,7 @@ import Testing
         var text = """
             # Faults of the device simulator
 
-            Every named fault that `DeviceSimulator` can put into what it makes, and the verdict of a right verifier. The tables are
+            Every named fault that `DeviceSimulator` can put into what it makes, and the verdict of a correct verifier. The tables are
             written from the same cases as the code: a test compares this page with them, and each fault's verdict with the verifier's.
 
             ## Attestations

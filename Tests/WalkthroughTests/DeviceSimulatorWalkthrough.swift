@@ -38,7 +38,7 @@ import Testing
         clientDataHash: hash
     )
     let forged = try authority.attest(request, at: Date(), fault: .wrongNonce)
-    // AttestationFault.wrongNonce.expectedCode is the refusal of a right verifier.
+    // AttestationFault.wrongNonce.expectedCode is the refusal of a correct verifier.
     // end
     let verifier = AttestationVerifier(
         apps: [try AppIdentity("ABCDE12345.com.example.shop")],

@@ -7,7 +7,7 @@
 package struct NegativeCase<Subject>: Sendable, CustomStringConvertible {
     package let group: Int
     package let what: String
-    /// The code with which a right verifier refuses; nil if the object is accepted.
+    /// The code with which a correct verifier refuses; nil if the object is accepted.
     package let code: String?
     /// Makes a right object, or its recipe, into this one.
     package let change: @Sendable (inout Subject, SimulatedAuthority) throws -> Void
