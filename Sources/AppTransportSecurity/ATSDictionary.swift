@@ -87,12 +87,12 @@ public struct ATSDictionary: Sendable, Equatable {
         (ATSKey.localNetworking, \.localNetworking),
     ]
 
-    /// A dictionary that is wrapped one level too deep: nothing inside is read where it stands.
+    /// A dictionary that is wrapped one level too deep: nothing inside is read.
     private static func findNesting(_ members: [String: PropertyListValue], _ remarks: inout Remarks) {
         if members[ATSKey.dictionary]?.members != nil {
             remarks.add(
                 .dictionaryNested,
-                "The dictionary holds another NSAppTransportSecurity, one level too deep: nothing inside of that one is read. "
+                "The dictionary contains another NSAppTransportSecurity, one level too deep; nothing inside it is read. "
                     + "Move its keys up one level."
             )
         }
@@ -101,7 +101,7 @@ public struct ATSDictionary: Sendable, Equatable {
             where members[outer]?.members?[inner]?.members != nil {
                 remarks.add(
                     .dictionaryNested,
-                    "\(outer) holds another \(inner), where hosts must stand: nothing inside of that one is read. Move its entries up."
+                    "\(outer) contains another \(inner) where hosts belong; nothing inside it is read. Move its entries up."
                 )
             }
         }

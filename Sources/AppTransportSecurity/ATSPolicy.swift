@@ -175,7 +175,7 @@ public struct ATSPolicy: Sendable {
                 profile.hasTransportSecurity
                     ? Cause(
                         .ruleNotCovered,
-                        "Loads by \(loader.rawValue) do not go through CFNetwork, so ATS does not apply: the app must see to its own security.",
+                        "Loads by \(loader.rawValue) bypass CFNetwork, so ATS does not apply; the app is responsible for its own security.",
                         citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
                         kind: .rule
                     )
@@ -200,8 +200,8 @@ public struct ATSPolicy: Sendable {
             notes.append(
                 Cause(
                     .noteSubdomainDepth,
-                    "\(url.host) is \(match.depth) labels below \(match.key): Apple's documentation says that subdomains go one label "
-                        + "deep, its published evaluator goes to any depth, and that is followed here.",
+                    "\(url.host) is \(match.depth) labels below \(match.key): Apple's documentation covers subdomains one label "
+                        + "deep; its published evaluator covers any depth, and so does this decision.",
                     citation: .apple(ATSKey.includesSubdomains, read: "2026-11-21"),
                     kind: .note
                 )
@@ -213,7 +213,7 @@ public struct ATSPolicy: Sendable {
             notes.append(
                 Cause(
                     .noteLocalRangeUnverified,
-                    "That addresses of this private range count as local since iOS 17 and macOS 14 is known from field reports only.",
+                    "Only field reports say that addresses in this private range count as local since iOS 17 and macOS 14.",
                     citation: .security("SecProtocolConfigurationTest.m"),
                     kind: .note
                 )
@@ -225,7 +225,7 @@ public struct ATSPolicy: Sendable {
                 notes.append(
                     Cause(
                         .noteTLS13Unknown,
-                        "\(profile.name) does not know TLSv1.3: the minimum stays TLSv1.2.",
+                        "\(profile.name) does not support TLSv1.3; the minimum stays TLSv1.2.",
                         citation: nil,
                         kind: .note
                     )
@@ -243,7 +243,7 @@ public struct ATSPolicy: Sendable {
             notes.append(
                 Cause(
                     .noteStackMinimum,
-                    "ATS accepts \(requirements.policyMinimum) here, and the network stack does not: apps linked on 26 or later speak "
+                    "ATS accepts \(requirements.policyMinimum) here, but the network stack does not: apps linked on 26 or later speak "
                         + "\(profile.stackMinimum.value) or later on \(profile.name) unless their code sets "
                         + "tlsMinimumSupportedProtocolVersion.",
                     citation: profile.stackMinimum.citation,

@@ -29,7 +29,7 @@ package struct AddedReleases: Sendable {
     package init(_ bytes: [UInt8]) throws(MalformedInput) {
         guard let document = try? JSONReader.read(bytes, limits: .outside), let top = document.members, top.count == 1,
             case .array(let list)? = document.member("releases"), list.count <= AddedReleases.limit
-        else { throw AddedReleases.fault("the file is not an object with a list of at most 64 releases") }
+        else { throw AddedReleases.fault("the file must be an object with a list of at most 64 releases") }
         var profiles: [OSProfile] = []
         for entry in list { profiles.append(try AddedReleases.profile(entry, beside: profiles)) }
         self.profiles = profiles
@@ -39,18 +39,20 @@ package struct AddedReleases: Sendable {
         guard let id = entry.member("id")?.text, id.utf8.count <= 32,
             let (family, name) = [("ios", "iOS"), ("macos", "macOS")].first(where: { id.hasPrefix($0.0) }),
             let number = ReleaseNumber(id.dropFirst(family.utf8.count))
-        else { throw fault("an id is not ios or macos and a number") }
+        else { throw fault("an id must be ios or macos and a number") }
         func wrong(_ reason: String) -> MalformedInput { fault("\(id): \(reason)") }
         for member in entry.members ?? [] where !members.contains(UTF8Key(member.name)) {
-            throw wrong("'\(member.name.terminalSafe(limit: 40))' is not a member")
+            throw wrong("'\(member.name.terminalSafe(limit: 40))' is not a known member")
         }
-        guard OSProfile.named(id)?.id != id, !earlier.contains(where: { $0.id == id }) else { throw wrong("is known") }
+        guard OSProfile.named(id)?.id != id, !earlier.contains(where: { $0.id == id }) else {
+            throw wrong("is already known")
+        }
         guard let after = entry.member("after")?.text,
             let profile = earlier.first(where: { $0.id == after }) ?? OSProfile.named(after), after.hasPrefix(family)
-        else { throw wrong("'after' names no release of \(name)") }
+        else { throw wrong("'after' does not name a release of \(name)") }
         guard let source = entry.member("source")?.text, let read = entry.member("read")?.text,
             read.utf8.count == 10, read.utf8.allSatisfy({ 0x30...0x39 ~= $0 || $0 == UInt8(ascii: "-") })
-        else { throw wrong("'source' and 'read' (a date) say where this was read") }
+        else { throw wrong("'source' and 'read' (a date) must say where this was read") }
         let citation = Citation(source: source.terminalSafe(limit: 200), read: read)
         func flag(_ name: String) throws(MalformedInput) -> Cited<Bool>? {
             guard let value = entry.member(name) else { return nil }
@@ -60,7 +62,7 @@ package struct AddedReleases: Sendable {
         var facts = profile.facts.table
         if let value = entry.member("minimumVersion") {
             guard let version = value.text.flatMap(TLSVersionName.init(rawValue:))?.version else {
-                throw wrong("'minimumVersion' is not TLSv1.0 to TLSv1.3")
+                throw wrong("'minimumVersion' must be TLSv1.0 to TLSv1.3")
             }
             facts.releaseMinimum = Cited(version, citation, .measured)
         }

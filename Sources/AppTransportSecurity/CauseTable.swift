@@ -76,14 +76,14 @@ package struct CauseTable: Sendable {
         Row(
             .localBlocked,
             at: .policy,
-            "the system lets no load reach addresses and local names",
+            "the system blocks loads to addresses and local names",
             .developer,
-            "load over https, or name the local host in NSExceptionDomains: iOS 9 knows no NSAllowsLocalNetworking"
+            "load over https, or name the local host in NSExceptionDomains: iOS 9 does not support NSAllowsLocalNetworking"
         ),
         Row(
             .tlsVersionTooLow,
             at: .handshake,
-            "no version in common: the server negotiates an older one than allowed, or knows only newer ones than the system",
+            "no common version: the server negotiates one older than allowed, or supports only versions newer than the system does",
             .server,
             "enable TLS 1.2 or 1.3 on the server",
             setting: .versions,
@@ -92,7 +92,7 @@ package struct CauseTable: Sendable {
         Row(
             .tlsNoCommonSuite,
             at: .handshake,
-            "the server negotiates or wants a suite that is not offered",
+            "the server negotiates or requires a suite that is not offered",
             .server,
             "enable ECDHE suites with AES-GCM on the server",
             setting: .suites
@@ -100,7 +100,7 @@ package struct CauseTable: Sendable {
         Row(
             .tlsNoForwardSecrecy,
             at: .handshake,
-            "only RSA key exchange, and forward secrecy is required",
+            "the server uses RSA key exchange, but forward secrecy is required",
             .server,
             "enable ECDHE suites on the server, for example ECDHE-RSA-AES128-GCM-SHA256",
             setting: .suites,
@@ -109,15 +109,15 @@ package struct CauseTable: Sendable {
         Row(
             .tlsNoCommonSignature,
             at: .handshake,
-            "the server signs the handshake only with algorithms that are not offered, by its key or by a setting",
+            "the server signs the handshake only with algorithms that are not offered, because of its key or a setting",
             .server,
-            "get a certificate with a plain RSA key of at least 2048 bits or a P-256 key: what the present key signs with is not offered",
+            "get a certificate with a plain RSA key of at least 2048 bits or a P-256 key: the algorithm that the current key signs with is not offered",
             setting: .certificate
         ),
         Row(
             .tlsNoCommonGroup,
             at: .handshake,
-            "no group of the key exchange in common",
+            "no common key-exchange group",
             .server,
             "enable X25519 or P-256 on the server",
             setting: .groups
@@ -132,17 +132,17 @@ package struct CauseTable: Sendable {
         Row(
             .tlsLargeHello,
             at: .handshake,
-            "only a smaller hello is answered: the server, or something on the way, fails for one that comes in two TCP segments",
+            "only a smaller ClientHello is answered: the server, or something in between, fails if the ClientHello arrives in two TCP segments",
             .server,
-            "update what reads the hello first, often a load balancer or firewall: a ClientHello may come in several TCP segments; the "
-                + "server itself need not know X25519MLKEM768 (tldr.fail)"
+            "update what reads the ClientHello first, often a load balancer or firewall: it may arrive in several TCP segments; the "
+                + "server itself does not need to support X25519MLKEM768 (tldr.fail)"
         ),
         Row(
             .tlsNoExtendedMasterSecret,
             at: .handshake,
-            "FCP_v2.1 is required, and TLS 1.2 was negotiated without the extended master secret",
+            "FCP_v2.1 is required, but TLS 1.2 was negotiated without the extended master secret",
             .server,
-            "run the server with a TLS library that has the extended master secret (OpenSSL 1.1.0 or later), or enable TLS 1.3",
+            "run the server with a TLS library that supports the extended master secret (OpenSSL 1.1.0 or later), or enable TLS 1.3",
             setting: .extendedMasterSecret
         ),
         Row(
@@ -156,7 +156,7 @@ package struct CauseTable: Sendable {
         Row(
             .trustUnknownRoot,
             at: .trust,
-            "the chain ends in a root that is in no store",
+            "the chain ends in a root that is not in a trust store",
             .server,
             "use a certificate from a public CA, or install the root on the devices",
             setting: .certificate,
@@ -210,7 +210,7 @@ package struct CauseTable: Sendable {
         Row(
             .trustNoSubjectAlternativeName,
             at: .trust,
-            "the certificate has the name only as its common name, or nowhere",
+            "the certificate names the host only as its common name, or not at all",
             .server,
             "get a certificate with the host as subject alternative name",
             setting: .certificate,
@@ -219,7 +219,7 @@ package struct CauseTable: Sendable {
         Row(
             .trustWeakKey,
             at: .trust,
-            "an RSA key under 2048 bits, a curve under 256 or one that TLS does not know; the root's key counts too",
+            "an RSA key under 2048 bits, a curve under 256 bits or one that TLS does not support; the root's key counts too",
             .server,
             "get a certificate with an RSA key of at least 2048 bits or a P-256 key",
             setting: .certificate,
@@ -228,7 +228,7 @@ package struct CauseTable: Sendable {
         Row(
             .trustWeakSignature,
             at: .trust,
-            "a certificate signed with a hash weaker than SHA-256 or, under FCP_v2.1, with an algorithm that the hello does not offer",
+            "a certificate signed with a hash weaker than SHA-256 or, under FCP_v2.1, with an algorithm that the ClientHello does not offer",
             .server,
             "get a certificate that is signed with SHA-256 or stronger",
             setting: .certificate,
@@ -246,7 +246,7 @@ package struct CauseTable: Sendable {
         Row(
             .trustWrongKeyUsage,
             at: .trust,
-            "the purpose or the place in the path does not fit",
+            "the certificate's purpose or its place in the path is wrong",
             .server,
             "get a certificate for server authentication",
             setting: .certificate,
@@ -255,18 +255,18 @@ package struct CauseTable: Sendable {
         Row(
             .trustNameConstraints,
             at: .trust,
-            "a name on the path is outside of what an authority above it may issue for",
+            "a name in the path is outside what a CA above it may issue for",
             .server,
-            "get a certificate from an authority that may issue for all names in it",
+            "get a certificate from a CA that may issue for all names in it",
             setting: .certificate,
             exception: .insecureHTTPLoadsWithDelegate
         ),
         Row(
             .trustIssuance,
             at: .trust,
-            "`ats certificate` alone: no authority may issue such a certificate, although trust evaluation lets it through",
+            "`ats certificate` only: no CA may issue such a certificate, although trust evaluation accepts it",
             .server,
-            "let the authority issue the certificate anew, without the fault",
+            "have the CA reissue the certificate without the fault",
             setting: .certificate
         ),
         Row(
@@ -298,12 +298,12 @@ package struct CauseTable: Sendable {
             at: .trust,
             "the app's own check refused the certificate",
             .developer,
-            "look at what the delegate of the load compares"
+            "check what the load's delegate compares"
         ),
         Row(
             .ctMissing,
             at: .trust,
-            "too few signed certificate timestamps that verify, of known logs and enough operators",
+            "too few signed certificate timestamps that verify, from known logs and enough operators",
             .server,
             "get a certificate with signed certificate timestamps",
             exception: .insecureHTTPLoadsWithDelegate
@@ -320,42 +320,42 @@ package struct CauseTable: Sendable {
         Row(
             .httpNoAnswer,
             at: .http,
-            "TLS was completed and no HTTP answer came",
+            "the TLS handshake completed, but no HTTP response came",
             .server,
             "check the server's HTTP log"
         ),
         Row(
             .httpAnswerTooLarge,
             at: .http,
-            "the answer is larger than the caller allows",
+            "the response is larger than the caller allows",
             .developer,
-            "raise the limit of the load, or ask for less"
+            "raise the limit of the load, or request less"
         ),
         Row(
             .httpIncompleteAnswer,
             at: .http,
-            "the answer ended before its announced length",
+            "the response ended before its announced length",
             .server,
-            "look for what closes the connection early: a crash, a timeout of a proxy, a wrong Content-Length"
+            "find what closes the connection early: a crash, a proxy timeout, a wrong Content-Length"
         ),
         Row(
             .httpRequestBody,
             at: .http,
-            "the request's body could not be sent: a second time, with another length than announced, or with a method that has none",
+            "the request body could not be sent: a second time, with a length other than announced, or with a method that takes no body",
             .developer,
-            "give a body that can be sent again, with its true length"
+            "provide a body that can be sent again, with its exact length"
         ),
         Row(
             .netRefused,
             at: .network,
-            "nothing listens, or the host cannot be reached",
+            "nothing is listening, or the host cannot be reached",
             .server,
             "start the server, or check the port and the firewall"
         ),
         Row(
             .netTimeout,
             at: .network,
-            "no answer in time; says nothing about what is supported",
+            "no answer in time; this says nothing about what the server supports",
             .network,
             "check the network and the firewall, or raise --connect-timeout"
         ),
@@ -378,16 +378,16 @@ package struct CauseTable: Sendable {
         Row(
             .proxyNameMismatch,
             at: .proxy,
-            "the hello in a tunnel asks for another host than the tunnel was opened to",
+            "the ClientHello in a tunnel names a different host than the tunnel was opened to",
             .developer,
-            "open the tunnel to the host that the hello names: only the host of CONNECT was judged"
+            "open the tunnel to the host that the ClientHello names: only the host of CONNECT was judged"
         ),
         Row(
             .proxyForbiddenAddress,
             at: .proxy,
-            "the proxy does not connect there: itself, link-local, metadata",
+            "the proxy does not connect to itself, link-local addresses and metadata services",
             .nobody,
-            "ask for such an address without the proxy"
+            "connect to such an address without the proxy"
         ),
     ]
 }

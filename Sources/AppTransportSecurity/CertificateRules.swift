@@ -26,13 +26,13 @@ package struct CertificateRules: Sendable {
         package let issuedFrom: Date
     }
 
-    /// Nil where the size is not judged.
+    /// Nil if the size is not judged.
     package let minimumRSABits: Int?
-    /// The least size of an elliptic curve key, in bits; nil where it is not judged.
+    /// The least size of an elliptic curve key, in bits; nil if it is not judged.
     package let minimumCurveBits: Int?
     /// Hashes that no signature below the anchor may use.
     package let forbiddenHashes: Set<SignatureFacts.Hash>
-    /// Whether the name must stand in subjectAltName; otherwise a common name will do where there is none.
+    /// Whether the name must stand in subjectAltName; otherwise a common name will do if there is none.
     package let requiresAlternativeName: Bool
     /// When the leaf must be for serverAuth.
     package let purposeRules: [PurposeRule]

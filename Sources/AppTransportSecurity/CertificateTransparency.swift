@@ -49,7 +49,7 @@ public struct CTLogList: Sendable {
     /// Reads a log list.
     ///
     /// - Parameter verifier: checks signatures with the keys of the list: `TimestampVerifier` of TLSProbe.
-    /// - Throws: `MalformedInput` with code `malformed.ct-log-list` where there are no operators with logs in it.
+    /// - Throws: `MalformedInput` with code `malformed.ct-log-list` if there are no operators with logs in it.
     package init(json bytes: [UInt8], verifier: any TimestampVerifying) throws(MalformedInput) {
         let document = try PropertyListValue(json: bytes)
         guard case .array(let operators)? = document.members?["operators"] else {
@@ -76,7 +76,7 @@ public struct CTLogList: Sendable {
             }
         }
         guard !logs.isEmpty else {
-            throw MalformedInput(code: .malformedCTLogList, reason: "the log list names no log")
+            throw MalformedInput(code: .malformedCTLogList, reason: "the log list contains no logs")
         }
         self.logs = logs
         self.verifier = verifier
@@ -94,7 +94,7 @@ public struct CTLogList: Sendable {
             let name = (log.text("description") ?? "unnamed").terminalSafe(limit: 80)
             throw MalformedInput(
                 code: .malformedCTLogList,
-                reason: "the temporal_interval of the log '\(name)' has no start before its end"
+                reason: "the temporal_interval of the log '\(name)' does not start before it ends"
             )
         }
         return start..<end
@@ -145,7 +145,7 @@ enum TransparencyEvaluation {
                 [
                     Cause(
                         .ctMissing,
-                        "The entry asks for Certificate Transparency: \(counted).\(dispute)",
+                        "The entry requires Certificate Transparency: \(counted).\(dispute)",
                         citation: citation
                     )
                 ],
@@ -171,7 +171,7 @@ enum TransparencyEvaluation {
     private struct Need {
         /// In the certificate itself.
         let embedded: Int
-        /// The most of one operator that count; nil where operators do not matter.
+        /// The most of one operator that count; nil if operators do not matter.
         let ofOneOperator: Int?
 
         init(_ leaf: CertificateFacts) {
@@ -218,12 +218,12 @@ enum TransparencyEvaluation {
             let needed = isBeside ? 2 : embedded
             let most = isBeside ? ofOneOperator.map { _ in 1 } : ofOneOperator
             var sentence =
-                "Too few timestamps of known logs: \(logs) valid of \(needed) needed, from \(operators) operator\(operators == 1 ? "" : "s")"
+                "Too few timestamps from known logs: \(logs) valid of \(needed) needed, from \(operators) operator\(operators == 1 ? "" : "s")"
             if logs >= needed, let most, counting(seen, most) < needed {
-                sentence += ", of whom each counts for \(most) at most"
+                sentence += ", each of which counts for at most \(most)"
             }
             if !isBeside, logs > 0, !seen.contains(where: \.isCurrent) {
-                sentence += ", and none is of a log that is approved today"
+                sentence += ", and none is from a log that is approved today"
             }
             return sentence
         }
@@ -292,7 +292,7 @@ private struct JudgedTimestamps {
         if omitted > 0 { refusals.append("\(omitted) more do not count.") }
     }
 
-    /// Why a timestamp does not count; nil where it does.
+    /// Why a timestamp does not count; nil if it does.
     private static func fault(
         _ timestamp: SignedTimestamp,
         _ source: SignedTimestamp.Source,
@@ -311,12 +311,12 @@ private struct JudgedTimestamps {
         if let interval = log.interval, !interval.contains(leaf.notAfter) {
             let (start, end) = (CivilDate.text(of: interval.lowerBound), CivilDate.text(of: interval.upperBound))
             return
-                "the certificate expires on \(CivilDate.text(of: leaf.notAfter)), and the log takes those that expire "
+                "the certificate expires on \(CivilDate.text(of: leaf.notAfter)), and the log accepts those that expire "
                 + "from \(start) to before \(end)"
         }
         // RFC 6962 section 5.2.
         if timestamp.issued > instant { return "it is from the future" }
-        guard let key = log.key else { return "the list holds no key of the log" }
+        guard let key = log.key else { return "the list contains no key of the log" }
         switch verifier.verdict(on: timestamp, from: source, leaf: leaf, issuer: issuer, logKey: key) {
         case .valid: return nil
         case .invalid: return "it is forged, because its signature does not verify with the log's key"

@@ -15,7 +15,7 @@ public struct ConsoleLine: Sendable, Equatable {
 }
 
 extension ConsoleLine {
-    /// What the console of a system shows for a failed load, as far as a source has it; empty where none has.
+    /// What the console of a system shows for a failed load, as far as a source has it; empty if none has.
     ///
     /// - Parameters:
     ///   - error: what the app gets.
@@ -74,7 +74,7 @@ extension ConsoleLine {
     private struct Row {
         let text: String
         let situation: Set<Situation>
-        /// Numbers of iOS and of macOS: from the first, and before the second; nil where it has no end.
+        /// Numbers of iOS and of macOS: from the first, and before the second; nil if it has no end.
         let iOS: (from: String, before: String?)
         let macOS: (from: String, before: String?)
         /// The releases that the source itself is about.

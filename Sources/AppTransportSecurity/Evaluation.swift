@@ -88,7 +88,7 @@ package struct TrustFindings: Sendable {
         private let judgesKeySize: Bool
         private let entryRequiresTransparency: Bool
 
-        /// Nil where there are pins.
+        /// Nil if there are pins.
         package init?(_ requirements: TransportRequirements) {
             guard requirements.pins == nil else { return nil }
             serverTrust = requirements.serverTrust

@@ -6,7 +6,7 @@ package import TLSFacts
 
 /// What a hello that brought no handshake back means for a load.
 package struct FailedHandshakeVerdict: Sendable {
-    /// False where nothing of TLS was learned: the result is then undetermined, not a failure.
+    /// False if nothing of TLS was learned: the result is then undetermined, not a failure.
     package let isDetermined: Bool
     /// Why, first cause first.
     package let causes: [Cause]
@@ -82,7 +82,7 @@ package func evaluate(
 
 /// A server, or something on the way to it, that fails for a hello with a share of ML-KEM.
 private enum LargeHello {
-    /// Nil where the smaller hello got no answer either, or the failure is none of the hello.
+    /// Nil if the smaller hello got no answer either, or the failure is none of the hello.
     static func cause(
         _ requirements: TransportRequirements,
         _ failure: ConnectionFailure,
@@ -113,8 +113,8 @@ private enum LargeHello {
     private static func cause(_ requirements: TransportRequirements, _ what: String) -> Cause {
         Cause(
             .tlsLargeHello,
-            "\(what) the hello of \(requirements.profile.name), which the key share of X25519MLKEM768 makes larger than one TCP segment, "
-                + "and answers the same hello without it.",
+            "\(what) the ClientHello of \(requirements.profile.name), which the key share of X25519MLKEM768 makes larger than one TCP segment, "
+                + "and answers the same ClientHello without it.",
             citation: Citation(source: "support.apple.com/122756; tldr.fail", read: "2026-11-22")
         )
     }
@@ -126,7 +126,7 @@ private func refusal(_ description: UInt8) -> Cause {
         "The server refuses the handshake with alert \(description) (\(ConnectionCauses.alertName(description)))"
     return switch description {
     case 40:
-        Cause(.tlsNoCommonSuite, "\(alert): no suite, group or signature scheme that is offered suits it.")
+        Cause(.tlsNoCommonSuite, "\(alert): it accepts none of the offered suites, groups or signature schemes.")
     case 70: Cause(.tlsVersionTooLow, "\(alert).")
     default: Cause(.tlsHandshakeFailed, "\(alert).")
     }
@@ -172,11 +172,11 @@ package enum ConnectionCauses {
 
     package static func sentence(_ failure: ConnectionFailure, host: String) -> String {
         switch failure {
-        case .refused: "\(host) refuses the connection: nothing listens on this port."
+        case .refused: "\(host) refuses the connection: nothing is listening on this port."
         case .unreachable(let reason): "\(host) cannot be reached: \(reason)."
         case .timeout: "\(host) did not answer in time; that says nothing about what it supports."
-        case .reset: "\(host) reset the connection before it answered the hello."
-        case .closed: "\(host) closed the connection without an answer to the hello."
+        case .reset: "\(host) reset the connection before it answered the ClientHello."
+        case .closed: "\(host) closed the connection without an answer to the ClientHello."
         case .notTLS(let prefix):
             "\(host) answers with something that is not TLS"
                 + (prefix.starts(with: Array("HTTP/".utf8)) ? ": plain HTTP on this port." : ".")

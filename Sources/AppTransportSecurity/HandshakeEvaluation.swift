@@ -62,7 +62,7 @@ enum HandshakeEvaluation {
             causes.append(
                 Cause(
                     .trustWeakSignature,
-                    "FCP_v2.1 asks in TLS 1.2 that the server's certificate be signed with an algorithm that the hello offers, and "
+                    "In TLS 1.2, FCP_v2.1 requires a server certificate that is signed with an algorithm that the ClientHello offers; "
                         + "\(scheme) is not among them.",
                     citation: citation,
                     situation: Remediation.Situation.unofferedSignature.rawValue
@@ -126,7 +126,7 @@ enum HandshakeEvaluation {
             return [
                 Cause(
                     .tlsNoCommonSuite,
-                    "The server negotiates \(suite), which is not among the suites that \(requirements.profile.name) offers here.",
+                    "The server negotiates \(suite), which \(requirements.profile.name) does not offer here.",
                     citation: citation
                 )
             ]
@@ -142,7 +142,7 @@ enum HandshakeEvaluation {
             secrecy,
             Cause(
                 .tlsNoCommonSuite,
-                "\(suite) is not among the suites that \(requirements.profile.name) offers without forward secrecy either.",
+                "\(requirements.profile.name) does not offer \(suite) even without forward secrecy.",
                 citation: facts.rsaSuites.citation
             ),
         ]
@@ -153,7 +153,7 @@ enum HandshakeEvaluation {
         guard let group = widest.group, !requirements.groups.contains(group) else { return nil }
         return Cause(
             .tlsNoCommonGroup,
-            "The server agrees on a key with \(group) alone, which \(requirements.profile.name) does not offer."
+            "The server exchanges keys only with \(group), which \(requirements.profile.name) does not offer."
         )
     }
 
@@ -167,7 +167,7 @@ enum HandshakeEvaluation {
         {
             return Cause(
                 .trustWeakKey,
-                "The server's certificate has an elliptic-curve key of \(bits) bits (\(curve)), and no handshake with it comes about: "
+                "The server's certificate has an elliptic-curve key of \(bits) bits (\(curve)), so no handshake with it succeeds: "
                     + "\(requirements.profile.name) offers P-256, P-384 and P-521.",
                 citation: requirements.certificateRules.citation,
                 situation: Remediation.Situation.foreignCurve.rawValue,
@@ -179,11 +179,11 @@ enum HandshakeEvaluation {
             // A key that could sign with what is offered is held back by a setting.
             let isMarked = SignatureScheme.rsaPSSKeys.contains(scheme)
             let isSetting = !isMarked && leaf?.publicKey.signsWithOfferedSchemes == true
-            let words = isMarked ? "an RSA key that is marked for RSASSA-PSS alone" : leaf?.publicKey.words
+            let words = isMarked ? "an RSA key that is marked for RSASSA-PSS only" : leaf?.publicKey.words
             let key = isSetting ? nil : words.map { "The server's certificate has \($0): the server" }
             return Cause(
                 .tlsNoCommonSignature,
-                "\(key ?? "The server") signs with \(scheme) alone, which \(requirements.profile.name) does not offer.",
+                "\(key ?? "The server") signs only with \(scheme), which \(requirements.profile.name) does not offer.",
                 situation: isSetting ? Remediation.Situation.signatureSetting.rawValue : nil
             )
         }

@@ -32,14 +32,14 @@ enum LifetimeSchedule {
         let days = Int(min((length / 86_400).rounded(.up), 1e7))
         if let step = steps.last(where: { $0.from <= leaf.notBefore }), length > Double(step.days) * 86_400 {
             return note(
-                "The certificate was issued on \(day(leaf.notBefore)) for \(days) days; since \(day(step.from)) public authorities issue for "
-                    + "\(step.days) days at most."
+                "The certificate was issued on \(day(leaf.notBefore)) for \(days) days; since \(day(step.from)) public CAs may issue for at most "
+                    + "\(step.days) days."
             )
         }
         if let step = steps.last(where: { $0.from <= leaf.notAfter }), length > Double(step.days) * 86_400 {
             return note(
-                "The certificate is for \(days) days and its successor cannot be: from \(day(step.from)) on public authorities issue for "
-                    + "\(step.days) days at most."
+                "The certificate is valid for \(days) days, and its successor cannot be: from \(day(step.from)) on, public CAs may issue for at most "
+                    + "\(step.days) days."
             )
         }
         return nil

@@ -13,7 +13,7 @@ public struct LinkedSDK: Sendable, Hashable, Comparable, CustomStringConvertible
     /// The numbers that there may be.
     package static let known = 9...(ProfileTable.iOS.last?.number.major ?? 9)
 
-    /// Nil for numbers outside of ``known``.
+    /// Nil for numbers outside ``known``.
     package init?(number: Int) {
         guard LinkedSDK.known.contains(number) else { return nil }
         self.number = number

@@ -10,7 +10,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     package let scheme: String
     /// Lower case, without brackets around an IPv6 literal, in its ASCII form.
     public let host: String
-    /// Nil where the URL names none.
+    /// Nil if the URL names none.
     package let port: Int?
     /// Path and query as they go into a request, at least `/`.
     package let pathAndQuery: String
@@ -29,7 +29,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
         }
         guard text.utf8.count <= 8192 else { throw malformed("the URL is longer than 8192 bytes") }
         guard !text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
-            throw malformed("the URL holds a space or a control character")
+            throw malformed("the URL contains a space or a control character")
         }
         let full = LoadURL.withoutUser(LoadURL.schemeEnd(text) == nil ? "https://" + text : text)
         guard let separator = LoadURL.schemeEnd(full) else { throw malformed("the URL has no scheme") }
@@ -108,7 +108,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     /// Whether the scheme carries TLS.
     package var isSecure: Bool { scheme == "https" || scheme == "wss" }
 
-    /// The host as it stands in a URL: an IPv6 address in brackets.
+    /// The host as it appears in a URL: an IPv6 address in brackets.
     package var bracketedHost: String { host.utf8.contains(0x3A) ? "[\(host)]" : host }
 
     public var description: String { text }
@@ -135,7 +135,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
         return String(text[..<start]) + text[text.utf8.index(after: at)...]
     }
 
-    /// Where the `://` behind a scheme begins: before path and query, which may hold another URL.
+    /// Where the `://` behind a scheme begins: before path and query, which may contain another URL.
     package static func schemeEnd(_ text: String) -> String.Index? {
         let bytes = text.utf8
         var from = bytes.startIndex

@@ -27,17 +27,17 @@ package struct NearMisses: Sendable {
         var words: String {
             switch self {
             case .letterCase: "keys are compared letter by letter with the host in lower case"
-            case .port: "a key holds no port: it stands for every port"
+            case .port: "a key contains no port: it covers every port"
             case .url: "a key is a host, without scheme and path"
             case .trailingDot: "the key ends with a dot and the host does not, and the dot is part of the comparison"
             case .missingDot: "the host ends with a dot and the key does not, and the dot is part of the comparison"
             case .wildcard: "an asterisk matches nothing; subdomains are covered by NSIncludesSubdomains"
             case .leadingDot: "a key does not begin with a dot; subdomains are covered by NSIncludesSubdomains"
-            case .blank: "the key has blanks around the host"
-            case .international(let ascii): "the host is asked for in ASCII, as \(ascii)"
+            case .blank: "the key has spaces around the host"
+            case .international(let ascii): "the host is requested in ASCII, as \(ascii)"
             case .subdomains: "the entry does not set NSIncludesSubdomains to YES, so it is for that host alone"
             case .parentOfHost: "the entry is for a host below this one"
-            case .addressKeys(let decider): "\(decider) reads no addresses and ranges as keys"
+            case .addressKeys(let decider): "\(decider) does not read addresses and ranges as keys"
             }
         }
     }
@@ -125,7 +125,7 @@ package struct NearMisses: Sendable {
     private func note(_ key: String, _ host: String, _ reasons: [Reason]) -> Cause {
         Cause(
             .noteEntryAlmostMatches,
-            "The entry NSExceptionDomains.\(key.terminalSafe(limit: 253)) almost matches \(host) and is not read for it: "
+            "The entry NSExceptionDomains.\(key.terminalSafe(limit: 253)) almost matches \(host) but is not read for it: "
                 + reasons.map(\.words).joined(separator: "; ") + ".",
             citation: .security("SecProtocolConfiguration.m, find_exception_for_host"),
             kind: .note
@@ -134,7 +134,7 @@ package struct NearMisses: Sendable {
 
     private func bare(_ host: String) -> String { host.utf8.last == 0x2E ? String(host.dropLast()) : host }
 
-    /// The host that a key was probably meant for, with what keeps it from matching; nil where it means none.
+    /// The host that a key was probably meant for, with what keeps it from matching; nil if it means none.
     private static func meant(by key: String) -> (host: String, reasons: [Reason])? {
         // A host has 254 bytes in ASCII, and a URL around it some more.
         guard key.utf8.count <= 4096 else { return nil }

@@ -29,7 +29,7 @@ extension OSProfile {
         }
         guard let sibling = family.sibling else { throw unknown("\(name) is not known yet") }
         throw unknown(
-            "no source says which TLS versions, suites and certificates \(name) takes; App Transport Security came to it with "
+            "no source says which TLS versions, suites and certificates \(name) accepts; App Transport Security came to it with "
                 + "\(family.label) \(family.first), and its keys are those of \(sibling) of the same year"
         )
     }

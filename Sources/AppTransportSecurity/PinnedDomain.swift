@@ -11,9 +11,9 @@ public struct PinnedDomain: Sendable, Equatable {
     public let domain: String
     /// `NSIncludesSubdomains`; one label more, and no deeper.
     public let includesSubdomains: Bool
-    /// Nil where the key is absent. An empty list fails every chain.
+    /// Nil if the key is absent. An empty list fails every chain.
     public let authorities: [[UInt8]]?
-    /// `NSPinnedLeafIdentities` as SHA-256 of SubjectPublicKeyInfo, 32 bytes each; nil where the key is absent, empty fails closed.
+    /// `NSPinnedLeafIdentities` as SHA-256 of SubjectPublicKeyInfo, 32 bytes each; nil if the key is absent, empty fails closed.
     public let leaves: [[UInt8]]?
 
     /// An entry that is built in code.
@@ -114,7 +114,7 @@ public struct PinnedDomain: Sendable, Equatable {
             else {
                 remarks.add(
                     .dictionaryBadValue,
-                    "NSPinnedDomains.\(name).\(key)[\(index)] holds no base64 under \(ATSKey.pin): it is skipped."
+                    "NSPinnedDomains.\(name).\(key)[\(index)] contains no base64 under \(ATSKey.pin): it is skipped."
                 )
                 continue
             }
@@ -127,7 +127,7 @@ public struct PinnedDomain: Sendable, Equatable {
             pins.append(hash)
         }
         if pins.isEmpty {
-            remarks.add(.pinsEmpty, "NSPinnedDomains.\(name).\(key) holds no usable pin: every chain is refused.")
+            remarks.add(.pinsEmpty, "NSPinnedDomains.\(name).\(key) has no usable pin: every chain is refused.")
         }
         return pins
     }
@@ -135,12 +135,12 @@ public struct PinnedDomain: Sendable, Equatable {
 
 /// The pins that hold for one host: the union of all entries that cover it.
 package struct PinSet: Sendable, Equatable {
-    /// SHA-256 of SubjectPublicKeyInfo, 32 bytes each; nil where nothing is pinned there.
+    /// SHA-256 of SubjectPublicKeyInfo, 32 bytes each; nil if nothing is pinned there.
     package let authorities: Set<[UInt8]>?
-    /// SHA-256 of the SubjectPublicKeyInfo of accepted leaves; nil where none are named.
+    /// SHA-256 of the SubjectPublicKeyInfo of accepted leaves; nil if none are named.
     package let leaves: Set<[UInt8]>?
 
-    /// Nil where no entry with identities covers the host.
+    /// Nil if no entry with identities covers the host.
     package init?(_ domains: [PinnedDomain], host: String) {
         let covering = domains.filter { $0.covers(host) }
         let authorities = covering.compactMap(\.authorities)
@@ -157,7 +157,7 @@ struct PinIndex: Sendable {
 
     init(_ domains: [PinnedDomain]) { self.domains = Dictionary(grouping: domains) { UTF8Key($0.domain) } }
 
-    /// The pins that hold for a host; nil where no entry with identities covers it.
+    /// The pins that hold for a host; nil if no entry with identities covers it.
     func pins(for host: String) -> PinSet? {
         if domains.isEmpty { return nil }
         let name = PinnedDomain.normalized(host)

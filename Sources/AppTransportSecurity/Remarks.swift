@@ -34,7 +34,7 @@ struct Remarks {
         guard all.count < Self.limit else {
             if !isFull {
                 subject = .dictionary
-                append(.dictionaryMoreRemarks, "There are more remarks than the \(Self.limit) before.")
+                append(.dictionaryMoreRemarks, "Only the first \(Self.limit) remarks are listed.")
             }
             isFull = true
             return
@@ -56,11 +56,11 @@ struct Remarks {
             // The document of 2016 and the published evaluator contradict each other: both are named.
             let claim =
                 prefix.isEmpty && key.hasSameBytes(as: ATSKey.arbitraryLoadsInMedia)
-                ? " \(ATSKey.arbitraryLoadsForMedia) was called so until 2016-11-14; Apple's document of that time says that on iOS 10 "
+                ? " \(ATSKey.arbitraryLoadsForMedia) had this name until 2016-11-14; Apple's document of that time says that on iOS 10 "
                     + "\(ATSKey.arbitraryLoads) does not count beside it, which no published evaluator does." : ""
             add(
                 .dictionaryUnknownKey,
-                "The key \(prefix)\(key) is not one that the system reads: it has no effect.\(claim)"
+                "The key \(prefix)\(key) is not one that the system reads; it has no effect.\(claim)"
             )
         }
     }
@@ -99,7 +99,7 @@ struct Remarks {
         guard let version = TLSVersionName(rawValue: text) else {
             add(
                 .dictionaryBadValue,
-                "\(prefix)\(key) is \"\(text)\", which is none of TLSv1.0, TLSv1.1, TLSv1.2, TLSv1.3: TLSv1.2 stays the minimum."
+                "\(prefix)\(key) is \"\(text)\", not TLSv1.0, TLSv1.1, TLSv1.2 or TLSv1.3: TLSv1.2 stays the minimum."
             )
             return nil
         }
@@ -111,7 +111,7 @@ struct Remarks {
     {
         guard let value = members[key] else { return nil }
         guard case .string(let text) = value, let level = HardeningLevel(rawValue: text) else {
-            add(.dictionaryBadValue, "\(prefix)\(key) is none of none, FCP_v2.1, recommended: it has no effect.")
+            add(.dictionaryBadValue, "\(prefix)\(key) is not none, FCP_v2.1 or recommended; it has no effect.")
             return nil
         }
         return level

@@ -72,35 +72,35 @@ package struct Remediation: Sendable {
     }
 
     private static let special: [Situation: Remediation] = [
-        .serverTooNew: .init("enable TLS 1.2 on the server beside TLS 1.3", setting: .versions),
+        .serverTooNew: .init("enable TLS 1.2 on the server in addition to TLS 1.3", setting: .versions),
         .weakIntermediate: .init(
-            "get a certificate from an authority whose intermediates have RSA keys of at least 2048 bits or P-256, P-384 or P-521 keys",
+            "get a certificate from a CA whose intermediates have RSA keys of at least 2048 bits or P-256, P-384 or P-521 keys",
             setting: .certificate,
             exception: .insecureHTTPLoadsWithDelegate
         ),
         .weakRoot: .init(
-            "get a certificate below a root with an RSA key of at least 2048 bits or a P-256, P-384 or P-521 key",
+            "get a certificate that chains to a root with an RSA key of at least 2048 bits or a P-256, P-384 or P-521 key",
             setting: .certificate,
             exception: .insecureHTTPLoadsWithDelegate
         ),
         .weaklySignedIssuer: .init(
-            "send an intermediate that is signed with SHA-256 or stronger; the authority has one in place of the old one",
+            "send an intermediate that is signed with SHA-256 or stronger; the CA has one that replaces the old one",
             setting: .certificate,
             exception: .insecureHTTPLoadsWithDelegate
         ),
         .pathLength: .init(
-            "send a chain with fewer intermediates: an authority above allows only so many below it (pathLenConstraint), "
-                + "so let it issue the leaf itself or raise that limit",
+            "send a chain with fewer intermediates: a CA in the chain limits how many may follow it (pathLenConstraint); "
+                + "have it issue the leaf itself or raise that limit",
             setting: .certificate,
             exception: .insecureHTTPLoadsWithDelegate
         ),
         .notAnAuthority: .init(
-            "let an authority issue the certificate: only one with CA:TRUE in basicConstraints and keyCertSign in its key usage may",
+            "have a CA issue the certificate: only one with CA:TRUE in basicConstraints and keyCertSign in its key usage may",
             setting: .certificate,
             exception: .insecureHTTPLoadsWithDelegate
         ),
         .oddCertificate: .init(
-            "let the authority issue the certificate anew, without what clients do not know",
+            "have the CA reissue the certificate without what clients do not support",
             setting: .certificate,
             exception: .insecureHTTPLoadsWithDelegate
         ),
@@ -110,7 +110,7 @@ package struct Remediation: Sendable {
             exception: .insecureHTTPLoadsWithDelegate
         ),
         .badSignature: .init(
-            "send the certificate of the authority that signed this one, or let it be issued anew: the signature does not verify",
+            "send the certificate of the CA that signed this one, or have this one reissued: the signature does not verify",
             setting: .certificate,
             exception: .insecureHTTPLoadsWithDelegate
         ),
@@ -124,15 +124,15 @@ package struct Remediation: Sendable {
             setting: .certificate
         ),
         .unofferedSignature: .init(
-            "get a certificate that its authority signs with RSA, or with ECDSA and SHA-256 or SHA-384",
+            "get a certificate that its CA signs with RSA, or with ECDSA and SHA-256 or SHA-384",
             setting: .certificate
         ),
         .signatureSetting: .init(
-            "let the server sign the handshake with SHA-256 or SHA-384, which its key can: a setting of its signature algorithms excludes both",
+            "let the server sign the handshake with SHA-256 or SHA-384, as its key can: its signature-algorithm setting excludes both",
             setting: .signatureAlgorithms
         ),
         .issuerDates: .init(
-            "send the authority's present intermediate; the leaf need not be renewed if its key is still the same",
+            "send the CA's current intermediate; the leaf needs no renewal if the key of the intermediate is unchanged",
             setting: .certificate,
             exception: .insecureHTTPLoadsWithDelegate
         ),

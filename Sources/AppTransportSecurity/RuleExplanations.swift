@@ -14,9 +14,9 @@ package enum RuleExplanations {
         rule(.ruleArbitraryLoads, "NSAllowsArbitraryLoads is YES"),
         .init(
             .ruleArbitraryLoadsIgnored,
-            "NSAllowsArbitraryLoads does not count beside a sibling",
+            "NSAllowsArbitraryLoads does not count, because a newer global key is present",
             .developer,
-            "remove NSAllowsArbitraryLoads, or keep it for iOS 9 alone and say so"
+            "remove NSAllowsArbitraryLoads, or keep it only for iOS 9 and say so"
         ),
         rule(.ruleMedia, "NSAllowsArbitraryLoadsForMedia decides"),
         rule(.ruleWebContent, "NSAllowsArbitraryLoadsInWebContent decides"),
@@ -60,7 +60,7 @@ package enum RuleExplanations {
         ),
         .init(
             .noteEntryAlmostMatches,
-            "an entry of NSExceptionDomains means the host and does not match it, and why",
+            "an entry of NSExceptionDomains is meant for the host but does not match it, and why",
             .developer,
             "write the entry as the note says"
         ),
@@ -70,23 +70,23 @@ package enum RuleExplanations {
             .developer,
             "name the host itself instead of relying on NSIncludesSubdomains"
         ),
-        note(.noteLocalRangeUnverified, "that this range is local is known from field reports"),
+        note(.noteLocalRangeUnverified, "only field reports say that this range is local"),
         .init(
             .noteStackMinimum,
-            "ATS accepts an older version than the network stack of an app with this SDK speaks",
+            "ATS accepts a version that is too old for the network stack of an app with this SDK",
             .server,
             "enable a version that the stack speaks; no key of the dictionary helps"
         ),
         note(
             .noteSDKInferred,
-            "what an app with an older SDK does on this system follows from Apple's words and was not measured"
+            "what an app with an older SDK does on this system is inferred from Apple's words, not measured"
         ),
-        note(.noteTLS13Unknown, "the system does not know TLSv1.3"),
+        note(.noteTLS13Unknown, "the system does not support TLSv1.3"),
         .init(
             .noteCTNotJudged,
             "Certificate Transparency was not judged because no log list was given",
             .author,
-            "give a list of logs with --ct-log-list"
+            "pass a log list with --ct-log-list"
         ),
         note(.noteCTTimestampRefused, "a certificate timestamp does not count, and why; enough others do"),
         .init(
@@ -97,20 +97,20 @@ package enum RuleExplanations {
         ),
         .init(
             .noteStapleUnusable,
-            "the stapled OCSP response cannot be believed, and why",
+            "the stapled OCSP response cannot be trusted, and why",
             .server,
-            "let the server fetch a new response, or switch stapling off"
+            "let the server fetch a new response, or turn stapling off"
         ),
-        note(.noteKeyPossessionUnproven, "nothing in the flight proves that the server holds its key"),
+        note(.noteKeyPossessionUnproven, "nothing in the handshake proves that the server has its private key"),
         .init(
             .noteLifetime,
-            "the certificate is longer than authorities may issue today, or its successor must be shorter, and from when",
+            "the certificate is valid for longer than CAs may issue today, or its successor must be shorter, and from when",
             .server,
-            "renew by a program: what authorities may issue gets shorter every year"
+            "automate renewal: the lifetime that CAs may issue gets shorter step by step"
         ),
         .init(
             .noteExpiresSoon,
-            "a certificate of the path expires within the days that were asked for",
+            "a certificate of the path expires within the given number of days",
             .server,
             "renew the certificate before the day that the note names"
         ),

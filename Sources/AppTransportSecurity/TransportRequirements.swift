@@ -23,7 +23,7 @@ public struct TransportRequirements: Sendable {
         case `default`
     }
 
-    /// The minimum that ATS sets; nil where it sets none.
+    /// The minimum that ATS sets; nil if it sets none.
     package let minimumTLS: TLSVersion?
     /// Which suites are offered.
     package let suitePolicy: SuitePolicy
@@ -33,7 +33,7 @@ public struct TransportRequirements: Sendable {
     package let delegateMayAccept: Bool
     /// Whether key sizes are judged even if the rules name sizes: off where forward secrecy is off on old systems.
     package let judgesKeySize: Bool
-    /// What `NSPinnedDomains` asks of this host; nil where no entry covers it.
+    /// What `NSPinnedDomains` asks of this host; nil if no entry covers it.
     package let pins: PinSet?
     /// NIAP hardening: fewer suites, no SHA-1 signatures, extended master secret required.
     public let isHardened: Bool

@@ -7,11 +7,11 @@ public import Findings
 public struct TransportVerdict: Sendable {
     /// Whether an app could load.
     public let passed: Bool
-    /// Every failed requirement, first cause first; empty where all are met.
+    /// Every failed requirement, first cause first; empty if all are met.
     public let causes: [Cause]
     /// What is worth knowing and fails nothing.
     public let notes: [Cause]
-    /// What an app would get; nil where all is met.
+    /// What an app would get; nil if all is met.
     public let error: URLLoadError?
     /// Whether only trust evaluation failed, so that app code may accept the certificate where the dictionary permits it.
     package let onlyTrustFailed: Bool

@@ -9,7 +9,7 @@ import TLSFacts
 struct TrustEvaluation {
     let requirements: TransportRequirements
     let facts: PresentedTrust
-    /// Nil where no name is judged.
+    /// Nil if no name is judged.
     let host: String?
     let instant: Date
 
@@ -23,7 +23,7 @@ struct TrustEvaluation {
             return [
                 Cause(
                     .trustUnknownRoot,
-                    "The server presented no certificate that can be read.",
+                    "The server presented no readable certificate.",
                     citation: citation
                 )
             ]
@@ -42,8 +42,8 @@ struct TrustEvaluation {
                 Cause(
                     .trustPinMismatch,
                     leaves.isEmpty
-                        ? "NSPinnedLeafIdentities holds no usable pin for \(host), so every leaf is refused."
-                        : "The leaf's public key is none of the \(leaves.count) that NSPinnedLeafIdentities pins for \(host).",
+                        ? "NSPinnedLeafIdentities has no usable pin for \(host), so every leaf is refused."
+                        : "The leaf's public key is not among the \(leaves.count) that NSPinnedLeafIdentities pins for \(host).",
                     citation: .security("SecPolicy.c, SecPolicyCheckLeafSPKISHA256")
                 )
             )
@@ -55,7 +55,7 @@ struct TrustEvaluation {
                     Cause(
                         .trustPinMismatch,
                         authorities.isEmpty
-                            ? "NSPinnedCAIdentities holds no usable pin for \(host), so every chain is refused."
+                            ? "NSPinnedCAIdentities has no usable pin for \(host), so every chain is refused."
                             : "No certificate above the leaf has a public key that NSPinnedCAIdentities pins for \(host).",
                         citation: .security("SecPolicy.c, SecPolicyCheckCAspkiSHA256")
                     )
@@ -69,8 +69,8 @@ struct TrustEvaluation {
         facts.chain.fetched.map { fetched in
             Cause(
                 .noteIntermediateFetched,
-                "The server left out the intermediate \(fetched.certificate.subject); it was fetched from \(fetched.address), as Apple's "
-                    + "trust evaluation does. Other clients do not fetch and fail: send it after the leaf.",
+                "The server omitted the intermediate \(fetched.certificate.subject); it was fetched from \(fetched.address), as Apple's "
+                    + "trust evaluation does. Clients that do not fetch it fail: send it after the leaf.",
                 kind: .note
             )
         } + stapleNotes() + lifetimeNotes()
@@ -89,7 +89,7 @@ struct TrustEvaluation {
         return [
             Cause(
                 .noteStapleUnusable,
-                "The OCSP response that the server staples says nothing: \(reason).",
+                "The OCSP response that the server staples proves nothing: \(reason).",
                 kind: .note
             )
         ]
@@ -159,8 +159,8 @@ struct TrustEvaluation {
         let unknown = Cause(
             .trustUnknownRoot,
             top.isSelfIssued
-                ? "The chain ends in \(top.subject), a root that is in no store that was given."
-                : "The chain ends in \(top.subject), issued by \(top.issuer), which is in no store that was given.",
+                ? "The chain ends in \(top.subject), a root that is in none of the given trust stores."
+                : "The chain ends in \(top.subject), issued by \(top.issuer), which is in none of the given trust stores.",
             citation: citation
         )
         guard path.count == 1 else { return [unknown] }
@@ -185,7 +185,7 @@ struct TrustEvaluation {
         return [
             Cause(
                 .trustRevoked,
-                "\(leaf.subject) was revoked on \(day(since))\(why), says the OCSP response that the server staples.",
+                "\(leaf.subject) was revoked on \(day(since))\(why), according to the OCSP response that the server staples.",
                 citation: citation
             )
         ]
@@ -193,7 +193,7 @@ struct TrustEvaluation {
 
     /// RFC 5280 section 5.3.1.
     private static let revocationReasons: [Int: String] = [
-        1: "the key is compromised", 2: "the authority is compromised", 3: "the affiliation changed", 4: "superseded",
+        1: "the key is compromised", 2: "the CA is compromised", 3: "the affiliation changed", 4: "superseded",
         5: "out of use", 6: "on hold", 9: "a privilege was withdrawn", 10: "the attribute authority is compromised",
     ]
 
@@ -231,7 +231,7 @@ struct TrustEvaluation {
             return [
                 Cause(
                     .trustNoSubjectAlternativeName,
-                    "The certificate names \(host) only as common name; a subject alternative name is required.",
+                    "The certificate names \(host) only as its common name; a subject alternative name is required.",
                     citation: citation
                 )
             ]
@@ -290,7 +290,7 @@ struct TrustEvaluation {
                 return "an elliptic-curve key of \(bits) bits (\(curve)); at least \(least) bits are required"
             }
             guard !PublicKeyFacts.curvesOfTLS.contains(curve) else { return nil }
-            return "\(key.words); P-256, P-384 and P-521 are known"
+            return "\(key.words); P-256, P-384 and P-521 are supported"
         case .other:
             guard rules.minimumRSABits != nil else { return nil }
             return "\(key.words), which is neither a plain RSA key nor one on an elliptic curve of TLS"
@@ -355,7 +355,7 @@ struct TrustEvaluation {
             causes.append(
                 trust(
                     .trustWrongKeyUsage,
-                    "The intermediate \(authority.subject) may not issue server certificates by its extended key usage.",
+                    "The extended key usage of the intermediate \(authority.subject) does not allow it to issue server certificates.",
                     .issuerPurpose
                 )
             )

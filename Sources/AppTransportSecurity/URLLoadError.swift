@@ -31,7 +31,7 @@ extension URLLoadError {
         package let code: Int
     }
 
-    /// What `NSUnderlyingError` holds: the error of CFNetwork, from which URLSession makes its own; nil where the load did not come so far.
+    /// What `NSUnderlyingError` holds: the error of CFNetwork, from which URLSession makes its own; nil if the load did not come so far.
     ///
     /// Outputs of nscurl show it for -1022 and -1200 (Cocoa Keys, listing 2; gist krunk4ever/936e03b48c030e26a3a6); that the others have the same
     /// form is inferred.

@@ -7,19 +7,19 @@
 package struct CodeExplanation: Sendable {
     /// Who can do something about it.
     package enum Actor: String, Sendable, CaseIterable {
-        /// Whoever runs the server that the app talks to.
+        /// The administrator of the server that the app talks to.
         case server
-        /// Whoever runs the network or the firewall between app and server.
+        /// The administrator of the network or the firewall between app and server.
         case network
-        /// Whoever writes the app.
+        /// The app's developer.
         case developer
         /// The app by itself, while it runs.
         case app
         /// The server that asks the service: a backend or a gateway.
         case backend
-        /// Whoever runs `sealward serve` or its store.
+        /// The administrator of `sealward serve` or its store.
         case `operator`
-        /// Whoever wrote the file or the option that was read.
+        /// The provider of the file or the option that was read.
         case author
         /// Nothing has to be done.
         case nobody
@@ -27,13 +27,13 @@ package struct CodeExplanation: Sendable {
         /// The actor in words, for a sentence.
         package var words: String {
             switch self {
-            case .server: "whoever runs the server"
-            case .network: "whoever runs the network between app and server"
+            case .server: "the server's administrator"
+            case .network: "the administrator of the network between app and server"
             case .developer: "the app's developer"
             case .app: "the app, while it runs"
             case .backend: "the backend or gateway that sent the request"
-            case .operator: "whoever runs Sealward"
-            case .author: "whoever gave the input"
+            case .operator: "Sealward's administrator"
+            case .author: "the provider of the input"
             case .nobody: "nobody"
             }
         }

@@ -26,7 +26,7 @@ extension StringProtocol {
         return width
     }
 
-    /// The text with spaces behind it, so that it takes at least so many columns.
+    /// The text with spaces after it, so that it takes at least so many columns.
     package func padded(to columns: Int) -> String {
         self + String(repeating: " ", count: Swift.max(0, columns - displayWidth))
     }

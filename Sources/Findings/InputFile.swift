@@ -48,7 +48,7 @@ package final class InputFile {
         }
         guard let information = SystemFile.status(of: descriptor), information.st_mode & S_IFMT == S_IFREG else {
             _ = Foundation.close(descriptor)
-            throw InputFault("is not a file any more")
+            throw InputFault("is no longer a file")
         }
         return InputFile(descriptor: descriptor, size: Int(clamping: information.st_size), isStream: false)
     }
@@ -64,11 +64,11 @@ package final class InputFile {
         let isLink = information.st_mode & S_IFMT == S_IFLNK
         if isLink {
             guard let target = SystemFile.status(of: path, followingLinks: true) else {
-                return InputFault("is a link that leads nowhere")
+                return InputFault("is a broken link")
             }
             information = target
             if let folder, !leads(path, below: folder) {
-                return InputFault("is a link that leads out of what is searched; name its target to have it read")
+                return InputFault("is a link that leads out of the searched folder; name its target to read it")
             }
         }
         guard let kind = oddKind(information.st_mode) else { return nil }
@@ -97,7 +97,7 @@ package final class InputFile {
         case S_IFIFO: "a named pipe"
         case S_IFCHR, S_IFBLK: "a device"
         case S_IFSOCK: "a socket"
-        default: "no regular file"
+        default: "a special file"
         }
     }
 
@@ -144,7 +144,7 @@ package final class InputFile {
         return file
     }
 
-    /// Exactly `count` bytes from `offset`; nil where the file is shorter, cannot be read, or is a stream.
+    /// Exactly `count` bytes from `offset`; nil if the file is shorter, cannot be read, or is a stream.
     package func bytes(at offset: Int, count: Int) -> [UInt8]? {
         guard !isStream, offset >= 0, count >= 0, count <= size, offset <= size - count else { return nil }
         let result = SystemFile.read(descriptor, at: offset, count: count).bytes

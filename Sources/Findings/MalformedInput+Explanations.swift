@@ -8,13 +8,13 @@ extension MalformedInput {
             .malformedAppId,
             "not PREFIX.bundle",
             .author,
-            "write the ten characters of the team, a dot and the bundle id"
+            "write the ten-character team ID, a dot and the bundle ID"
         ),
         .init(
             .malformedArchive,
             "not a zip archive that can be read, or one that is not safe to read",
             .author,
-            "give the .ipa as Xcode exported it"
+            "pass the .ipa as Xcode exported it"
         ),
         .init(
             .malformedAssertion,
@@ -26,7 +26,7 @@ extension MalformedInput {
             .malformedAttestation,
             "not an attestation object",
             .developer,
-            "send the bytes of attestKey unchanged, and no assertion or receipt in their place"
+            "send the bytes of attestKey unchanged, not an assertion or a receipt"
         ),
         .init(
             .malformedAuthenticatorData,
@@ -51,63 +51,73 @@ extension MalformedInput {
             .malformedCertificate,
             "a certificate that cannot be read",
             .server,
-            "look at it with openssl x509 -text, and have it issued again"
+            "inspect it with openssl x509 -text, and have it reissued"
         ),
-        .init(.malformedCheckReport, "not a report of `ats check`", .author, "give what ats check --format json wrote"),
+        .init(
+            .malformedCheckReport,
+            "not a report of `ats check`",
+            .author,
+            "pass the output of ats check --format json"
+        ),
         .init(
             .malformedClientDataHash,
             "a clientDataHash under 16 bytes",
             .author,
-            "give the SHA-256 of the client data in base64"
+            "pass the SHA-256 of the client data in base64"
         ),
-        .init(.malformedCTLogList, "not a list of logs", .author, "give the log list that browsers publish, as JSON"),
+        .init(
+            .malformedCTLogList,
+            "not a log list",
+            .author,
+            "pass the log list that browser vendors publish, as JSON"
+        ),
         .init(
             .malformedJSON,
             "not JSON, or nested too deeply",
             .author,
-            "correct the line and column that the message names"
+            "fix the line and column that the message names"
         ),
         .init(
             .malformedOCSPResponse,
             "not an OCSP response, or one without a status",
             .author,
-            "give the DER answer of the authority's responder"
+            "pass the DER response of the CA's responder"
         ),
         .init(
             .malformedPlist,
             "not a property list, or one that is not safe to read",
             .author,
-            "correct the place that the message names; plutil -lint reads the same file"
+            "fix the place that the message names; plutil -lint reads the same file"
         ),
         .init(
             .malformedPublicKey,
             "not an X9.63 P-256 key",
             .author,
-            "give the 65 bytes that begin with 04, in base64: publicKey of attest verify"
+            "pass the 65 bytes that begin with 04, in base64: the publicKey that attest verify prints"
         ),
         .init(
             .malformedReceipt,
             "not a receipt",
             .author,
-            "give the receipt as it came from Apple, in base64 or as bytes"
+            "pass the receipt as it came from Apple, in base64 or as bytes"
         ),
         .init(
             .malformedResolve,
             "not HOST:PORT:ADDRESS",
             .author,
-            "write it as curl takes it: example.com:443:192.0.2.1"
+            "write it as for curl: example.com:443:192.0.2.1"
         ),
         .init(
             .malformedSystem,
             "not a known system, or an SDK that it cannot have",
             .author,
-            "take an id of sealward ats systems, for example macos26"
+            "use an id from sealward ats systems, for example macos26"
         ),
         .init(
             .malformedTooLarge,
             "larger than the limit",
             .author,
-            "send the object alone; the message names the limit"
+            "send only the object; the message names the limit"
         ),
         .init(
             .malformedTranscript,
@@ -115,16 +125,16 @@ extension MalformedInput {
             .author,
             "record it on a Mac with nscurl --ats-diagnostics --verbose URL"
         ),
-        .init(.malformedTrustRoot, "not a trust root", .author, "give one certificate as PEM or DER"),
+        .init(.malformedTrustRoot, "not a trust root", .author, "pass one certificate as PEM or DER"),
         .init(
             .malformedTrustStore,
             "no certificates in a file of roots",
             .author,
-            "give a file of PEM certificates"
+            "pass a file of PEM certificates"
         ),
         .init(
             .malformedURL,
-            "not a URL that ATS decides about",
+            "not a URL that ATS covers",
             .author,
             "write an http, https, ws or wss URL with a host, without spaces"
         ),

@@ -7,7 +7,7 @@
 public struct MalformedInput: Error, Sendable, ComparedByCode, CustomStringConvertible {
     /// What kind of input was malformed, for example `malformed.cbor`.
     public let code: Code
-    /// Where: a byte offset (`offset 12`), a line (`line 3`, with its column where that is known) or a key path. Empty where the whole input is meant.
+    /// Where: a byte offset (`offset 12`), a line (`line 3`, with its column where that is known) or a key path. Empty if the whole input is meant.
     public let place: String
     /// One sentence without a full stop: what was expected and what was found.
     public let reason: String

@@ -8,7 +8,7 @@ extension StringProtocol {
     /// Readers of files refuse such text. `String` sorts every such run to compare or hash it, in time that is quadratic in its length, so
     /// below the limit every operation on the text is linear, wherever it goes.
     @inlinable package var hasMarkRun: Bool {
-        // Every mark is at least two bytes outside of ASCII: a shorter run of those needs no closer look.
+        // Every mark is at least two bytes outside ASCII: a shorter run of those needs no closer look.
         var run = 0
         for byte in utf8 {
             run = byte < 0x80 ? 0 : run + 1

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text inside of XML and HTML.
+/// Text inside XML and HTML.
 package enum Markup {
     /// Text between tags. Control characters, and what XML 1.0 cannot hold, become a replacement character; line separators and
     /// bidirectional controls become character references, so that the markup itself is safe to show.
@@ -23,7 +23,7 @@ package enum Markup {
         return result
     }
 
-    /// Text inside of an attribute: on one line.
+    /// Text inside an attribute: on one line.
     package static func attribute(_ value: String) -> String {
         // Over scalars: a Character may hold more than what ends a line.
         var result = String.UnicodeScalarView()

@@ -18,7 +18,7 @@ package enum NearName {
         return row[right.count]
     }
 
-    /// The first of the nearest names, or nil where none is within `limit` slips. Only the first 64 bytes of the word are read.
+    /// The first of the nearest names, or nil if none is within `limit` slips. Only the first 64 bytes of the word are read.
     package static func suggestion(for word: String, among names: [String], within limit: Int = 2) -> String? {
         let wanted = Array(word.utf8.prefix(64))
         let near = names.map { (name: $0, distance: distance(Array($0.utf8), wanted)) }.min {

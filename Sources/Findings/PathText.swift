@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension String {
-    /// The folder of a path: what stands before its last slash; empty for a name alone, `/` below the root.
+    /// The folder of a path: what precedes its last slash; empty for a name alone, `/` below the root.
     ///
     /// By bytes, like the system reads paths. `NSString.deletingLastPathComponent` of Foundation for Linux ends the process for a path of one letter.
     package var parentFolder: String {

@@ -20,18 +20,18 @@ import Testing
         Case(
             issued: "2026-03-14",
             days: 398,
-            words: "successor cannot be: from 2027-03-15 on public authorities issue for 100"
+            words: "successor cannot be: from 2027-03-15 on, public CAs may issue for at most 100"
         ),
         Case(
             issued: "2026-03-15",
             days: 201,
-            words: "on 2026-03-15 for 201 days; since 2026-03-15 public authorities issue for 200"
+            words: "on 2026-03-15 for 201 days; since 2026-03-15 public CAs may issue for at most 200"
         ),
         Case(issued: "2026-03-15", days: 200, words: nil), Case(issued: "2026-11-01", days: 90, words: nil),
-        Case(issued: "2026-11-01", days: 198, words: "from 2027-03-15 on public authorities issue for 100 days"),
+        Case(issued: "2026-11-01", days: 198, words: "from 2027-03-15 on, public CAs may issue for at most 100 days"),
         Case(issued: "2027-03-15", days: 101, words: "since 2027-03-15"),
         Case(issued: "2027-03-15", days: 100, words: nil),
-        Case(issued: "2029-03-14", days: 48, words: "from 2029-03-15 on public authorities issue for 47 days"),
+        Case(issued: "2029-03-14", days: 48, words: "from 2029-03-15 on, public CAs may issue for at most 47 days"),
         Case(issued: "2029-03-15", days: 48, words: "on 2029-03-15 for 48 days; since 2029-03-15"),
         Case(issued: "2029-03-15", days: 47, words: nil), Case(issued: "2025-01-01", days: 398, words: nil),
     ]

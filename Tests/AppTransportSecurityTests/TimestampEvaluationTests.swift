@@ -88,7 +88,7 @@ struct TimestampEvaluationTests {
         Case(
             name: "two of one operator",
             embedded: [1, 2],
-            words: "2 valid of 2 needed, from 1 operator, of whom each counts for 1 at most"
+            words: "2 valid of 2 needed, from 1 operator, each of which counts for at most 1"
         ),
         Case(name: "one twice", embedded: [1, 1], words: "1 valid of 2 needed, from 1 operator"),
         Case(name: "two for 300 days", embedded: [1, 3], days: 300, words: "2 valid of 3 needed, from 2 operators"),
@@ -124,7 +124,7 @@ struct TimestampEvaluationTests {
                 1: #""retired":{"timestamp":"2026-04-01T00:00:00Z"}"#,
                 3: #""retired":{"timestamp":"2026-04-01T00:00:00Z"}"#,
             ],
-            words: "none is of a log that is approved today"
+            words: "none is from a log that is approved today"
         ),
         Case(
             name: "a log that retires after the day of judgement",
@@ -141,7 +141,7 @@ struct TimestampEvaluationTests {
             embedded: [1, 3],
             intervals: [3: ("2026-01-01", "2026-06-20")],
             words:
-                "the log 'log 3' does not count: the certificate expires on 2026-06-20, and the log takes those that expire from 2026-01-01 to before 2026-06-20"
+                "the log 'log 3' does not count: the certificate expires on 2026-06-20, and the log accepts those that expire from 2026-01-01 to before 2026-06-20"
         ),
         Case(
             name: "a log of the days after, in the staple",
