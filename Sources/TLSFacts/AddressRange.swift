@@ -3,7 +3,7 @@
 
 /// A range of addresses in CIDR notation, as exception keys may be since iOS 17 and macOS 14.
 public struct AddressRange: Hashable, Sendable {
-    /// The first address with the bits behind the prefix cleared.
+    /// The first address with the bits after the prefix cleared.
     package let base: IPAddress
     /// How many leading bits count: 0 to 32 for IPv4, 0 to 128 for IPv6.
     package let prefixLength: Int
@@ -29,7 +29,7 @@ public struct AddressRange: Hashable, Sendable {
         hadHostBits = masked != bytes
     }
 
-    /// The range with this prefix that contains an address; nil where the family has no such length.
+    /// The range with this prefix that contains an address; nil if the family has no such length.
     package init?(around address: IPAddress, prefixLength: Int) {
         guard (0...address.bytes.count * 8).contains(prefixLength),
             let base = IPAddress(bytes: AddressRange.masked(address.bytes, prefixLength))

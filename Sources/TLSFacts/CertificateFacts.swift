@@ -29,25 +29,25 @@ public struct CertificateFacts: Sendable, Equatable {
     public let signature: SignatureFacts
     /// Common names of the subject, in order.
     public let commonNames: [String]
-    /// Nil where the certificate has no subjectAltName extension.
+    /// Nil if the certificate has no subjectAltName extension.
     public let alternativeNames: AlternativeNames?
-    /// Object identifiers in dotted form; nil where the extension is absent.
+    /// Object identifiers in dotted form; nil if the extension is absent.
     public let extendedKeyUsages: [String]?
-    /// Bits of keyUsage as in RFC 5280 4.2.1.3: bit 0 is digitalSignature, bit 5 is keyCertSign. Nil where absent.
+    /// Bits of keyUsage as in RFC 5280 4.2.1.3: bit 0 is digitalSignature, bit 5 is keyCertSign. Nil if absent.
     package let keyUsage: Set<Int>?
-    /// basicConstraints cA; nil where the extension is absent.
+    /// basicConstraints cA; nil if the extension is absent.
     public let isAuthority: Bool?
-    /// pathLenConstraint of basicConstraints; nil where absent.
+    /// pathLenConstraint of basicConstraints; nil if absent.
     package let pathLengthConstraint: Int?
     /// `http` addresses of the issuer's certificate (authority information access).
     package let issuerAddresses: [String]
     /// OCSP addresses of authorityInfoAccess.
     package let responderAddresses: [String]
-    /// The subjectKeyIdentifier extension; nil where absent.
+    /// The subjectKeyIdentifier extension; nil if absent.
     package let subjectKeyIdentifier: [UInt8]?
-    /// keyIdentifier of the authorityKeyIdentifier extension; nil where absent.
+    /// keyIdentifier of the authorityKeyIdentifier extension; nil if absent.
     package let authorityKeyIdentifier: [UInt8]?
-    /// The serialized SignedCertificateTimestampList of the certificate, TLS encoding; nil where absent.
+    /// The serialized SignedCertificateTimestampList of the certificate, TLS encoding; nil if absent.
     package let embeddedTimestamps: [UInt8]?
     /// Critical extensions that RFC 5280 path validation as done here does not process, dotted.
     package let unknownCriticalExtensions: [String]
@@ -180,7 +180,7 @@ public struct PublicKeyFacts: Sendable, Equatable {
         switch kind {
         case .rsa(let bits): "an RSA key of \(bits) bits"
         case .ellipticCurve(let curve, _): "a key on the elliptic curve \(curve)"
-        case .other(let identifier): PublicKeyFacts.otherWords[identifier] ?? "a key of the kind \(identifier)"
+        case .other(let identifier): PublicKeyFacts.otherWords[identifier] ?? "a key of type \(identifier)"
         }
     }
 

@@ -49,13 +49,13 @@ public struct HandshakeObservation: Sendable, Equatable {
     public var suite: CipherSuite
     /// Nil with RSA key exchange.
     public var group: NamedGroup?
-    /// How the server signed the handshake; nil where it did not, and below TLS 1.2.
+    /// How the server signed the handshake; nil if it did not, and below TLS 1.2.
     public var signatureScheme: SignatureScheme?
     /// As presented, leaf first, DER.
     public var certificates: [[UInt8]]
     /// Whether the server proved that it holds the leaf's key.
     public var keyPossession: KeyPossession
-    /// What ALPN chose; nil where the server chose nothing.
+    /// What ALPN chose; nil if the server chose nothing.
     public var applicationProtocol: String?
     /// DER OCSP response, if one was stapled.
     package var stapledResponse: [UInt8]?

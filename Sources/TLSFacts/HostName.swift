@@ -7,7 +7,7 @@ import Foundation
 package enum HostName {
     /// The form that a URL loader asks for and compares: ASCII letters in lower case, labels of other scripts as A-labels (`xn--…`).
     ///
-    /// Names outside of ASCII go through the IDNA processing of Foundation's URL parser (UTS #46, non-transitional), which is that of Apple's
+    /// Names outside ASCII go through the IDNA processing of Foundation's URL parser (UTS #46, non-transitional), which is that of Apple's
     /// systems: composed and decomposed forms, capitals and full-width letters become one name. A label that is an A-label already is taken as
     /// it stands and not decoded. A dot at the end stays.
     ///

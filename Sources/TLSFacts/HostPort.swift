@@ -3,10 +3,10 @@
 
 /// A host with or without a port, taken apart by bytes: `host`, `host:port`, `[v6]` or `[v6]:port`.
 package struct HostPort: Sendable {
-    /// What stands before the port, without brackets. Not judged.
+    /// What precedes the port, without brackets. Not judged.
     package let host: Substring
     package let isBracketed: Bool
-    /// What stands behind the colon, which may be nothing; nil without a colon.
+    /// What follows the colon, which may be nothing; nil without a colon.
     package let portText: Substring?
 
     /// Why a text is none of the four.

@@ -6,7 +6,7 @@
     /// Network byte order; the count is 4 or 16.
     package let bytes: [UInt8]
 
-    /// Reads a literal as it stands in a URL: dotted quad, or IPv6 without brackets and without a scope.
+    /// Reads a literal as it appears in a URL: dotted quad, or IPv6 without brackets and without a scope.
     @inlinable package init?(_ text: some StringProtocol) { self.init(literal: Array(text.utf8.prefix(46))) }
 
     @usableFromInline package init?(literal text: [UInt8]) {

@@ -49,7 +49,7 @@ package struct SignedTimestamp: Sendable, Hashable {
         self.signature = signature
     }
 
-    /// Reads a SignedCertificateTimestampList in its TLS encoding; nil where its lengths do not add up.
+    /// Reads a SignedCertificateTimestampList in its TLS encoding; nil if its lengths do not add up.
     /// Entries of an unknown version are left out, as RFC 6962 section 3.3 wants.
     package static func list(decoding bytes: [UInt8]) -> [SignedTimestamp]? {
         guard bytes.count >= 2, Int(bytes[0]) << 8 | Int(bytes[1]) == bytes.count - 2 else { return nil }

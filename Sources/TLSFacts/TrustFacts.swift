@@ -66,7 +66,7 @@ public struct ChainFacts: Sendable, Equatable {
         }
     }
 
-    /// Where the path ends; nil where it ends nowhere.
+    /// Where the path ends; nil if it ends nowhere.
     public var anchor: AnchorFacts? {
         switch path {
         case .anchored(_, let anchor): anchor
@@ -76,7 +76,7 @@ public struct ChainFacts: Sendable, Equatable {
     }
 }
 
-/// One rule of RFC 5280 section 6.1 that a path breaks: not an authority, a path too long, names outside of the constraints, an
+/// One rule of RFC 5280 section 6.1 that a path breaks: not an authority, a path too long, names outside the constraints, an
 /// unknown critical extension.
 package struct PathViolation: Sendable, Equatable {
     /// What the rule is about.
@@ -119,7 +119,7 @@ package struct FetchedCertificate: Sendable, Equatable {
 public struct PresentedTrust: Sendable, Equatable {
     /// What became of the certificates.
     public let chain: ChainFacts
-    /// What an OCSP response says of the leaf; nil where there is none.
+    /// What an OCSP response says of the leaf; nil if there is none.
     public let staple: StapleStatus?
     /// SignedCertificateTimestampList of the TLS extension.
     package let timestamps: [UInt8]?
@@ -145,7 +145,7 @@ public struct ConnectionFacts: Sendable, Equatable {
     public let handshake: HandshakeObservation
     /// What became of the certificates.
     public let chain: ChainFacts
-    /// What the stapled OCSP response says of the leaf; nil where none was stapled.
+    /// What the stapled OCSP response says of the leaf; nil if none was stapled.
     public let staple: StapleStatus?
 
     /// What trust evaluation looks at.

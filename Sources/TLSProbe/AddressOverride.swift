@@ -69,7 +69,7 @@ public struct AddressOverride: Sendable, Hashable {
         return addresses.isEmpty || override.places.count != addresses.count ? nil : override
     }
 
-    /// An IPv6 literal as it stands in a URL, without its brackets; anything else as it is.
+    /// An IPv6 literal as it appears in a URL, without its brackets; anything else as it is.
     static func withoutBrackets(_ text: String) -> String {
         let bytes = text.utf8
         guard bytes.count >= 2, bytes.first == UInt8(ascii: "["), bytes.last == UInt8(ascii: "]") else { return text }

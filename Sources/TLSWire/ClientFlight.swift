@@ -7,7 +7,7 @@
 package struct ClientFlight: Sendable {
     /// What a hello says of the server.
     package enum ServerName: Sendable, Equatable {
-        /// The bytes of the name as they stand there.
+        /// The bytes of the name as they appear there.
         case named([UInt8])
         /// No name.
         case none
@@ -30,7 +30,7 @@ package struct ClientFlight: Sendable {
     package mutating func read(_ bytes: [UInt8]) {
         guard !isOver else { return }
         guard records.received + bytes.count <= WireLimits.hello else {
-            violation = "The client's hello is larger than \(WireLimits.hello) bytes"
+            violation = "The ClientHello is larger than \(WireLimits.hello) bytes"
             return
         }
         records.append(bytes)
@@ -52,7 +52,7 @@ package struct ClientFlight: Sendable {
         case .tooLong(let length): violation = "The client announced a handshake message of \(length) bytes"
         case .message(MessageType.clientHello, let body, _):
             serverName = ClientFlight.serverName(inHello: body)
-            if serverName == nil { violation = "The client's hello is malformed" }
+            if serverName == nil { violation = "The ClientHello is malformed" }
         case .message(let type, _, _): violation = "The client's first handshake message is of type \(type)"
         }
     }

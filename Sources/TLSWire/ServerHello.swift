@@ -54,7 +54,7 @@ package struct ServerHello: Sendable {
             || random.suffix(8).elementsEqual(ServerHello.downgradeBelow12)
     }
 
-    /// The one protocol of an ALPN answer; nil where there is not exactly one.
+    /// The one protocol of an ALPN answer; nil if there is not exactly one.
     package static func applicationProtocol(_ body: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         var reader = WireReader(body)
         guard var list = reader.vector(2).map({ WireReader($0) }), reader.isEmpty, let name = list.vector(1),

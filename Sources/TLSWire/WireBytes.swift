@@ -56,7 +56,7 @@ package struct WireReader: Sendable {
         return read(length)
     }
 
-    /// An extension block: its entries by number. Nil where it is malformed, has an extension twice, or more than 64.
+    /// An extension block: its entries by number. Nil if it is malformed, has an extension twice, or more than 64.
     package static func extensions(_ block: ArraySlice<UInt8>) -> [UInt16: ArraySlice<UInt8>]? {
         var reader = WireReader(block)
         var entries: [UInt16: ArraySlice<UInt8>] = [:]

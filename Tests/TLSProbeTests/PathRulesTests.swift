@@ -26,19 +26,19 @@ struct PathRulesTests {
             description: "a root that is no authority",
             root: ["basicConstraints=CA:FALSE"],
             intermediate: authority,
-            says: "is a root but not an authority"
+            says: "is a root but not a CA"
         ),
         Row(
             description: "a root of version 3 without basicConstraints",
             root: ["subjectKeyIdentifier=hash"],
             intermediate: nil,
-            says: "is a root but not an authority"
+            says: "is a root but not a CA"
         ),
         Row(
             description: "a root that allows no intermediate",
             root: ["basicConstraints=critical,CA:TRUE,pathlen:0"],
             intermediate: authority,
-            says: "allows 0 intermediates below it, and there are 1"
+            says: "allows 0 intermediates below it, but there are 1"
         ),
         Row(
             description: "a root that allows none, and there is none",
@@ -50,7 +50,7 @@ struct PathRulesTests {
             description: "an intermediate that is no authority",
             root: authority,
             intermediate: ["basicConstraints=CA:FALSE"],
-            says: "issued a certificate but is not an authority"
+            says: "issued a certificate but is not a CA"
         ),
     ]
 

@@ -7,7 +7,7 @@ package struct AuthorityKeyIdentifier: Sendable {
     /// Whether it names the issuer's issuer or serial number.
     package let namesCertificate: Bool
 
-    /// Nil where the certificate has none that can be read.
+    /// Nil if the certificate has none that can be read.
     package init?(_ outline: CertificateOutline) {
         guard let entry = outline.entry("2.5.29.35"),
             let node = try? DERReader.parse(entry.value, "authorityKeyIdentifier"),

@@ -51,7 +51,7 @@ struct CertificateExtensions {
     /// The most bytes of an address; HTTP servers commonly refuse more than 8 KiB, and certificates of the web stay under 100.
     private static let maximumAddressLength = 2048
 
-    /// Reads one extension; false where it is none that path validation here understands.
+    /// Reads one extension; false if it is none that path validation here understands.
     private mutating func take(_ identifier: String, _ value: ArraySlice<UInt8>) throws(MalformedInput) -> Bool {
         switch identifier {
         case "2.5.29.17": alternativeNames = try Self.names(try DERReader.parse(value, "subjectAltName"))

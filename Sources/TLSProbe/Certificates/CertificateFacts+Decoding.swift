@@ -12,7 +12,7 @@ extension CertificateFacts {
     /// A known extension whose content is malformed does not make the certificate unreadable: it counts as absent and is
     /// listed in ``CertificateFacts/malformedExtensions``.
     /// - Parameter der: the whole certificate, at most 128 KiB.
-    /// - Throws: `malformed.certificate` where the bytes are not a DER certificate.
+    /// - Throws: `malformed.certificate` if the bytes are not a DER certificate.
     public init(decoding der: [UInt8]) throws(MalformedInput) {
         let (frame, signed) = try SignedCertificate.open(der)
         var reader = try DERReader(signed, "tbsCertificate")

@@ -8,7 +8,7 @@ import StrictASN1
 struct DistinguishedName: Sendable {
     struct Attribute: Sendable {
         let type: String
-        /// The text; nil where the value is not a string type.
+        /// The text; nil if the value is not a string type.
         let text: String?
         let encoded: [UInt8]
     }

@@ -25,7 +25,7 @@ extension PublicKeyFacts {
         self.init(kind: kind, sha256: Array(SHA256.hash(data: der)), der: der)
     }
 
-    /// Reads only the key of a certificate, by stepping over what stands before it: the tree of a whole certificate takes longer than
+    /// Reads only the key of a certificate, by stepping over what precedes it: the tree of a whole certificate takes longer than
     /// the check of a signature.
     init(ofCertificate der: [UInt8]) throws(MalformedInput) {
         guard der.count <= SignedCertificate.maximumSize, let key = try? PublicKeyFacts.encodedKey(in: der) else {

@@ -38,7 +38,7 @@ package struct SignedCertificate: Sendable {
     }
 
     private static func open(_ outer: ASN1Element) throws(MalformedInput) -> (SignedCertificate, ASN1Element) {
-        guard outer.tag == .sequence else { throw .certificate("a certificate is a sequence, and this is none") }
+        guard outer.tag == .sequence else { throw .certificate("a certificate is a sequence, and this is not one") }
         var frame = try DERReader(outer, "certificate")
         let signed = try frame.required("tbsCertificate", .sequence)
         let algorithm = try frame.required("signatureAlgorithm", .sequence)

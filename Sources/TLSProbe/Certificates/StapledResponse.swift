@@ -89,7 +89,7 @@ package struct StapledResponse: Sendable {
         while let node = list.next() {
             guard singles.count < StapledResponse.maximumSingles else {
                 throw .certificate(
-                    "the OCSP response is about more than \(StapledResponse.maximumSingles) certificates"
+                    "the OCSP response covers more than \(StapledResponse.maximumSingles) certificates"
                 )
             }
             singles.append(try Single(node))
@@ -103,7 +103,7 @@ package struct StapledResponse: Sendable {
         var certificates: [[UInt8]] = []
         while let certificate = list.next() {
             guard certificates.count < maximumCertificates else {
-                throw .certificate("the OCSP response brings more than \(maximumCertificates) certificates")
+                throw .certificate("the OCSP response contains more than \(maximumCertificates) certificates")
             }
             certificates.append(Array(certificate.encodedBytes))
         }
@@ -116,11 +116,11 @@ package struct StapledResponse: Sendable {
         switch node.number {
         case 1: return .name(Array(inner.encodedBytes))
         case 2: return .key(Array(try inner.primitive("responder")))
-        default: throw .certificate("the responder is of an unknown kind")
+        default: throw .certificate("the responder is of an unknown type")
         }
     }
 
-    /// The timestamps of the first certificate in it that has some; nil where there are none.
+    /// The timestamps of the first certificate in it that has some; nil if there are none.
     package static func timestamps(in der: [UInt8]) -> [UInt8]? {
         (try? StapledResponse(decoding: der))?.singles.lazy.compactMap(\.timestamps).first
     }
@@ -180,7 +180,7 @@ extension StapledResponse.Single.Status {
             }
             self = .revoked(time, reason: reason ?? nil)
         case 2: self = .unknown
-        default: throw .certificate("certStatus is of an unknown kind")
+        default: throw .certificate("certStatus is of an unknown type")
         }
     }
 }

@@ -22,7 +22,7 @@ extension ClientHandshake {
         case (.requestOrDone, MessageType.serverHelloDone), (.done, MessageType.serverHelloDone):
             try require(body.isEmpty, "The server's ServerHelloDone is not empty")
             finish()
-        default: throw Abort("The server sent handshake message \(type) where another was due")
+        default: throw Abort("The server sent handshake message \(type) where another was expected")
         }
     }
 

@@ -41,7 +41,7 @@ extension ClientHandshake {
                 "The server's Finished does not verify"
             )
             finish()
-        default: throw Abort("The server sent handshake message \(type) where another was due")
+        default: throw Abort("The server sent handshake message \(type) where another was expected")
         }
     }
 

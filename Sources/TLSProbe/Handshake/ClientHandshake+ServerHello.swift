@@ -26,7 +26,7 @@ extension ClientHandshake {
         // RFC 8446 section 4.1.3: legacy_version names nothing newer than TLS 1.2.
         try require(
             answer.version < .tls13 || answer.extensions[ExtensionType.supportedVersions] != nil,
-            "The server names \(answer.version) where only older versions are named"
+            "The server names \(answer.version) in a field for older versions"
         )
         try require(answer.compression == 0, "The server chose compression, which was not offered")
         if answer.isRetryRequest, answer.version >= .tls13 { return try retry(answer, whole) }
@@ -45,7 +45,7 @@ extension ClientHandshake {
         )
         try require(
             answer.version == offer.maximumVersion || !answer.warnsOfDowngrade || offer.maximumVersion < .tls12,
-            "The server says that the offer was tampered with on its way: it could have spoken a newer version"
+            "The server signals a downgrade: it could have negotiated a newer version"
         )
         try require(
             offer.maximumVersion < .tls13 || answer.sessionIdentifier != secrets.sessionIdentifier,
@@ -61,7 +61,7 @@ extension ClientHandshake {
         )
         if answer.suite.keyExchange == .rsa {
             observation.keyPossession = .unproven(
-                "With RSA key exchange only the end of the handshake proves that the server holds its key"
+                "With RSA key exchange only the end of the handshake proves that the server has its private key"
             )
         }
         self.observation = observation
@@ -76,15 +76,15 @@ extension ClientHandshake {
         )
         try require(
             observation.map { $0.suite == answer.suite } ?? true,
-            "The server changed the suite after its retry request"
+            "The server changed the suite after its HelloRetryRequest"
         )
         guard let (group, share) = answer.keyShare, let mine = shares.first(where: { $0.group == group }) else {
-            throw Abort("The server's key share is of a group that was not offered")
+            throw Abort("The server's key share is for a group that was not offered")
         }
         guard let secret = mine.secret(with: share) else {
             throw Abort("The server's key share is not a key of \(group)")
         }
-        try require(!messages.isInsideMessage, "The server's flight goes on unencrypted")
+        try require(!messages.isInsideMessage, "The server's flight continues unencrypted")
         transcript += whole
         keys = HandshakeKeys(suite: answer.suite, sharedSecret: secret, transcript: transcript)
         observation = HandshakeObservation(
@@ -99,7 +99,7 @@ extension ClientHandshake {
 
     /// RFC 8446 section 4.1.4: the second hello differs only in its share and the cookie.
     private mutating func retry(_ answer: ServerHello, _ whole: ArraySlice<UInt8>) throws(Abort) -> [UInt8] {
-        try require(observation == nil, "The server asked twice for another hello")
+        try require(observation == nil, "The server sent a second HelloRetryRequest")
         try require(
             answer.sessionIdentifier == secrets.sessionIdentifier,
             "The server does not echo the session identifier"
@@ -107,7 +107,7 @@ extension ClientHandshake {
         if let (group, _) = answer.keyShare {
             try require(
                 offer.groups.contains(group) && !shares.contains { $0.group == group },
-                "The server asked for the group \(group), which was not offered or is there already"
+                "The server asked for the group \(group), which was not offered or already has a key share"
             )
             guard let share = secrets.keyShare(group) else {
                 guard offer.learnsForeignGroups else { throw Abort("The group \(group) cannot be used here") }
@@ -135,8 +135,8 @@ extension ClientHandshake {
             )
             hello.cookie = Array(cookie)
         }
-        try require(hello.cookie != nil || answer.keyShare != nil, "The server's retry request changes nothing")
-        try require(!messages.isInsideMessage, "The server sent more after its retry request")
+        try require(hello.cookie != nil || answer.keyShare != nil, "The server's HelloRetryRequest changes nothing")
+        try require(!messages.isInsideMessage, "The server sent more after its HelloRetryRequest")
         observation = HandshakeObservation(
             version: answer.version,
             suite: answer.suite,

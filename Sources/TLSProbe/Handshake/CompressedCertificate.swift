@@ -34,7 +34,7 @@ enum CompressedCertificate {
         }
         guard output.count == length else {
             throw MalformedMessage(
-                "The server's compressed certificates are damaged, or unfold to another length than they say"
+                "The server's compressed certificates are damaged, or expand to a length other than announced"
             )
         }
         return output[...]

@@ -33,7 +33,7 @@ enum HandshakeSignature {
         case .rsa:
             return .unproven("RSA below TLS 1.2 signs with MD5 and SHA-1 together, which cannot be checked here")
         case .other(let identifier):
-            return .unproven("Signatures of keys of the kind \(identifier) cannot be checked here")
+            return .unproven("Signatures of keys of type \(identifier) cannot be checked here")
         }
     }
 

@@ -60,7 +60,7 @@ struct RecordProtection: Sendable {
         initialVector = hash.expand(secret, "iv", count: 12)
     }
 
-    /// The content and its true type; nil where the record was not made with the key.
+    /// The content and its true type; nil if the record was not made with the key.
     mutating func open(_ record: RecordReader.Record) -> (type: UInt8, content: ArraySlice<UInt8>)? {
         guard record.body.count >= 17 else { return nil }
         let nonce = nextNonce()

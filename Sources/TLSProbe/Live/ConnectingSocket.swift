@@ -37,7 +37,7 @@ extension ClientBootstrap {
     /// A TCP socket that has begun to connect.
     private enum ConnectingSocket {
         /// - Returns: the descriptor, which the caller owns; it does not block.
-        /// - Throws: `IOError` where there is no socket, or where the system knows at once that the address cannot be reached.
+        /// - Throws: `IOError` if there is no socket, or where the system knows at once that the address cannot be reached.
         static func open(_ family: CInt, _ address: some Any) throws(IOError) -> CInt {
             let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
             let descriptor = socket(family, kind, 0)

@@ -85,7 +85,7 @@ package struct AdaptivePlan: Sendable {
         if foundContradiction { isExhaustive = true }
     }
 
-    /// The answer to question `index`; nil where nothing decides it yet.
+    /// The answer to question `index`; nil if nothing decides it yet.
     package func answer(_ index: Int) -> Answer? {
         guard questions.indices.contains(index) else { return nil }
         if let outcome = asked[index] { return Answer(outcome: outcome, source: index, reason: .asked) }

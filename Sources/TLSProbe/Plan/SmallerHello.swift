@@ -12,7 +12,7 @@ package enum SmallerHello {
     /// - Parameters:
     ///   - smaller: sends the smaller hello; nil when the time is over.
     ///   - again: sends the large hello once more; nil when the time is over.
-    /// - Returns: nil where the large hello was answered this time, or could not be sent.
+    /// - Returns: nil if the large hello was answered this time, or could not be sent.
     package static func outcome(
         of smaller: () async -> HandshakeOutcome?,
         again: () async -> HandshakeOutcome?
@@ -37,7 +37,7 @@ extension HandshakeOutcome {
 }
 
 extension HelloOffer {
-    /// The same without post-quantum groups, so that the hello fits into one TCP segment; nil where it has none.
+    /// The same without post-quantum groups, so that the hello fits into one TCP segment; nil if it has none.
     package var smaller: HelloOffer? {
         guard keyShareGroups.contains(where: \.isHybrid) else { return nil }
         var offer = self

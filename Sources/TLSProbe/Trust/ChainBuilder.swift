@@ -80,7 +80,7 @@ public struct ChainBuilder: Sendable {
         }
     }
 
-    /// The issuer of `tip` from its caIssuers addresses; nil where there is none, or the bounds are reached.
+    /// The issuer of `tip` from its caIssuers addresses; nil if there is none, or the bounds are reached.
     private func fetch(
         above tip: CertificateFacts,
         _ tried: inout Set<String>,

@@ -11,7 +11,7 @@ final class DecodedIssuers<Value: Sendable>: Sendable {
     private let decode: @Sendable ([UInt8]) -> Value?
     private let largest = 8192
 
-    /// - Parameter decode: nil where the encoding cannot be read, which is not remembered.
+    /// - Parameter decode: nil if the encoding cannot be read, which is not remembered.
     init(capacity: Int = 128, decode: @escaping @Sendable ([UInt8]) -> Value?) {
         kept = BoundedCache(capacity: capacity)
         self.decode = decode

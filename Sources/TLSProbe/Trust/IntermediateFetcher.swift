@@ -6,7 +6,7 @@ import StrictASN1
 
 /// Fetches an intermediate certificate that a server left out, from the address in the certificate below it.
 public protocol IntermediateFetcher: Sendable {
-    /// The DER certificates behind a caIssuers address; empty where there are none or the fetch failed.
+    /// The DER certificates behind a caIssuers address; empty if there are none or the fetch failed.
     ///
     /// - Parameters:
     ///   - address: an `http` URL, as the certificate has it.

@@ -15,7 +15,7 @@ package struct NameConstraints: Sendable {
     /// Subtrees of both lists.
     var count: Int { permitted.count + excluded.count }
 
-    /// The constraints of a certificate; nil where it has none.
+    /// The constraints of a certificate; nil if it has none.
     init?(of certificate: CertificateFacts) {
         guard certificate.hasNameConstraints else { return nil }
         var (permitted, excluded) = (NameSubtrees(), NameSubtrees())
@@ -35,14 +35,14 @@ package struct NameConstraints: Sendable {
         self.fault = fault
     }
 
-    /// What is taken here although RFC 5280 does not allow it, as the end of a sentence; nil where there are no constraints or nothing is.
+    /// What is taken here although RFC 5280 does not allow it, as the end of a sentence; nil if there are no constraints or nothing is.
     package static func laxity(of certificate: CertificateFacts) -> String? {
         guard let constraints = NameConstraints(of: certificate) else { return nil }
         return constraints.permitted.hasLeadingDot || constraints.excluded.hasLeadingDot
             ? "have a DNS name with a leading dot" : nil
     }
 
-    /// What the constraints do to the names of a certificate below, as the end of a sentence; nil where all of them are allowed.
+    /// What the constraints do to the names of a certificate below, as the end of a sentence; nil if all of them are allowed.
     func violation(_ certificate: ConstrainedNames) -> String? {
         if let fault { return "cannot be read: \(fault)" }
         if let fault = certificate.fault { return "cannot be applied, because the names cannot be read: \(fault)" }
@@ -125,7 +125,7 @@ struct NameSubtrees: Sendable {
 
     func concern(_ name: GeneralName) -> Bool { kinds.contains(name.kind) }
 
-    /// Whether the name is in one of the subtrees; nil where it is not of the form that its kind has, so that nothing can be said of it.
+    /// Whether the name is in one of the subtrees; nil if it is not of the form that its kind has, so that nothing can be said of it.
     func contain(_ name: GeneralName) -> Bool? {
         if case .address(let bytes) = name {
             guard let whole = Network(bytes, prefix: bytes.count * 8) else { return nil }
@@ -207,7 +207,7 @@ struct NameSubtrees: Sendable {
         let host = mail.asciiLowercased
         let isBelow = host.first == 0x2E
         let bare = isBelow ? Array(host.dropFirst()) : host
-        guard NameForm.isHostName(bare) else { throw .certificate("a subtree of mail addresses is none") }
+        guard NameForm.isHostName(bare) else { throw .certificate("a subtree of mail addresses is not a mail address") }
         places.insert(isBelow ? .belowMailHost(bare) : .mailHost(bare))
     }
 
@@ -248,12 +248,12 @@ struct NameSubtrees: Sendable {
         }
     }
 
-    /// What stands behind each dot.
+    /// What follows each dot.
     private static func parents(of host: [UInt8]) -> [[UInt8]] {
         host.indices.filter { host[$0] == 0x2E }.map { Array(host[($0 + 1)...]) }
     }
 
-    /// The two parts of a mail address: the local part as it stands, the host in lower case; nil where it is none. Quoted local parts,
+    /// The two parts of a mail address: the local part as it stands, the host in lower case; nil if it is none. Quoted local parts,
     /// which may contain anything, are not read.
     private static func mailbox(_ bytes: [UInt8]) -> (local: [UInt8], host: [UInt8])? {
         guard let at = bytes.lastIndex(of: 0x40) else { return nil }
@@ -291,7 +291,7 @@ extension GeneralName {
         case .address(let bytes):
             return "the address \(IPAddress(bytes: bytes)?.description ?? "of \(bytes.count) bytes")"
         case .directory: return "the distinguished name"
-        case .other: return "a name of a kind that is not compared here"
+        case .other: return "a name of a type that is not compared here"
         }
     }
 }

@@ -12,12 +12,14 @@ enum PathRules {
     static func own(_ certificate: CertificateFacts, _ name: String) -> [PathViolation] {
         var violations: [PathViolation] = []
         if !(1...3).contains(certificate.version) {
-            violations.append(PathViolation("\(name) is of a version that is unknown here"))
+            violations.append(PathViolation("\(name) has an unknown version"))
         } else if certificate.version < 3, certificate.hasExtensions {
             violations.append(PathViolation("\(name) is of version \(certificate.version) but has extensions"))
         }
         for identifier in certificate.unknownCriticalExtensions {
-            violations.append(PathViolation("\(name) has the critical extension \(identifier), which is unknown here"))
+            violations.append(
+                PathViolation("\(name) has the critical extension \(identifier), which is not supported here")
+            )
         }
         for identifier in certificate.malformedExtensions {
             violations.append(PathViolation("The extension \(identifier) of \(name) is malformed or occurs twice"))
@@ -34,7 +36,7 @@ enum PathRules {
         var violations: [PathViolation] = []
         if certificate.isAuthority != true {
             violations.append(
-                PathViolation("\(name) issued a certificate but is not an authority (basicConstraints)", .authority)
+                PathViolation("\(name) issued a certificate but is not a CA (basicConstraints)", .authority)
             )
         } else if let usage = certificate.keyUsage, !usage.contains(keyCertSign) {
             violations.append(
@@ -51,7 +53,7 @@ enum PathRules {
     static func asRoot(_ root: CertificateFacts, _ name: String, above intermediates: Int) -> [PathViolation] {
         if root.version == 1 { return [] }
         guard root.isAuthority == true else {
-            return [PathViolation("\(name) is a root but not an authority (basicConstraints)", .authority)]
+            return [PathViolation("\(name) is a root but not a CA (basicConstraints)", .authority)]
         }
         if let usage = root.keyUsage, !usage.contains(keyCertSign) {
             return [PathViolation("\(name) is a root but its key usage does not allow that (keyCertSign)", .authority)]
@@ -70,7 +72,7 @@ enum PathRules {
     {
         guard let limit = certificate.pathLengthConstraint, intermediates > limit else { return [] }
         return [
-            PathViolation("\(name) allows \(limit) intermediates below it, and there are \(intermediates)", .pathLength)
+            PathViolation("\(name) allows \(limit) intermediates below it, but there are \(intermediates)", .pathLength)
         ]
     }
 

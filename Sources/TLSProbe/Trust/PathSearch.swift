@@ -117,7 +117,7 @@ struct PathSearch {
         }
     }
 
-    /// Checks that `issuer` may stand above the tip in this round and signed it; nil where not.
+    /// Checks that `issuer` may stand above the tip in this round and signed it; nil if not.
     private mutating func extended(
         _ partial: Partial,
         by issuer: PathNode,
@@ -147,7 +147,7 @@ struct PathSearch {
         }
     }
 
-    /// Nil where no more signatures may be checked.
+    /// Nil if no more signatures may be checked.
     private mutating func signature(of tip: PathNode, under key: PublicKeyFacts) -> SignatureVerdict? {
         let question = Signature(certificate: tip.index, key: key.sha256)
         if let known = signatures[question] { return known }
@@ -342,7 +342,7 @@ struct ConstraintMemory {
     private var known: [Pair: String?] = [:]
     private var budget = maximumComparisons
 
-    /// What the names of `node` break of the constraints of `issuer`; nil where nothing.
+    /// What the names of `node` break of the constraints of `issuer`; nil if nothing.
     mutating func violation(of issuer: PathNode, on node: PathNode) -> String? {
         let pair = Pair(issuer: issuer.index, certificate: node.index)
         if let known = known[pair] { return known }

@@ -50,7 +50,7 @@ package struct VerificationKey: Sendable {
             } else {
                 key = .unusable("The Ed25519 key cannot be used")
             }
-        case .other(let identifier): key = .unusable("Keys of the kind \(identifier) cannot be checked here")
+        case .other(let identifier): key = .unusable("Keys of type \(identifier) cannot be checked here")
         }
     }
 

@@ -11,7 +11,7 @@ enum StapleCheck {
     /// - Parameter chain: only where it leads to an anchor is there an issuer whose word counts.
     static func status(of chain: ChainFacts, in der: [UInt8], at instant: Date) -> StapleStatus {
         guard case .anchored(let path, let anchor) = chain.path, let leaf = path.first else {
-            return .unusable("the certificate has no trusted issuer who could have appointed its responder")
+            return .unusable("the certificate has no trusted issuer that could have authorized its responder")
         }
         let response: StapledResponse
         do {
@@ -22,7 +22,7 @@ enum StapleCheck {
         let issuer = path.count > 1 ? path[1] : anchor.certificate
         // Step 1: it is about this certificate.
         guard let single = response.singles.first(where: { names($0, leaf, issuer) }) else {
-            return .unusable("it is about another certificate")
+            return .unusable("it is for another certificate")
         }
         // Steps 2 to 4: the signature holds, and whoever made it may.
         if let reason = signerFault(response, issuer, instant) { return .unusable(reason) }
@@ -47,7 +47,7 @@ enum StapleCheck {
             && hash(single.hashAlgorithm, key) == single.issuerKeyHash
     }
 
-    /// Why the signer may not speak for the issuer; nil where it may and the signature holds.
+    /// Why the signer may not speak for the issuer; nil if it may and the signature holds.
     private static func signerFault(
         _ response: StapledResponse,
         _ issuer: CertificateFacts,
@@ -57,13 +57,13 @@ enum StapleCheck {
         // Section 4.2.2.2: a responder that the issuer itself has appointed, by a certificate for OCSPSigning.
         let appointed = response.certificates.lazy.compactMap { try? CertificateFacts(decoding: $0) }
             .first { isResponder($0, response.responder) }
-        guard let appointed else { return "its responder is neither the issuer nor brings a certificate" }
+        guard let appointed else { return "its responder is neither the issuer nor sends a certificate" }
         guard appointed.extendedKeyUsages?.contains("1.3.6.1.5.5.7.3.9") == true else {
             return "its responder's certificate is not for signing OCSP responses"
         }
         guard appointed.issuerDER == issuer.subjectDER,
             case .valid = appointed.signatureVerdict(under: issuer.publicKey)
-        else { return "its responder was not appointed by the issuer of the certificate" }
+        else { return "its responder was not authorized by the issuer of the certificate" }
         guard appointed.isValid(at: instant) else {
             return "its responder's certificate is not valid now"
         }

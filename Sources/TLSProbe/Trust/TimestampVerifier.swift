@@ -23,10 +23,10 @@ package struct TimestampVerifier: TimestampVerifying {
         logKey: [UInt8]
     ) -> SignedTimestamp.SignatureVerdict {
         guard Array(SHA256.hash(data: logKey)) == timestamp.logIdentifier else {
-            return .unchecked("the list holds another key under the log's id")
+            return .unchecked("the list contains another key under the log's id")
         }
         guard let node = try? DERReader.parse(logKey[...], "log key"), let key = try? PublicKeyFacts(node) else {
-            return .unchecked("the list holds no public key of the log")
+            return .unchecked("the list contains no public key of the log")
         }
         let family: SignatureAlgorithm.Family
         switch (key.kind, timestamp.algorithm) {
@@ -42,7 +42,7 @@ package struct TimestampVerifier: TimestampVerifying {
         case .certificate:
             guard let issuer else { return .unchecked("the issuer of the certificate is not known") }
             guard let precertificate = try? TimestampVerifier.precertificate(of: leaf.der) else {
-                return .unchecked("the certificate cannot be taken apart")
+                return .unchecked("the certificate cannot be parsed")
             }
             entry = [0, 1] + Array(SHA256.hash(data: issuer.publicKey.der)) + TimestampVerifier.counted(precertificate)
         }
@@ -59,7 +59,7 @@ package struct TimestampVerifier: TimestampVerifying {
         }
     }
 
-    /// Bytes behind their length in three bytes; a certificate is never longer than that.
+    /// Bytes after their length in three bytes; a certificate is never longer than that.
     private static func counted(_ bytes: [UInt8]) -> [UInt8] {
         [16, 8, 0].map { UInt8(truncatingIfNeeded: bytes.count >> $0) } + bytes
     }

@@ -9,7 +9,7 @@ public import TLSFacts
 ///
 /// Loading splits the text and reads the names; a root is read in full only when a path reaches for it.
 public struct TrustAnchors: Sendable {
-    /// One root as it stands in its store.
+    /// One root as it appears in its store.
     package struct Anchor: Sendable, Equatable {
         /// The certificate.
         package let der: [UInt8]
@@ -36,7 +36,7 @@ public struct TrustAnchors: Sendable {
     /// - Parameters:
     ///   - pem: PEM text with one or more certificates, or one DER certificate.
     ///   - store: how reports name the store.
-    /// - Throws: `malformed.trust-store` where there is no certificate in it.
+    /// - Throws: `malformed.trust-store` if there is no certificate in it.
     public init(pem: [UInt8], kind: AnchorKind, store: String) throws(MalformedInput) {
         try add(pem: pem, kind: kind, store: store)
     }
@@ -72,7 +72,7 @@ public struct TrustAnchors: Sendable {
             anchors.append(Anchor(der: der, kind: kind, store: store))
         }
         guard added > 0 else {
-            throw MalformedInput(code: .malformedTrustStore, place: store, reason: "there is no certificate in it")
+            throw MalformedInput(code: .malformedTrustStore, place: store, reason: "it contains no certificate")
         }
     }
 
