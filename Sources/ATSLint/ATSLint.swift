@@ -73,7 +73,7 @@ public struct LintSubject: Sendable {
     ///   - bundle: the bundle identifier, where the list states one.
     ///   - minimumOS: the oldest system that the app runs on, as the list or the user states it.
     ///   - sdk: the SDK that the app is linked on, as the user, its executable or the list states it; nil if none does.
-    ///   - role: what the bundle is: an app, or something inside of one.
+    ///   - role: what the bundle is: an app, or something inside one.
     ///   - app: names the app that the bundle belongs to; subjects with the same name are compared with each other.
     public init(
         path: String,

@@ -22,7 +22,7 @@ struct HostKey: Sendable, Equatable {
 
     let text: String
     let kind: Kind
-    /// The port behind the host, where the key has one.
+    /// The port after the host, where the key has one.
     let port: String?
     /// The host alone, without scheme, port and path.
     let bareHost: String
@@ -138,7 +138,7 @@ struct HostKey: Sendable, Equatable {
         kind == .name && labelCount == 1 && !["local", "localhost"].contains(bareHost.lowercased())
     }
 
-    /// Whether the address or the whole range lies inside of another range.
+    /// Whether the address or the whole range lies inside another range.
     func isInside(_ range: AddressRange) -> Bool {
         switch kind {
         case .address(let address): range.contains(address)

@@ -72,7 +72,7 @@ package struct JustificationDraft: Sendable {
             return "none: '\(host)' matches no host, so the key is never read."
         }
         if key.hasPrefix("NSThirdParty") || key.hasPrefix("NSTemporary") {
-            return "none by Apple's published evaluator, which does not read this key of 2015."
+            return "none in Apple's published evaluator, which does not read this key of 2015."
         }
         switch key {
         case ATSKey.arbitraryLoads:
@@ -85,10 +85,10 @@ package struct JustificationDraft: Sendable {
                 + (kept.isEmpty ? "" : ", except \(kept.joined(separator: ", ")), which keep it")
             guard let sibling = facts.arbitraryLoadsSiblings.first?.key else { return effect + "." }
             return effect
-                + ", but on iOS 9 and macOS 10.11 alone: from iOS 10 and macOS 10.12 on \(sibling) takes its place."
+                + ", but only on iOS 9 and macOS 10.11: from iOS 10 and macOS 10.12 on \(sibling) takes its place."
         case ATSKey.arbitraryLoadsForMedia:
             return "ATS is off for media that AVFoundation loads; everything else keeps it."
-        case ATSKey.arbitraryLoadsInWebContent: return "ATS is off inside of web views; everything else keeps it."
+        case ATSKey.arbitraryLoadsInWebContent: return "ATS is off inside web views; everything else keeps it."
         case _ where key.hasSuffix("MinimumTLSVersion"):
             let text = entry?.sub(key)?.node.string
             if let sdk = facts.subject.sdk, let first = LinkedSDK.stackMinimum, sdk >= first,

@@ -76,7 +76,7 @@ enum Spelling {
         "Exception Domains": ATSKey.exceptionDomains,
     ]
 
-    /// The known key that `key` probably means, or nil where none is near.
+    /// The known key that `key` probably means, or nil if none is near.
     static func correction(of key: String, among known: [String]) -> String? {
         guard key.utf8.count <= 64 else { return nil }
         if let exact = renamed[key], known.contains(exact) { return exact }

@@ -29,7 +29,7 @@ extension Linter {
                     keyPath: path,
                     offset: offset,
                     message: weakening.message,
-                    fix: "Take the change back, or say in the review why it is needed."
+                    fix: "Revert the change, or explain in the review why it is needed."
                 )
             )
         }

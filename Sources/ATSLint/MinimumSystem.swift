@@ -19,7 +19,7 @@ public struct MinimumSystem: Sendable, Equatable {
     private let platform: LinkedSDK.Platform
     /// The first number of the version; for watchOS and visionOS that of iOS of the same year.
     package let major: Int
-    /// The second number of the version; 0 where absent.
+    /// The second number of the version; 0 if absent.
     package let minor: Int
     /// The version as it was stated, for example `15.0`.
     package let text: String
@@ -33,7 +33,7 @@ public struct MinimumSystem: Sendable, Equatable {
         self.init(platform, version: String(id.dropFirst(prefix.count)))
     }
 
-    /// The minimum that an Info.plist states. Nil where it states none or leaves it to the build.
+    /// The minimum that an Info.plist states. Nil if it states none or leaves it to the build.
     package init?(infoPlist root: PlistNode) {
         if let text = root["LSMinimumSystemVersion"]?.string, root["MinimumOSVersion"] == nil {
             self.init(.macOS, version: text)

@@ -13,7 +13,7 @@ enum PinCheck {
             hits.report(
                 member,
                 [member.key],
-                "NSPinnedDomains stands at the top of the Info.plist, where it is never read: nothing is pinned. It belongs in NSAppTransportSecurity.",
+                "NSPinnedDomains is at the top level of the Info.plist, where it is never read: nothing is pinned. It belongs in NSAppTransportSecurity.",
                 fix: "Move it into NSAppTransportSecurity."
             )
         }
@@ -21,7 +21,7 @@ enum PinCheck {
             hits.report(
                 member,
                 facts.path(ATSKey.exceptionDomains) + [member.key],
-                "NSPinnedDomains stands in NSExceptionDomains, where it is never read: nothing is pinned. It belongs one level up.",
+                "NSPinnedDomains is in NSExceptionDomains, where it is never read: nothing is pinned. It belongs one level up.",
                 fix: "Move it one level up, directly into NSAppTransportSecurity."
             )
         }
@@ -52,7 +52,7 @@ enum PinCheck {
                 member,
                 entry.path(member.key),
                 "The pins cover subdomains of \(entry.key) exactly one label deep, unlike exceptions.",
-                fix: "Pin deeper hosts on their own.",
+                fix: "Pin deeper hosts separately.",
                 severity: .note
             )
         }

@@ -10,7 +10,7 @@ struct PlistFacts: Sendable {
     let subject: LintSubject
     /// The NSAppTransportSecurity member that counts.
     let ats: PlistMember?
-    /// Its members; empty where there is none or it is not a dictionary.
+    /// Its members; empty if there is none or it is not a dictionary.
     let members: [PlistMember]
     let exceptions: [DomainEntry]
     let pins: [DomainEntry]
@@ -70,7 +70,7 @@ struct PlistFacts: Sendable {
 final class DomainEntry: Sendable {
     let member: PlistMember
     let path: [String]
-    /// The sub-keys; nil where the entry is not a dictionary.
+    /// The sub-keys; nil if the entry is not a dictionary.
     let members: [PlistMember]?
     let host: HostKey
 

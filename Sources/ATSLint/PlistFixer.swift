@@ -29,7 +29,7 @@ package struct PlistFixer {
 
     /// Fixes one list.
     ///
-    /// - Parameter read: reads the changed text again; nil where it is no property list any more.
+    /// - Parameter read: reads the changed text again; nil if it is no property list anymore.
     package init(_ subject: LintSubject, read: ([UInt8]) -> PlistDocument?) {
         var current = subject
         var steps: [Step] = []
@@ -94,7 +94,7 @@ package struct PlistFixer {
         }
     }
 
-    /// The text after one edit, or nil where the range does not fit.
+    /// The text after one edit, or nil if the range does not fit.
     static func applied(_ edit: TextEdit, to source: [UInt8]) -> [UInt8]? {
         let range = edit.range
         guard range.lowerBound >= 0, range.upperBound <= source.count, !range.isEmpty else { return nil }

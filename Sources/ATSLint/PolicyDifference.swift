@@ -88,7 +88,7 @@ package struct PolicyDifference: Sendable {
             if after.policyMinimum < before.policyMinimum {
                 add(
                     "ATS051",
-                    "\(host.words): the minimum of TLS falls\(words) from \(before.policyMinimum) to \(after.policyMinimum).",
+                    "\(host.words): the minimum TLS version drops\(words) from \(before.policyMinimum) to \(after.policyMinimum).",
                     newTLS.rule.key
                 )
             }
@@ -100,7 +100,7 @@ package struct PolicyDifference: Sendable {
             {
                 add(
                     "ATS053",
-                    "\(host.words): certificates are judged less strictly\(words), and code of the app may accept refused ones.",
+                    "\(host.words): certificates are judged less strictly\(words), and the app's code may accept refused ones.",
                     newTLS.rule.key
                 )
             }

@@ -23,7 +23,7 @@ struct ReviewReason: Sendable {
 
     static let all = [
         ReviewReason(
-            text: "the app depends on a server of somebody else that does not meet the requirements",
+            text: "the app depends on a third-party server that does not meet the requirements",
             keys: exceptions
         ),
         ReviewReason(
@@ -38,7 +38,7 @@ struct ReviewReason: Sendable {
             keys: [ATSKey.arbitraryLoads]
         ),
         ReviewReason(
-            text: "the app loads media that is itself encrypted and holds nothing personal",
+            text: "the app loads media that is itself encrypted and contains nothing personal",
             keys: [ATSKey.arbitraryLoads, ATSKey.arbitraryLoadsForMedia]
         ),
     ]
@@ -51,7 +51,7 @@ struct ReviewReason: Sendable {
         let reasons = accepted(for: key)
         guard !reasons.isEmpty else { return "Apple has named no acceptable reason for this key." }
         return
-            "Reasons that Apple has named as acceptable (2016): \(reasons.joined(separator: "; ")). The date from which every app would "
-            + "have needed one was put off without a new date on 2016-12-21."
+            "Reasons that Apple has named as acceptable (2016): \(reasons.joined(separator: "; ")). On 2016-12-21 Apple postponed, without a new date, the day from which every app would "
+            + "have needed one."
     }
 }

@@ -66,7 +66,7 @@ public struct Rule: Sendable {
 
 /// An Info.plist that shows a rule.
 package struct Example: Sendable {
-    /// The contents of the NSAppTransportSecurity dictionary in XML; nil where the list has none.
+    /// The contents of the NSAppTransportSecurity dictionary in XML; nil if the list has none.
     package let ats: String?
     /// Members of the root dictionary in XML, beside NSAppTransportSecurity.
     package let root: String

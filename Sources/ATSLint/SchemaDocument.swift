@@ -21,7 +21,7 @@ struct SchemaDocument {
     init(_ bytes: [UInt8], schema: String, code: Code, otherwise reason: String) throws(MalformedInput) {
         fault = MalformedInput(code: code, reason: reason)
         guard bytes.count <= Self.bytes else {
-            throw MalformedInput(code: code, reason: "is larger than any such file of this program")
+            throw MalformedInput(code: code, reason: "is larger than any such file that this program writes")
         }
         var limits = JSONReader.Limits()
         limits.values = Self.values

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a path says about an Info.plist inside of an app.
+/// What a path says about an Info.plist inside an app.
 package struct BundlePath: Equatable, Sendable {
     package enum Part: String, Sendable {
         case app, appExtension, appClip, watchApp
@@ -13,7 +13,7 @@ package struct BundlePath: Equatable, Sendable {
     /// The path of the outermost `.app`: what belongs to the same app has the same.
     package let app: String
 
-    /// Judges a path such as `Payload/A.app/PlugIns/B.appex/Info.plist`. Nil where it is not the list of an app or of a part of one.
+    /// Judges a path such as `Payload/A.app/PlugIns/B.appex/Info.plist`. Nil if it is not the list of an app or of a part of one.
     package init?(_ path: String) {
         guard path.utf8.reversed().starts(with: "tsilp.ofnI".utf8) else { return nil }
         let parts = path.utf8.split(separator: 0x2F).map { String(decoding: $0, as: UTF8.self) }

@@ -29,7 +29,7 @@ enum CodeSignature {
     private static let listMagic = 0xFADE_7171
     private static let encodedMagic = 0xFADE_7172
 
-    /// What App Attest needs of the entitlements. Nil where the file is no signed executable, or has none.
+    /// What App Attest needs of the entitlements. Nil if the file is no signed executable, or has none.
     static func entitlement(_ source: some ByteSource, name: String) -> AttestEntitlement? {
         guard let claims = try? entitlements(source) else { return nil }
         return AttestEntitlement(entitlements: claims, team: nil, source: name)
@@ -37,7 +37,7 @@ enum CodeSignature {
 
     /// The entitlements as a dictionary, those of the first architecture that has some.
     ///
-    /// - Throws: `MalformedInput` where the file is cut off.
+    /// - Throws: `MalformedInput` if the file is cut off.
     static func entitlements(_ source: some ByteSource) throws(MalformedInput) -> PlistNode? {
         var attempts = attempts
         for start in try MachOImage.starts(in: source) {
@@ -129,7 +129,7 @@ enum EncodedEntitlements {
                 found.append(PlistMember(key, value))
             }
             return PlistNode(.dictionary(found))
-        default: throw ASN1Fault("entitlements have a value of an unknown kind")
+        default: throw ASN1Fault("entitlements have a value of an unknown type")
         }
     }
 

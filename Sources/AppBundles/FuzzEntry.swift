@@ -3,7 +3,7 @@
 
 /// The readers of archives and executables for the fuzz targets, which are a package of their own. No part of the product's interface.
 package enum FuzzEntry {
-    /// Reads bytes as an app archive, with its lists, profiles and executables: how many lists, nil where it is refused.
+    /// Reads bytes as an app archive, with its lists, profiles and executables: how many lists, nil if it is refused.
     package static func archive(_ bytes: [UInt8]) -> Int? {
         guard let archive = try? ZipArchive(MemoryBytes(bytes)) else { return nil }
         for entry in archive.entries.prefix(64) { _ = try? archive.contents(entry, limit: 1 << 20) }

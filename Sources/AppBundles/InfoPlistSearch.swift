@@ -22,7 +22,7 @@ package struct InfoPlistSearch {
     private let budget: ReadingBudget
     /// Whether the search ended because there were too many files.
     private var isFull = false
-    /// The folder that is searched, without links; nil where one file is read.
+    /// The folder that is searched, without links; nil if one file is read.
     private let root: String?
     private let looked: () -> Void
 
@@ -45,14 +45,14 @@ package struct InfoPlistSearch {
 
     /// Searches one path.
     ///
-    /// Inside of a folder only regular files are opened, and links only to such files below the same folder: a named pipe, a device or
+    /// Inside a folder only regular files are opened, and links only to such files below the same folder: a named pipe, a device or
     /// a link that leads out is listed as unreadable if it has the name of something that would be read.
     ///
     /// - Parameters:
     ///   - budget: what the run may still keep and unfold.
     ///   - configuration: the configuration that .NET projects are evaluated for.
     ///   - looked: called for each file that is looked at.
-    /// - Throws: `MalformedInput` where the path itself cannot be read. What cannot be read inside of a folder is listed in the result.
+    /// - Throws: `MalformedInput` if the path itself cannot be read. What cannot be read inside a folder is listed in the result.
     package static func search(
         _ path: String,
         budget: ReadingBudget = ReadingBudget(),
@@ -176,7 +176,7 @@ package struct InfoPlistSearch {
             return
         }
         if path.hasSuffix(".ipa") {
-            throw .plist("", "is not a zip archive, as an .ipa is; was it cut off or renamed?")
+            throw .plist("", "is not a zip archive, which an .ipa must be; was it truncated or renamed?")
         }
         let bytes: [UInt8]
         do { bytes = try input.contents(limit: PlistLimits.bytes) } catch { throw .file(error) }
@@ -201,7 +201,7 @@ package struct InfoPlistSearch {
         }
     }
 
-    /// The bytes of a file inside of the search, at most one more than `limit`; nil where there is none.
+    /// The bytes of a file inside the search, at most one more than `limit`; nil if there is none.
     ///
     /// - Throws: `MalformedInput` for what is there and is not read, for example a named pipe.
     private func contents(_ path: String, limit: Int) throws(MalformedInput) -> [UInt8]? {
@@ -215,7 +215,7 @@ package struct InfoPlistSearch {
 
     // MARK: - Folders
 
-    /// - Parameter inside: inside of a built app, where no folder is skipped and only the lists of bundles count.
+    /// - Parameter inside: inside a built app, where no folder is skipped and only the lists of bundles count.
     private mutating func folder(_ path: String, inside: Bool, depth: Int) {
         guard depth < ReadingLimits.folderDepth else {
             return refuse(path, .file(InputFault("is \(ReadingLimits.folderDepth) folders deep; name it to search it")))
@@ -228,7 +228,7 @@ package struct InfoPlistSearch {
                 if isFull { return }
                 isFull = true
                 let most = ReadingLimits.searchedFiles
-                return refuse(path, .file(InputFault("is not searched to its end: \(most) files were looked at")))
+                return refuse(path, .file(InputFault("was not searched completely: \(most) files were examined")))
             }
             guard name.utf8.count <= ReadingLimits.nameBytes, !name.hasMarkRun else { continue }
             let full = join(path, name)
@@ -424,7 +424,7 @@ package struct InfoPlistSearch {
             lists.append(FoundPlist(path: path, document: document, place: place, sdk: sdk, attest: attest))
         }
         guard !lists.isEmpty || !found.unreadable.isEmpty else {
-            throw .archive("", "holds no app: there is no Payload/NAME.app/Info.plist in it")
+            throw .archive("", "contains no app: it has no Payload/NAME.app/Info.plist")
         }
         found.lists += lists
     }
@@ -448,7 +448,7 @@ package struct InfoPlistSearch {
     private static func tooMuch(_ name: String) -> MalformedInput {
         .archive(
             name,
-            "is not read: the lists in the archives of this run unfold to more than \(ReadingLimits.unfoldedBytes >> 20) MiB"
+            "is not read: the lists in the archives of this run expand to more than \(ReadingLimits.unfoldedBytes >> 20) MiB"
         )
     }
 

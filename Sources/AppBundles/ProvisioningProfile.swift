@@ -7,7 +7,7 @@ import PropertyLists
 /// The App Attest entitlement of an app, as its code signature claims it or, where that cannot be read, as its embedded
 /// profile grants it.
 package struct AttestEntitlement: Sendable, Equatable {
-    /// `development` or `production`; nil where App Attest is not among the entitlements.
+    /// `development` or `production`; nil if App Attest is not among the entitlements.
     package let environment: String?
     /// The team's prefix and the bundle identifier, as App Attest hashes them.
     package let applicationIdentifier: String?
@@ -37,7 +37,7 @@ enum ProvisioningProfile {
     static let name = "embedded.mobileprovision"
     static let limit = 4 << 20
 
-    /// Finds the property list inside of the signed message and reads the entitlements.
+    /// Finds the property list inside the signed message and reads the entitlements.
     static func entitlement(_ bytes: [UInt8], source: String) -> AttestEntitlement? {
         guard let start = bytes.firstRange(of: Array("<?xml".utf8))?.lowerBound,
             let end = bytes[start...].firstRange(of: Array("</plist>".utf8))?.upperBound,

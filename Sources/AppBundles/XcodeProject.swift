@@ -5,7 +5,7 @@ import PropertyLists
 
 /// What an Xcode project file says about its Info.plists.
 enum XcodeProject {
-    /// Where the project lets the build generate an Info.plist and names no file of its own. Nil where it does not.
+    /// Where the project lets the build generate an Info.plist and names no file of its own. Nil if it does not.
     ///
     /// The document is empty and points at the line that says so.
     static func generated(_ bytes: [UInt8]) -> PlistDocument? {

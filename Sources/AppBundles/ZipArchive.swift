@@ -67,7 +67,7 @@ package struct ZipArchive {
         var last: Entry?
         for entry in entries.sorted(by: { $0.headerOffset < $1.headerOffset }) {
             if let last, entry.headerOffset < last.end {
-                throw .archive(entry.shownName, "lies in the bytes of '\(last.shownName)'; no packer writes that")
+                throw .archive(entry.shownName, "overlaps '\(last.shownName)', which no zip tool writes")
             }
             last = entry
         }
@@ -156,7 +156,7 @@ package struct ZipArchive {
             guard names.insert(UTF8Key(name)).inserted else {
                 throw .archive(
                     name.terminalSafe(limit: 120),
-                    "stands twice in the archive, so it is not clear which of the two is meant"
+                    "occurs twice in the archive, so it is not clear which one is meant"
                 )
             }
             if bytes.number(index + 8, 2) & 1 != 0, name.utf8.last != 0x2F {
@@ -187,13 +187,13 @@ package struct ZipArchive {
     private static func check(_ name: String) throws(MalformedInput) {
         let shown = name.terminalSafe(limit: 120)
         guard name.utf8.count <= ReadingLimits.nameBytes, !name.hasMarkRun else {
-            throw .archive("'\(shown)'", "is a name that no file system takes; the archive is not read")
+            throw .archive("'\(shown)'", "is a name that no file system accepts; the archive is not read")
         }
         let isInside =
             name.utf8.first != 0x2F && !name.utf8.contains { $0 == 0x5C || $0 == 0 }
             && !name.utf8.split(separator: 0x2F).contains { $0.elementsEqual([0x2E, 0x2E]) }
         guard isInside else {
-            throw .archive("'\(shown)'", "is a name that leaves the archive; the archive is not read")
+            throw .archive("'\(shown)'", "is a name that points outside the archive; the archive is not read")
         }
     }
 
@@ -202,7 +202,7 @@ package struct ZipArchive {
     /// - Parameter limit: the most bytes that it may unfold to.
     package func contents(_ entry: Entry, limit: Int) throws(MalformedInput) -> [UInt8] {
         guard entry.size <= limit else {
-            throw .archive(entry.shownName, "unfolds to \(entry.size) bytes, more than the limit of \(limit)")
+            throw .archive(entry.shownName, "expands to \(entry.size) bytes, more than the limit of \(limit)")
         }
         guard entry.packedSize <= limit else {
             throw .archive(entry.shownName, "is larger than the limit of \(limit) bytes")
@@ -218,7 +218,10 @@ package struct ZipArchive {
         case 0: result = try source.bytes(at: start, count: entry.packedSize)
         case 8: result = try inflated(entry, from: start)
         default:
-            throw .archive(entry.shownName, "is packed by method \(entry.method), which is not read; only deflate is")
+            throw .archive(
+                entry.shownName,
+                "is compressed with method \(entry.method), which is not supported; only deflate is"
+            )
         }
         guard result.count == entry.size else {
             throw .archive(entry.shownName, "is not as long as the directory says")
@@ -230,7 +233,7 @@ package struct ZipArchive {
     /// refused there, and its packed form is never in memory as a whole.
     private func inflated(_ entry: Entry, from start: Int) throws(MalformedInput) -> [UInt8] {
         guard entry.size <= (entry.packedSize + 16) * (ReadingLimits.expansion + 100) else {
-            throw .archive(entry.shownName, "claims to unfold to more than deflate can")
+            throw .archive(entry.shownName, "claims to expand to more than deflate can")
         }
         var succeeded = false
         var fault: MalformedInput?
@@ -267,7 +270,7 @@ package struct ZipArchive {
         }
         if let fault { throw fault }
         guard succeeded, output.count == entry.size else {
-            throw .archive(entry.shownName, "is damaged, or unfolds to more than it says")
+            throw .archive(entry.shownName, "is damaged, or expands to more than it says")
         }
         return output
     }

@@ -49,7 +49,7 @@ struct BinaryPlistReader {
         for index in 0..<count {
             let offset = try BinaryPlistReader.integer(bytes, at: table + index * offsetSize, size: offsetSize)
             guard offset >= 8, offset < table else {
-                throw .plist("offset \(table + index * offsetSize)", "points outside of the file")
+                throw .plist("offset \(table + index * offsetSize)", "points outside the file")
             }
             offsets.append(offset)
         }
@@ -137,7 +137,7 @@ struct BinaryPlistReader {
         case 0xD: return PlistNode(.dictionary(try members(offset, depth: depth)))
         default: break
         }
-        throw .plist("offset \(offset)", "has a value of an unknown kind")
+        throw .plist("offset \(offset)", "has a value of an unknown type")
     }
 
     private mutating func members(_ offset: Int, depth: Int) throws(MalformedInput) -> [PlistMember] {
@@ -221,7 +221,7 @@ struct BinaryPlistReader {
     /// Counts the bytes of texts and data at each place where they appear.
     private mutating func spend(_ count: Int, at offset: Int) throws(MalformedInput) {
         guard count >= 0, count <= end * 3, textBytes + count <= 4 * PlistLimits.bytes else {
-            throw .plist("offset \(offset)", "unfolds to more text than any Info.plist has")
+            throw .plist("offset \(offset)", "expands to more text than any Info.plist has")
         }
         textBytes += count
     }

@@ -76,7 +76,7 @@ package struct LineIndex: Sendable {
         self.starts = starts
     }
 
-    /// The line and the column (in characters, from 1) of a byte offset. Nil where there is no text.
+    /// The line and the column (in characters, from 1) of a byte offset. Nil if there is no text.
     package func location(_ offset: Int) -> SourceLocation? {
         guard !source.isEmpty, offset >= 0 else { return nil }
         var low = 0

@@ -8,7 +8,7 @@ package import Foundation
 package struct PlistNode: Sendable {
     /// What the element holds.
     package let value: Value
-    /// The bytes of the whole element in ``PlistDocument/source``; empty where the document is binary.
+    /// The bytes of the whole element in ``PlistDocument/source``; empty if the document is binary.
     package let range: Range<Int>
 
     /// A value with the place that it was read from.
@@ -42,7 +42,7 @@ package struct PlistNode: Sendable {
 package struct PlistMember: Sendable {
     /// The text of the key.
     package let key: String
-    /// The bytes of the whole `<key>` element; empty where the document is binary.
+    /// The bytes of the whole `<key>` element; empty if the document is binary.
     package let keyRange: Range<Int>
     /// The key's value.
     package let node: PlistNode

@@ -30,7 +30,7 @@ public enum PlistReader {
 
 /// Text in UTF-16 with a byte order mark, which Foundation accepts for property lists.
 enum UTF16Text {
-    /// The text as UTF-8, or nil where the bytes have no such mark.
+    /// The text as UTF-8, or nil if the bytes have no such mark.
     static func transcoded(_ bytes: [UInt8]) throws(MalformedInput) -> [UInt8]? {
         let bigEndian: Bool
         if bytes.starts(with: [0xFE, 0xFF]) {

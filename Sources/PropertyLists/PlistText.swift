@@ -15,6 +15,6 @@ package enum PlistText {
         if isKey, text.utf8.count > keyBytes {
             return "has a key of \(text.utf8.count) bytes; the limit is \(keyBytes)"
         }
-        return text.hasMarkRun ? "has more than 30 combining marks in a row, which no language writes" : nil
+        return text.hasMarkRun ? "has more than 30 combining marks in a row, which no language uses" : nil
     }
 }

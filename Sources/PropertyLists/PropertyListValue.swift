@@ -73,7 +73,7 @@ extension PropertyListValue {
 
     private init(_ value: JSONValue) throws(MalformedInput) {
         switch value {
-        case .null: throw PropertyListValue.fault("null stands where a value is expected")
+        case .null: throw PropertyListValue.fault("null is not allowed here; a value is expected")
         case .bool(let flag): self = .boolean(flag)
         case .integer(let number): self = .integer(number)
         case .number(let number): self = .real(number)

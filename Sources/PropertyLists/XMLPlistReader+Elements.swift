@@ -42,7 +42,7 @@ struct Tag {
 }
 
 extension XMLPlistReader {
-    /// Reads the tag at the present place, which is a `<`. What stands behind the name is not looked at, as in Apple's parser.
+    /// Reads the tag at the present place, which is a `<`. What follows the name is not looked at, as in Apple's parser.
     mutating func readTag() throws(MalformedInput) -> Tag {
         let start = tokens.position
         let tag = tokens.tag()
@@ -85,7 +85,7 @@ extension XMLPlistReader {
                 let tagStart = tokens.position
                 let tag = try readTag()
                 guard tag.isClosing, tag.name == name else {
-                    throw fault("<\(tag.name.rawValue)> stands inside of <\(name.rawValue)>", at: tagStart)
+                    throw fault("<\(tag.name.rawValue)> is inside <\(name.rawValue)>", at: tagStart)
                 }
                 if mayHaveMarks || name == .key, let reason = PlistText.fault(whole, isKey: name == .key) {
                     throw fault(reason, at: start)

@@ -11,7 +11,7 @@ struct XMLPlistReader {
     var tokens: XMLTokenizer
     var frames: [Frame] = []
     let valueLimit: Int
-    /// Whether a text may have combining marks: bytes outside of ASCII, or references to characters.
+    /// Whether a text may have combining marks: bytes outside ASCII, or references to characters.
     var mayHaveMarks = false
     var values = 0
     var root: PlistNode?
@@ -76,7 +76,7 @@ struct XMLPlistReader {
         guard frames.isEmpty, ended || !insidePlist else {
             throw fault("ends before its last element is closed; the file is truncated")
         }
-        guard let root else { throw fault("holds no value; an Info.plist is a <plist> with one <dict>") }
+        guard let root else { throw fault("contains no value; an Info.plist is a <plist> with one <dict>") }
         try noteTrailingContent()
         return root
     }
@@ -99,7 +99,7 @@ struct XMLPlistReader {
     private mutating func open(_ tag: Tag, start: Int) throws(MalformedInput) {
         if tag.name == .key { return try readKey(tag, start: start) }
         if let frame = frames.last, frame.isDictionary, frame.key == nil {
-            throw fault("a <\(tag.name.rawValue)> stands where a <key> is expected", at: start)
+            throw fault("a <\(tag.name.rawValue)> was found where a <key> is expected", at: start)
         }
         if root != nil, frames.isEmpty {
             throw fault("has a second value; a property list holds exactly one", at: start)
@@ -125,13 +125,13 @@ struct XMLPlistReader {
             }
             add(value, start: start)
         case .key, .plist:
-            throw fault("a <\(tag.name.rawValue)> cannot stand here", at: start)
+            throw fault("a <\(tag.name.rawValue)> is not allowed here", at: start)
         }
     }
 
     private mutating func readKey(_ tag: Tag, start: Int) throws(MalformedInput) {
         guard let frame = frames.last, frame.isDictionary else {
-            throw fault("a <key> stands outside of a <dict>", at: start)
+            throw fault("a <key> is outside a <dict>", at: start)
         }
         guard frame.key == nil else {
             throw fault("the key '\(frame.key?.text ?? "")' has no value; a <key> follows a <key>", at: start)

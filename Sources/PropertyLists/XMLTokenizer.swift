@@ -70,7 +70,7 @@ package struct XMLTokenizer {
             } else if looking(at: "<!DOCTYPE") {
                 try skipDocumentType()
             } else {
-                throw fault("has markup that is not read here")
+                throw fault("has markup that is not allowed here")
             }
         default: return false
         }
@@ -167,7 +167,7 @@ package struct XMLTokenizer {
         return nil
     }
 
-    /// Reads `name="value"` with references resolved; nil where the tag ends instead.
+    /// Reads `name="value"` with references resolved; nil if the tag ends instead.
     ///
     /// - Parameter limit: the most bytes of the value.
     package mutating func attribute(limit: Int) throws(MalformedInput) -> (name: Range<Int>, value: [UInt8])? {
@@ -223,7 +223,7 @@ package struct XMLTokenizer {
                 name.hasPrefix("#x")
                 ? UInt32(name.dropFirst(2), radix: 16) : name.hasPrefix("#") ? UInt32(name.dropFirst()) : nil
             if let number, number > 0, let scalar = Unicode.Scalar(number) { return scalar }
-            throw fault("&\(name); is none of the five entities of XML", at: start)
+            throw fault("&\(name); is not one of the five entities of XML", at: start)
         }
     }
 }

@@ -128,7 +128,7 @@ import Testing
         let remarks = ATSDictionary(subject.document.root[ATSKey.dictionary]?.propertyListValue).remarks
             .map(\.cause.message)
         #expect(
-            messages.contains { $0.contains("is not base64") } == remarks.contains { $0.contains("holds no base64") }
+            messages.contains { $0.contains("is not base64") } == remarks.contains { $0.contains("contains no base64") }
         )
         #expect(messages.contains { $0.contains("matches it") } == remarks.contains { $0.contains("matches nothing") })
     }
@@ -253,7 +253,7 @@ import Testing
         #expect(draft.contains("The server ends at TLS 1.0."))
         #expect(draft.contains("loads with: TLSv1.0"))
         #expect(draft.contains(JustificationDraft.blank))
-        #expect(draft.contains("  - the app depends on a server of somebody else"))
+        #expect(draft.contains("  - the app depends on a third-party server"))
         #expect(draft.contains("measurements of the servers (of 2026-11-20, profile macos26)"))
         #expect(JustificationDraft([try LintFixtures.lint(ats: "")], evidence: nil).text().contains("No key"))
     }
@@ -268,10 +268,10 @@ import Testing
         #expect(draft.components(separatedBy: "### NSAllowsArbitraryLoads\n").count == 2, "\(draft)")
         #expect(
             draft.contains(
-                "on iOS 9 and macOS 10.11 alone: from iOS 10 and macOS 10.12 on NSAllowsArbitraryLoadsForMedia"
+                "only on iOS 9 and macOS 10.11: from iOS 10 and macOS 10.12 on NSAllowsArbitraryLoadsForMedia"
             )
         )
-        #expect(draft.contains("  - the app loads media that is itself encrypted and holds nothing personal"))
+        #expect(draft.contains("  - the app loads media that is itself encrypted and contains nothing personal"))
     }
 
     @Test("the justification claims no effect for a version that the network stack of the app does not speak")

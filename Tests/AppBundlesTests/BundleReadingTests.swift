@@ -87,10 +87,10 @@ import Testing
     @Test(
         .enabled(if: hasPython, "python3 is not installed"),
         arguments: [
-            ("z.writestr('Payload/../../etc/passwd', 'x')", "leaves the archive"),
-            ("z.writestr('/etc/passwd', 'x')", "leaves the archive"),
+            ("z.writestr('Payload/../../etc/passwd', 'x')", "points outside the archive"),
+            ("z.writestr('/etc/passwd', 'x')", "points outside the archive"),
             ("z.writestr('Payload/A.app/Info.plist', b'\\0' * (300 << 20))", "more than the limit"),
-            ("z.writestr('readme', 'x')", "holds no app"),
+            ("z.writestr('readme', 'x')", "contains no app"),
             ("z.writestr('Payload/A.app/Info.plist', 'x'); z.writestr('Payload/A.app/Info.plist', 'y')", "twice"),
         ]
     ) func refusesTricks(_ statement: String, _ words: String) throws {
@@ -117,7 +117,7 @@ import Testing
         #expect(try Self.python(script, in: folder.url.path) == 0)
         #expect {
             try InfoPlistSearch.search(folder.path("a.ipa"))
-        } throws: { ($0 as? MalformedInput)?.description.contains("damaged, or unfolds to more") == true }
+        } throws: { ($0 as? MalformedInput)?.description.contains("damaged, or expands to more") == true }
     }
 
     @Test func searchesAProjectAndSkipsBuildFolders() throws {

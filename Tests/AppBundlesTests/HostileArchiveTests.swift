@@ -63,7 +63,7 @@ enum TinyZip {
         let twice = TinyZip.archive([
             (Self.app, Self.list, nil), (Array("Payload/B.app/Info.plist".utf8), Self.list, 0),
         ])
-        #expect(refusal(twice)?.contains("lies in the bytes of 'Payload/A.app/Info.plist'") == true)
+        #expect(refusal(twice)?.contains("overlaps 'Payload/A.app/Info.plist'") == true)
         var into = TinyZip.archive([(Self.app, Self.list, nil)])
         // The packed and the whole size of the only entry, in its directory.
         let directory = into.count - 22 - 46 - Self.app.count
@@ -76,16 +76,16 @@ enum TinyZip {
         let decomposed = Array("Payload/e\u{301}.app/Info.plist".utf8)
         #expect(refusal(TinyZip.archive([(composed, Self.list, nil), (decomposed, Self.list, nil)])) == nil)
         #expect(
-            refusal(TinyZip.archive([(composed, Self.list, nil), (composed, Self.list, nil)]))?.contains("stands twice")
+            refusal(TinyZip.archive([(composed, Self.list, nil), (composed, Self.list, nil)]))?.contains("occurs twice")
                 == true
         )
         for name in [Array(Self.marks.utf8), [UInt8](repeating: 0x61, count: 4_097)] {
             let archive = TinyZip.archive([(Self.app, Self.list, nil), (name, [], nil)])
-            #expect(refusal(archive)?.contains("is a name that no file system takes") == true)
+            #expect(refusal(archive)?.contains("is a name that no file system accepts") == true)
         }
         for name in ["../x", "a/../b", "/x", "a\\b", "a\u{0}", "..\u{301}/.."] {
             let archive = TinyZip.archive([(Self.app, Self.list, nil), (Array(name.utf8), [], nil)])
-            #expect(refusal(archive)?.contains("leaves the archive") == true, "\(name)")
+            #expect(refusal(archive)?.contains("points outside the archive") == true, "\(name)")
         }
     }
 
@@ -102,7 +102,7 @@ enum TinyZip {
             refusal(archive, budget: ReadingBudget(kept: 50_000))?.contains("is not linted: with it the lists") == true
         )
         #expect(
-            refusal(archive, budget: ReadingBudget(unfolded: 50_000))?.contains("of this run unfold to more") == true
+            refusal(archive, budget: ReadingBudget(unfolded: 50_000))?.contains("of this run expand to more") == true
         )
         // What one path leaves is what the next one has.
         let budget = ReadingBudget(kept: 150_000)

@@ -74,13 +74,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "holds no value"), ("bplist00", "cut off"), ("{\"a\":1}", "not an XML property list"),
+        ("", "contains no value"), ("bplist00", "cut off"), ("{\"a\":1}", "not an XML property list"),
         ("<plist><dict>", "truncated"), ("<plist><dict><key>a</key></dict></plist>", "has no value"),
         ("<plist><dict><key>a</key><true/></dict><dict/></plist>", "second value"),
         ("<plist><dict>junk<key>a</key><true/></dict></plist>", "found text"),
         ("<plist><dict><true/></dict></plist>", "a <key> is expected"), ("<plist><html/></plist>", "not an element"),
         ("<plist><string>a & b</string></plist>", "bare '&'"),
-        ("<plist><string>&lol;</string></plist>", "none of the five"),
+        ("<plist><string>&lol;</string></plist>", "not one of the five"),
         ("<plist><integer>12x</integer></plist>", "not a valid <integer>"), ("<plist><string>a", "not closed"),
         ("<!-- x", "never ends"), ("<plist><dict><key>a<b></key></dict></plist>", "not an element"),
     ]) func refusesWithOneSentence(_ text: String, _ words: String) {

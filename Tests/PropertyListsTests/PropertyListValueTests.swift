@@ -20,7 +20,7 @@ import Testing
     @Test(arguments: [
         ("{", "line 1, column 2: expected the name of a member"), ("", "line 1, column 1: the document ends too early"),
         (#"{"a":1,"a":2}"#, "`a` is given twice"), (#"{"x":{"a":1,"\u0061":2}}"#, "x: `a` is given twice"),
-        (#"{"x":[{"y":null}]}"#, "x[0].y: null stands where a value is expected"),
+        (#"{"x":[{"y":null}]}"#, "x[0].y: null is not allowed here; a value is expected"),
         ("{} {}", "line 1, column 4: something follows the document"),
         ("{\n  \"é\": 1,\r\n  \"ü\": x}", "line 3, column 8: not a JSON value"),
     ])

@@ -11,12 +11,12 @@ extension RuleCatalog {
         .error,
         "A key is misspelled, so it is never read.",
         reason: """
-            Unknown keys are ignored without a word. An app with NSAllowArbitraryLoads behaves as if the line were not there, \
-            and its author looks for the fault in the server.
+            Unknown keys are silently ignored. An app with NSAllowArbitraryLoads behaves as if the line were not there, \
+            and its developer looks for the fault in the server.
             """,
         citation: .security("protocol/SecProtocolConfiguration.m"),
         fixDescription:
-            "renames the key where the right one loosens nothing; otherwise removes it, which changes nothing",
+            "renames the key if the right one loosens nothing; otherwise removes it, which changes nothing",
         fires: Example("<key>NSAllowArbitraryLoads</key>\n<false/>"),
         passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: Example(nil, root: "<key>NSAllowArbitrary</key>\n<true/>"),

@@ -15,7 +15,7 @@ extension RuleCatalog {
             2 is false. A TLS version must be a string.
             """,
         citation: .security("protocol/SecProtocolConfigurationTest.m (invalid dictionaries)"),
-        fixDescription: "writes the boolean where it loosens nothing; otherwise removes the key, which changes nothing",
+        fixDescription: "writes the boolean if it loosens nothing; otherwise removes the key, which changes nothing",
         fires: Example("<key>NSAllowsArbitraryLoads</key>\n<string>NO</string>"),
         passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),

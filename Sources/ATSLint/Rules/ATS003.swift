@@ -9,7 +9,7 @@ extension RuleCatalog {
     static let ats003 = Rule(
         "ATS003",
         .error,
-        "A TLS version is spelled in a way that Apple's parser does not know.",
+        "A TLS version is spelled in a way that Apple's parser does not recognize.",
         reason: """
             Only TLSv1.0, TLSv1.1, TLSv1.2 and TLSv1.3 are read, with exactly these letters. Anything else silently leaves the minimum at TLS 1.2: \
             an old server stays blocked, and a demand for TLS 1.3 is lost.
@@ -34,13 +34,13 @@ extension RuleCatalog {
                     let fix =
                         switch meant {
                         case "TLSv1.2": "Remove the key: TLS 1.2 is the minimum without it."
-                        case let version?: "Write <string>\(version)</string>, or remove the key if TLS 1.2 will do."
+                        case let version?: "Write <string>\(version)</string>, or remove the key if TLS 1.2 is enough."
                         case nil: "Write TLSv1.0, TLSv1.1 or TLSv1.3, or remove the key."
                         }
                     hits.report(
                         member,
                         entry.path(member.key),
-                        "\"\(text.prefix(bytes: 40))\" is not a TLS version that Apple's parser knows, so the minimum stays TLS 1.2.\(question)",
+                        "\"\(text.prefix(bytes: 40))\" is not a TLS version that Apple's parser recognizes, so the minimum stays TLS 1.2.\(question)",
                         fix: fix,
                         edits: meant == "TLSv1.3"
                             ? [.value(member, "<string>TLSv1.3</string>"), .remove(member)] : [.remove(member)]

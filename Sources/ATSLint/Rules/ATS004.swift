@@ -11,7 +11,7 @@ extension RuleCatalog {
         "A domain key has a port.",
         reason: "Hosts are compared without their port, so a key with a port matches no request.",
         citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
-        fixDescription: "removes the port where the entry then loosens nothing",
+        fixDescription: "removes the port if the entry then loosens nothing",
         fires: .domain(
             "<key>NSIncludesSubdomains</key><false/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
             host: "api.example.com:8443"
@@ -38,9 +38,9 @@ extension RuleCatalog {
                     hits.report(
                         entry.member,
                         entry.path,
-                        "The key '\(entry.key)' begins with '\(first).', which looks like a port that was fused with the host.",
+                        "The key '\(entry.key)' begins with '\(first).', which looks like a port that was joined to the host.",
                         fix:
-                            "Write '\(entry.host.labels.dropFirst().joined(separator: "."))', if \(first) is a port and no part of the name.",
+                            "Write '\(entry.host.labels.dropFirst().joined(separator: "."))', if \(first) is a port and not part of the name.",
                         severity: .warning
                     )
                 }

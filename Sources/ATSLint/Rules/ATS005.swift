@@ -14,7 +14,7 @@ extension RuleCatalog {
             and is never read; the system only writes a line into its log.
             """,
         citation: .security("protocol/SecProtocolConfiguration.m (CIDR keys)"),
-        fixDescription: "leaves only the host where the entry then loosens nothing",
+        fixDescription: "leaves only the host if the entry then loosens nothing",
         fires: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
             host: "https://api.example.com/v1"

@@ -12,7 +12,7 @@ extension RuleCatalog {
         reason:
             "Exceptions are compared letter by letter with the lower-case host of the request, so such a key matches nothing.",
         citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
-        fixDescription: "writes the key in lower case where the entry then loosens nothing",
+        fixDescription: "writes the key in lower case if the entry then loosens nothing",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "API.example.com"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: .pins(

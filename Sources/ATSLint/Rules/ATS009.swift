@@ -9,15 +9,15 @@ extension RuleCatalog {
     static let ats009 = Rule(
         "ATS009",
         .error,
-        "An IP address or a range of addresses is not read as it is meant.",
+        "An IP address or a range of addresses is not read as intended.",
         reason: """
             Keys may be addresses and ranges (CIDR) since iOS 17 and macOS 14; older systems read none of them, and newer ones only in apps that \
             are linked on 17 or later. A malformed range is never read. \
-            Bits behind the prefix are ignored.
+            Bits after the prefix are ignored.
             """,
         citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
         firstOS: "iOS 17, macOS 14",
-        fixDescription: "clears the bits behind the prefix",
+        fixDescription: "clears the bits after the prefix",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.7/24"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.0/24"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
@@ -47,7 +47,7 @@ extension RuleCatalog {
                         hits.report(
                             entry.member,
                             entry.path,
-                            "The key '\(entry.key)' is an address or a range. The app is linked on SDK \(sdk); such keys are read in apps that are linked on \(first) or later (that older ones ignore them follows from Apple's words and was not measured).",
+                            "The key '\(entry.key)' is an address or a range. The app is linked on SDK \(sdk); such keys are read in apps that are linked on \(first) or later (that older ones ignore them is inferred from Apple's words, not measured).",
                             fix: "Build the app with a newer SDK, or use a host name.",
                             severity: .warning
                         )
@@ -57,8 +57,8 @@ extension RuleCatalog {
                         hits.report(
                             entry.member,
                             entry.path,
-                            "The key '\(entry.key)' has bits behind its prefix of \(range.prefixLength); they are ignored.",
-                            fix: clean.map { "Write '\($0)'." } ?? "Clear the bits behind the prefix.",
+                            "The key '\(entry.key)' has bits after its prefix of \(range.prefixLength); they are ignored.",
+                            fix: clean.map { "Write '\($0)'." } ?? "Clear the bits after the prefix.",
                             severity: .note,
                             edits: clean.map { [.rename(entry.member, to: $0)] } ?? []
                         )

@@ -9,13 +9,13 @@ extension RuleCatalog {
     static let ats010 = Rule(
         "ATS010",
         .error,
-        "A key stands at the wrong level.",
+        "A key is at the wrong level.",
         reason: """
-            Each key is read at one place only: the global ones directly in NSAppTransportSecurity, those of an exception in the dictionary of a host. \
-            Anywhere else a key is ignored without a word.
+            Each key is read in one place only: the global ones directly in NSAppTransportSecurity, those of an exception in the dictionary of a host. \
+            Anywhere else a key is silently ignored.
             """,
         citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
-        fixDescription: "removes the key, which changes nothing: it is not read where it stands",
+        fixDescription: "removes the key, which changes nothing: it is not read where it is",
         fires: Example("<key>NSExceptionRequiresForwardSecrecy</key>\n<false/>"),
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
@@ -44,12 +44,12 @@ extension RuleCatalog {
     )
 
     private static func misplaced(_ member: PlistMember, _ path: [String], _ place: String, _ hits: inout Hits) {
-        // Pins outside of their place are told by ATS026.
+        // Pins outside their place are told by ATS026.
         guard member.key != ATSKey.pinnedDomains, let home = KeyPlacement.belongs(member.key) else { return }
         hits.report(
             member,
             path + [member.key],
-            "\(member.key) stands \(place), where it is never read. It belongs \(home).",
+            "\(member.key) is \(place), where it is never read. It belongs \(home).",
             fix: "Move it: \(member.key) is read only \(home).",
             edits: [.remove(member)]
         )

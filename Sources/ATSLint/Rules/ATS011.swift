@@ -9,7 +9,7 @@ extension RuleCatalog {
     static let ats011 = Rule(
         "ATS011",
         .warning,
-        "NSAllowsArbitraryLoads is dead because a newer global key stands beside it.",
+        "NSAllowsArbitraryLoads is dead because a newer global key is present.",
         reason: """
             Since iOS 10 and macOS 10.12 NSAllowsArbitraryLoads is ignored as soon as NSAllowsArbitraryLoadsForMedia, \
             NSAllowsArbitraryLoadsInWebContent or NSAllowsLocalNetworking is present, whatever its value. iOS 9 obeys only NSAllowsArbitraryLoads: \
@@ -32,7 +32,7 @@ extension RuleCatalog {
                 hits.report(
                     member,
                     facts.path(member.key),
-                    "NSAllowsArbitraryLoads is obeyed on systems before iOS 10 and macOS 10.12 (the app runs from \(minimum.name)) and ignored on later ones because of \(others).",
+                    "NSAllowsArbitraryLoads is obeyed on systems before iOS 10 and macOS 10.12 (the app supports \(minimum.name) and later) and ignored on later ones because of \(others).",
                     fix: "Keep both while the app supports such systems.",
                     severity: .note,
                     trigger: member.key
@@ -44,7 +44,7 @@ extension RuleCatalog {
                 facts.path(member.key),
                 "NSAllowsArbitraryLoads = true is ignored on iOS 10, macOS 10.12 and later, because \(others) is present (its value does not matter). Hosts without an exception need full ATS.",
                 fix:
-                    "Remove NSAllowsArbitraryLoads, or remove \(sibling.key) if loads from everywhere are really meant.",
+                    "Remove NSAllowsArbitraryLoads, or remove \(sibling.key) if the app really needs loads from everywhere.",
                 edits: [.remove(member)],
                 trigger: member.key
             )

@@ -11,7 +11,7 @@ extension RuleCatalog {
         .warning,
         "NSAllowsArbitraryLoadsForMedia needs a justification for App Review.",
         reason: """
-            ATS is off for media that AVFoundation loads. It is meant for media that are encrypted already and hold nothing personal. A source of 2016 \
+            ATS is off for media that AVFoundation loads. It is meant for media that are encrypted already and contain nothing personal. A source of 2016 \
             says that it works on devices and not in the Simulator (UNVERIFIED). \
             \(ReviewReason.sentence(for: ATSKey.arbitraryLoadsForMedia))
             """,

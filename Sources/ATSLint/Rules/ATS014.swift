@@ -11,7 +11,7 @@ extension RuleCatalog {
         .warning,
         "NSAllowsArbitraryLoadsInWebContent needs a justification for App Review.",
         reason: """
-            ATS is off for what web views load. The app itself keeps ATS, but pages it shows may load anything, and video inside of them is loaded by another process. \
+            ATS is off for what web views load. The app itself keeps ATS, but pages it shows may load anything, and video inside them is loaded by another process. \
             \(ReviewReason.sentence(for: ATSKey.arbitraryLoadsInWebContent))
             """,
         citation: .apple(ATSKey.arbitraryLoadsInWebContent, read: "2026-11-21"),

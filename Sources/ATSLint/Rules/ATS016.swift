@@ -27,7 +27,7 @@ extension RuleCatalog {
                     member,
                     entry.path(member.key),
                     "\(entry.key) may speak \(text), which is below TLS 1.2. App Review asks why.",
-                    fix: "Let the server speak TLS 1.2 or 1.3 and remove the key.",
+                    fix: "Enable TLS 1.2 or 1.3 on the server and remove the key.",
                     trigger: member.key
                 )
             }

@@ -29,7 +29,7 @@ extension RuleCatalog {
                 hits.report(
                     member,
                     entry.path(member.key),
-                    "This allows http:// to \(entry.key). Over https:// TLS 1.2 and forward secrecy stay required, and a self-signed certificate also needs code of the app that accepts it.",
+                    "This allows http:// to \(entry.key). Over https:// TLS 1.2 and forward secrecy stay required, and a self-signed certificate also needs code in the app that accepts it.",
                     fix:
                         "If https:// is what fails, find the cause with 'sealward ats check \(entry.host.checkTarget)'."
                 )

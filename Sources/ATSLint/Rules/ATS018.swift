@@ -15,7 +15,7 @@ extension RuleCatalog {
             Apple's published evaluator does not read them; whether its closed networking layer still does is not known.
             """,
         citation: .security("protocol/SecProtocolInternal.h"),
-        fixDescription: "removes a legacy key that asks for nothing but the default",
+        fixDescription: "removes a legacy key that only states the default",
         fires: .domain(
             "<key>NSTemporaryExceptionRequiresForwardSecrecy</key><true/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"
         ),
@@ -30,8 +30,8 @@ extension RuleCatalog {
                     hits.report(
                         member,
                         entry.path(member.key),
-                        "\(member.key) is a legacy key of 2015. Apple's published evaluator never reads it; \(modern) is the key of today.",
-                        fix: "Rename it to \(modern) if the exception is still needed, else remove it.",
+                        "\(member.key) is a legacy key of 2015. Apple's published evaluator never reads it; \(modern) is the current key.",
+                        fix: "Rename it to \(modern) if the exception is still needed; otherwise remove it.",
                         edits: loosens ? [] : [.remove(member)],
                         trigger: loosens && suffix != "RequiresForwardSecrecy" ? member.key : nil
                     )

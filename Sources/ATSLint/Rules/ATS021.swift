@@ -11,8 +11,8 @@ extension RuleCatalog {
         .warning,
         "NSExceptionRequiresForwardSecrecy = false allows key exchange without forward secrecy.",
         reason: """
-            RSA key exchange lets whoever gets the server's key later read what was recorded today. \
-            By the documentation the key also drops the check of the certificate's key length (systems of today check it anyway).
+            RSA key exchange lets anyone who later gets the server's key read what was recorded today. \
+            According to the documentation the key also drops the check of the certificate's key length (systems of today check it anyway).
             """,
         citation: .apple(ATSKey.forwardSecrecy, read: "2026-11-21"),
         fires: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
@@ -24,8 +24,8 @@ extension RuleCatalog {
                 hits.report(
                     member,
                     entry.path(member.key),
-                    "\(entry.key) may use RSA key exchange without forward secrecy; by the documentation the check of the certificate's key length goes too.",
-                    fix: "Let the server offer ECDHE suites and remove the key."
+                    "\(entry.key) may use RSA key exchange without forward secrecy; according to the documentation the certificate's key length is not checked either.",
+                    fix: "Enable ECDHE suites on the server and remove the key."
                 )
             }
         }

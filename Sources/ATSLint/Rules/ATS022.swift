@@ -11,7 +11,7 @@ extension RuleCatalog {
         .note,
         "NSIncludesSubdomains may cover more or fewer hosts than intended.",
         reason: """
-            The documentation says that one more label is covered. Apple's published evaluator covers any depth, and takes the nearest parent that has the key. \
+            The documentation says that one more label is covered. Apple's published evaluator covers any depth, and uses the nearest parent that has the key. \
             For addresses and ranges it has no effect. Without it, only the name itself is covered: not www.
             """,
         citation: .security("protocol/SecProtocolConfiguration.m (search for an exception)"),
@@ -36,8 +36,8 @@ extension RuleCatalog {
                         hits.report(
                             member,
                             entry.path(member.key),
-                            "The entry covers subdomains of \(entry.key) of any depth by Apple's published evaluator, and only one label more by the documentation.",
-                            fix: "List deeper hosts on their own if they must not, or must surely, be covered."
+                            "The entry covers subdomains of \(entry.key) at any depth according to Apple's published evaluator, but only one label more according to the documentation.",
+                            fix: "List deeper hosts separately if they must, or must not, be covered."
                         )
                     }
                 } else if entry.allowsInsecureLoads, entry.sub(ATSKey.includesSubdomains) == nil,
@@ -52,7 +52,7 @@ extension RuleCatalog {
                         entry.path,
                         "The exception covers \(entry.key) alone: www.\(entry.key) and other subdomains keep full ATS.",
                         fix:
-                            "Say NSIncludesSubdomains = false if that is meant, or list the hosts that the app loads from."
+                            "Set NSIncludesSubdomains = false if that is intended, or list the hosts that the app loads from."
                     )
                 }
             }

@@ -9,9 +9,9 @@ extension RuleCatalog {
     static let ats023 = Rule(
         "ATS023",
         .warning,
-        "An exception for a local host is needless, or blocks it.",
+        "An exception for a local host is unnecessary, or blocks it.",
         reason: """
-            Since iOS 10 and macOS 10.12 ATS lets names without a dot, .local names and loopback addresses be. \
+            Since iOS 10 and macOS 10.12 ATS exempts names without a dot, .local names and loopback addresses. \
             An exception replaces that: without NSExceptionAllowsInsecureHTTPLoads = true it blocks plain HTTP to the host.
             """,
         citation: .apple(ATSKey.localNetworking, read: "2026-11-21"),
@@ -45,7 +45,7 @@ extension RuleCatalog {
                         entry.member,
                         entry.path,
                         "\(entry.key) is a local host and needs no exception; this entry blocks plain HTTP to it\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true.",
-                        fix: "Remove the entry, unless blocking it is what you mean."
+                        fix: "Remove the entry, unless you mean to block the host."
                     )
                 }
             }

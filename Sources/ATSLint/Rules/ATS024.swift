@@ -24,8 +24,8 @@ extension RuleCatalog {
             hits.report(
                 member,
                 facts.path(member.key),
-                "NSAllowsLocalNetworking = false blocks plain HTTP to localhost, .local names and local addresses, which are free without the key.\(other)",
-                fix: "Remove the key, unless blocking them is what you mean."
+                "NSAllowsLocalNetworking = false blocks plain HTTP to localhost, .local names and local addresses, which are exempt without the key.\(other)",
+                fix: "Remove the key, unless you mean to block them."
             )
         }
     )

@@ -29,7 +29,7 @@ extension RuleCatalog {
                 hits.report(
                     entry.member,
                     entry.path,
-                    "\(entry.key) lies in 100.64.0.0/10 (VPN, carrier NAT), which counts as external. The exception covers this part only, and such addresses change.",
+                    "\(entry.key) is in 100.64.0.0/10 (VPN, carrier NAT), which counts as external. The exception covers this part only, and such addresses change.",
                     fix: "Name the whole range '100.64.0.0/10' if the app must reach any of its hosts."
                 )
             }
@@ -40,7 +40,7 @@ extension RuleCatalog {
                 hits.report(
                     entry.member,
                     entry.path,
-                    "\(entry.key) covers names only. Hosts of the same VPN that are reached by address lie in 100.64.0.0/10, which counts as external and stays blocked.",
+                    "\(entry.key) covers names only. Hosts of the same VPN that are reached by address are in 100.64.0.0/10, which counts as external and stays blocked.",
                     fix: "Add '100.64.0.0/10' if the app loads by address too."
                 )
             }

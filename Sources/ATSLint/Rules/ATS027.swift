@@ -10,8 +10,8 @@ extension RuleCatalog {
         .note,
         "An exception makes a host stricter than the rest.",
         reason: """
-            A host with an entry in NSExceptionDomains, even an empty one, no longer sees the global keys. \
-            With NSAllowsArbitraryLoads = true that is the documented way to switch ATS on again for one host; otherwise an empty entry does nothing.
+            A host with an entry in NSExceptionDomains, even an empty one, is no longer affected by the global keys. \
+            With NSAllowsArbitraryLoads = true that is the documented way to turn ATS back on for one host; otherwise an empty entry does nothing.
             """,
         citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
         fires: Example(
@@ -26,14 +26,14 @@ extension RuleCatalog {
                     hits.report(
                         entry.member,
                         entry.path,
-                        "ATS is off by NSAllowsArbitraryLoads, and this entry switches it on again for \(entry.key): plain HTTP to it is blocked.",
-                        fix: "Nothing to do if that is meant; otherwise remove the entry."
+                        "NSAllowsArbitraryLoads turns ATS off, and this entry turns it back on for \(entry.key): plain HTTP to it is blocked.",
+                        fix: "Nothing to do if that is intended; otherwise remove the entry."
                     )
                 } else if members.isEmpty, !facts.arbitraryLoadsInForce {
                     hits.report(
                         entry.member,
                         entry.path,
-                        "The entry of \(entry.key) is empty: the host keeps the default rules, and no global key reaches it.",
+                        "The entry of \(entry.key) is empty: the host keeps the default rules, and no global key affects it.",
                         fix: "Remove it, unless it shields the host from a parent's entry or a global key."
                     )
                 }

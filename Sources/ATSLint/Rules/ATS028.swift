@@ -8,8 +8,8 @@ extension RuleCatalog {
     static let ats028 = Rule(
         "ATS028",
         .warning,
-        "An exception covers a whole registry of domains.",
-        reason: "A key such as com or co.uk with NSIncludesSubdomains covers the hosts of countless strangers.",
+        "An exception covers a whole public suffix.",
+        reason: "A key such as com or co.uk with NSIncludesSubdomains covers the hosts of countless unrelated owners.",
         citation: .apple(ATSKey.includesSubdomains, read: "2026-11-21"),
         fires: .domain(
             "<key>NSIncludesSubdomains</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>",
@@ -28,7 +28,7 @@ extension RuleCatalog {
                 hits.report(
                     entry.member,
                     entry.path,
-                    "'\(entry.key)' with NSIncludesSubdomains covers every host under a suffix that anybody can register names in.",
+                    "'\(entry.key)' with NSIncludesSubdomains covers every host under a suffix in which anyone can register names.",
                     fix: "Name the hosts that the app loads from."
                 )
             }

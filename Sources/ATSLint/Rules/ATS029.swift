@@ -11,7 +11,7 @@ extension RuleCatalog {
         .warning,
         "A key for the NIAP TLS package has an unknown value, or is too new for the app.",
         reason:
-            "The keys are read from 26.4 on, and know the values none, FCP_v2.1 and recommended. Older systems ignore them.",
+            "The keys are read from 26.4 on, and accept the values none, FCP_v2.1 and recommended. Older systems ignore them.",
         citation: .apple(ATSKey.requiresNIAP, read: "2026-11-21"),
         firstOS: "iOS 26.4, macOS 26.4",
         fires: Example("<key>NSRequiresNIAPTLSPackageVersion</key>\n<string>FCP_v9</string>"),
@@ -43,7 +43,7 @@ extension RuleCatalog {
             hits.report(
                 member,
                 path,
-                "\(member.key) is read from 26.4 on; on older systems that the app runs on (from \(minimum.name)) it has no effect.",
+                "\(member.key) is read from 26.4 on; on older systems that the app supports (from \(minimum.name)) it has no effect.",
                 fix: "Do not rely on it there."
             )
         }

@@ -9,7 +9,7 @@ extension RuleCatalog {
     static let ats030 = Rule(
         "ATS030",
         .warning,
-        "An extension has other rules than its app.",
+        "An extension has different rules from its app.",
         reason: """
             Every extension, App Clip and watch app is judged by the dictionary of its own Info.plist. \
             A request that works in the app fails in an extension that lacks the exception.
@@ -34,8 +34,8 @@ extension RuleCatalog {
                 let words =
                     switch (expected, part.ats) {
                     case (nil, _?): "has an ATS dictionary and its app has none"
-                    case (_?, nil): "has no ATS dictionary and its app has one, so the default rules hold in it"
-                    default: "has another ATS dictionary than its app"
+                    case (_?, nil): "has no ATS dictionary and its app has one, so the default rules apply to it"
+                    default: "has a different ATS dictionary from its app"
                     }
                 let hit = Hit(
                     keyPath: PlistFacts.atsPath,

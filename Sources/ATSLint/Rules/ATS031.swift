@@ -11,7 +11,7 @@ extension RuleCatalog {
         .note,
         "A key is set to its default value.",
         reason:
-            "A minimum of TLS 1.2 and forward secrecy are the default. Under NSAllowsArbitraryLoads = true stating them for a host is not a repetition.",
+            "A minimum of TLS 1.2 and forward secrecy are the default. Under NSAllowsArbitraryLoads = true stating them for a host is not redundant.",
         citation: .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"),
         fixDescription: "removes the key",
         fires: .domain(

@@ -9,10 +9,10 @@ extension RuleCatalog {
     static let ats032 = Rule(
         "ATS032",
         .error,
-        "A list or another value stands where a dictionary must stand.",
+        "An array or another value is used where a dictionary is required.",
         reason: """
             NSAppTransportSecurity, NSExceptionDomains and each entry of it must be dictionaries. \
-            Anything else is dropped as a whole, and the default rules hold.
+            Anything else is dropped as a whole, and the default rules apply.
             """,
         citation: .security("protocol/SecProtocolConfiguration.m"),
         fires: Example("<key>NSExceptionDomains</key>\n<array><string>api.example.com</string></array>"),
@@ -23,7 +23,7 @@ extension RuleCatalog {
                 hits.report(
                     ats,
                     PlistFacts.atsPath,
-                    "NSAppTransportSecurity is of type \(ats.node.typeName) and is ignored as a whole: the default rules hold. It must be a dictionary.",
+                    "NSAppTransportSecurity is of type \(ats.node.typeName) and is ignored as a whole: the default rules apply. It must be a dictionary.",
                     fix: "Write a dictionary."
                 )
             }

@@ -11,7 +11,7 @@ extension RuleCatalog {
         .note,
         "A minimum of TLS 1.3 excludes servers that support only TLS 1.2.",
         reason:
-            "Stricter than the default. A server, a proxy or a content network without TLS 1.3 can then not be reached.",
+            "Stricter than the default. A server, a proxy or a CDN without TLS 1.3 can then not be reached.",
         citation: .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"),
         firstOS: "iOS 12.2, macOS 10.14.4",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
@@ -25,7 +25,7 @@ extension RuleCatalog {
                 hits.report(
                     member,
                     entry.path(member.key),
-                    "\(entry.key) must speak TLS 1.3; a server that ends at TLS 1.2 is cut off.",
+                    "\(entry.key) must speak TLS 1.3; a server that supports only TLS 1.2 is cut off.",
                     fix: "Check the server with 'sealward ats check \(entry.host.checkTarget)' before you ship."
                 )
             }

@@ -9,9 +9,9 @@ extension RuleCatalog {
     static let ats034 = Rule(
         "ATS034",
         .note,
-        "There is no ATS dictionary, so the default rules hold.",
+        "There is no ATS dictionary, so the default rules apply.",
         reason:
-            "Without NSAppTransportSecurity every host needs TLS 1.2 with forward secrecy and a trusted certificate; only local hosts are free.",
+            "Without NSAppTransportSecurity every host needs TLS 1.2 with forward secrecy and a trusted certificate; only local hosts are exempt.",
         citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
         fires: Example(nil, root: "<key>CFBundleIdentifier</key>\n<string>com.example.app</string>"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
@@ -34,8 +34,8 @@ extension RuleCatalog {
             hits.report(
                 facts.subject.document.root,
                 PlistFacts.atsPath,
-                "No NSAppTransportSecurity was found: it was looked for \(place). The default rules of ATS apply.",
-                fix: "Nothing to do if every host of the app meets them; 'sealward ats check' tells."
+                "No NSAppTransportSecurity was found \(place). The default rules of ATS apply.",
+                fix: "Nothing to do if every host of the app meets them; 'sealward ats check' shows whether they do."
             )
         }
     )

@@ -11,7 +11,7 @@ extension RuleCatalog {
         .error,
         "A dictionary has the same key twice.",
         reason:
-            "The parser of the system keeps one of the two, the last, without a word. Who reads the file sees the other.",
+            "The parser of the system silently keeps one of the two, the last. A person who reads the file may see the other.",
         citation: Citation(source: "CoreFoundation: CFPropertyList.c (observed)", read: "2026-11-21"),
         fixDescription: "removes the ones that are not read",
         fires: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>\n<key>NSAllowsArbitraryLoads</key>\n<false/>"),
@@ -31,8 +31,8 @@ extension RuleCatalog {
                         keyPath: oddity.keyPath,
                         offset: oddity.offset,
                         message:
-                            "The key '\(oddity.keyPath.last?.prefix(bytes: 120) ?? "")' stands twice in the same dictionary. This last one counts; the earlier one is never read.",
-                        fix: "Remove the one that is not meant.",
+                            "The key '\(oddity.keyPath.last?.prefix(bytes: 120) ?? "")' occurs twice in the same dictionary. This last one counts; the earlier one is never read.",
+                        fix: "Remove the one that is not intended.",
                         edits: earlier.map { [.remove($0)] } ?? []
                     )
                 )

@@ -11,7 +11,7 @@ extension RuleCatalog {
         .warning,
         "There is text after the end of the property list.",
         reason:
-            "The parser of the system stops at the end of the first list and never reads the rest; often it is the remains of a merge.",
+            "The parser of the system stops at the end of the first list and never reads the rest, which is often left over from a merge.",
         citation: Citation(source: "CoreFoundation: CFPropertyList.c (observed)", read: "2026-11-21"),
         fixDescription: "removes the text after the end",
         fires: Example(
@@ -26,7 +26,7 @@ extension RuleCatalog {
                     Hit(
                         keyPath: [],
                         offset: oddity.offset,
-                        message: "Text stands after the end of the property list. It is never read.",
+                        message: "There is text after the end of the property list. It is never read.",
                         fix: "Remove it.",
                         edits: [.replace(oddity.offset..<facts.subject.document.source.count, with: "")]
                     )

@@ -11,7 +11,7 @@ extension RuleCatalog {
         .note,
         "A value is filled in by the build and cannot be judged yet.",
         reason:
-            "A placeholder such as $(API_HOST) becomes a value when the app is built. What it becomes, only the built app tells.",
+            "A placeholder such as $(API_HOST) becomes a value when the app is built. Only the built app shows what it becomes.",
         citation: .apple("Build settings reference: INFOPLIST_EXPAND_BUILD_SETTINGS", read: "2026-11-21"),
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>$(MINIMUM_TLS)</string>"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),

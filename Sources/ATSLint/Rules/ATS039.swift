@@ -40,7 +40,7 @@ extension RuleCatalog {
                     hits.report(
                         member,
                         facts.path(member.key),
-                        "\(member.key) is not read before iOS 10 and macOS 10.12; the app runs from \(minimum.name), and such loads are blocked there.",
+                        "\(member.key) is not read before iOS 10 and macOS 10.12; the app supports \(minimum.name) and later, and such loads are blocked there.",
                         fix: "Raise the minimum system, or expect blocked loads there."
                     )
                 }
@@ -49,7 +49,7 @@ extension RuleCatalog {
                 hits.report(
                     member,
                     facts.path(member.key),
-                    "NSPinnedDomains is not read before iOS 14 and macOS 11; the app runs from \(minimum.name), and nothing is pinned there.",
+                    "NSPinnedDomains is not read before iOS 14 and macOS 11; the app supports \(minimum.name) and later, and nothing is pinned there.",
                     fix: "Raise the minimum system, or pin in code there."
                 )
             }

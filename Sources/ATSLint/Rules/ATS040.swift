@@ -8,7 +8,7 @@ extension RuleCatalog {
     static let ats040 = Rule(
         "ATS040",
         .note,
-        "An exception replaces one that the system has itself.",
+        "An exception replaces one of the system's own.",
         reason: """
             The system registers exceptions of its own, for example for apple.com and its subdomains. \
             An entry of the app for the same name replaces it as a whole, and may be stricter.

@@ -9,10 +9,10 @@ extension RuleCatalog {
     static let ats041 = Rule(
         "ATS041",
         .note,
-        "An exception for TLS 1.0 or 1.1 ends with the app's next SDK.",
+        "An exception for TLS 1.0 or 1.1 stops working with the app's next SDK.",
         reason: """
-            On iOS 26 and macOS 26 and later, apps that are linked on 26 or later speak TLS 1.2 at least, whatever the dictionary says. This app is linked \
-            on an older SDK, or does not say on which. App Store Connect asks for a recent SDK once a year. ATS046 reports the exception once it has no effect.
+            On iOS 26 and macOS 26 and later, apps that are linked on 26 or later speak at least TLS 1.2, whatever the dictionary says. This app is linked \
+            on an older SDK, or does not name one. App Store Connect asks for a recent SDK once a year. ATS046 reports the exception once it has no effect.
             """,
         citation: .stackMinimum,
         firstOS: "iOS 26, macOS 26",
@@ -29,7 +29,7 @@ extension RuleCatalog {
                     member,
                     entry.path(member.key),
                     "As soon as the app is linked on SDK \(first) or later\(facts.subject.sdk.map { " (today it is \($0))" } ?? ""), this exception has no effect on iOS 26, macOS 26 and later: they do not speak \(text) then.",
-                    fix: "Let the server speak TLS 1.2 or 1.3 before the app is built with SDK \(first)."
+                    fix: "Enable TLS 1.2 or 1.3 on the server before the app is built with SDK \(first)."
                 )
             }
         }

@@ -12,7 +12,7 @@ extension RuleCatalog {
         "The app's HttpClient does not go through ATS.",
         reason: """
             A .NET app with the managed HttpClient handler speaks TLS by itself: the dictionary has no effect on its requests. \
-            It still holds for web views, media and everything else that the system loads.
+            It still applies to web views, media and everything else that the system loads.
             """,
         citation: Citation(
             source: "Microsoft Learn: HttpClient stack and SSL/TLS implementation selector for iOS and macOS",
@@ -26,8 +26,8 @@ extension RuleCatalog {
             hits.report(
                 facts.subject.document.root,
                 PlistFacts.atsPath,
-                "The project uses the managed HttpClient handler (\(stack.source)), which is outside of ATS: the dictionary has no effect on HttpClient, only on what the system itself loads.",
-                fix: "Use the native handler (NSUrlSessionHandler) if ATS is to guard these requests."
+                "The project uses the managed HttpClient handler (\(stack.source)), which is outside ATS: the dictionary has no effect on HttpClient, only on what the system itself loads.",
+                fix: "Use the native handler (NSUrlSessionHandler) if ATS should protect these requests."
             )
         }
     )

@@ -11,7 +11,7 @@ extension RuleCatalog {
         .note,
         "A host does not inherit from its parent's exception.",
         reason:
-            "The nearest entry decides alone. Nothing is merged: what the parent allows must be said again, and a dead key inherits nothing either.",
+            "The nearest entry decides alone. Nothing is merged: what the parent allows must be repeated, and a dead key inherits nothing either.",
         citation: .security("protocol/SecProtocolConfiguration.m (search for an exception)"),
         fires: Example(
             "<key>NSExceptionDomains</key>\n<dict>\n"

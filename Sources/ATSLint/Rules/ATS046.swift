@@ -11,7 +11,7 @@ extension RuleCatalog {
         .warning,
         "An exception for TLS 1.0 or 1.1 has no effect in an app that is linked on 26 or later.",
         reason: """
-            On iOS 26 and macOS 26 and later, URLSession of apps that are linked on 26 or later speaks TLS 1.2 at least. ATS accepts the exception, and \
+            On iOS 26 and macOS 26 and later, URLSession of apps that are linked on 26 or later speaks at least TLS 1.2. ATS accepts the exception, but \
             the network stack does not: the load fails with -1200 (stream code -9836). Only the server can change that, or code of the app that sets \
             tlsMinimumSupportedProtocolVersion. On older systems the exception still works.
             """,
@@ -43,9 +43,9 @@ extension RuleCatalog {
                 hits.report(
                     member,
                     entry.path(member.key),
-                    "The app is linked on SDK \(sdk), so on iOS 26, macOS 26 and later this exception has no effect: ATS accepts \(text) for \(entry.key), and the network stack does not speak it.\(older)",
+                    "The app is linked on SDK \(sdk), so on iOS 26, macOS 26 and later this exception has no effect: ATS accepts \(text) for \(entry.key), but the network stack does not speak it.\(older)",
                     fix:
-                        "Let the server speak TLS 1.2 or 1.3 and remove the key, or set tlsMinimumSupportedProtocolVersion in the app's code."
+                        "Enable TLS 1.2 or 1.3 on the server and remove the key, or set tlsMinimumSupportedProtocolVersion in the app's code."
                 )
             }
         }

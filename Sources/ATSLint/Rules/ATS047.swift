@@ -9,13 +9,13 @@ extension RuleCatalog {
     static let ats047 = Rule(
         "ATS047",
         .error,
-        "A domain key is not the name that a loader asks for.",
+        "A domain key is not the name that a loader requests.",
         reason: """
             Keys are compared letter by letter with the host of the request, which is in ASCII: a name of another script is loaded as its \
             A-label (xn--...). A key in that script, composed or decomposed, and one that is not a host name at all match nothing.
             """,
         citation: .security("SecProtocolConfiguration.m, find_exception_for_host"),
-        fixDescription: "writes the key in ASCII where the entry then loosens nothing",
+        fixDescription: "writes the key in ASCII if the entry then loosens nothing",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "bücher.example"),
         passes: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
@@ -29,14 +29,14 @@ extension RuleCatalog {
                         entry.member,
                         entry.path,
                         "The key '\(entry.key)' is not a host name, so it matches nothing and is never read.",
-                        fix: "Write the host as it stands in the URL, without blanks and other signs."
+                        fix: "Write the host as it appears in the URL, without spaces and other characters."
                     )
                     continue
                 }
                 hits.report(
                     entry.member,
                     entry.path,
-                    "The key '\(entry.key)' is not in ASCII. Loads of that host ask for '\(ascii)', so the key matches nothing and is never read.",
+                    "The key '\(entry.key)' is not in ASCII. Loads of that host request '\(ascii)', so the key matches nothing and is never read.",
                     fix: "Write '\(ascii)'.",
                     edits: [.rename(entry.member, to: ascii)]
                 )

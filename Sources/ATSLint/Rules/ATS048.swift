@@ -11,7 +11,7 @@ extension RuleCatalog {
         "The app also runs on systems without App Transport Security.",
         reason: """
             ATS came with iOS 9 and OS X 10.11. Older systems ignore the dictionary: nothing in it protects or hinders a load there, and the app \
-            must see to its own security.
+            is responsible for its own security.
             """,
         citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
         firstOS: "iOS 9, OS X 10.11",
@@ -32,7 +32,7 @@ extension RuleCatalog {
                 ats,
                 PlistFacts.atsPath,
                 "The app runs on \(minimum.name) and later. App Transport Security does not exist before iOS 9 and OS X 10.11: there the dictionary is ignored.",
-                fix: "Nothing is to be done for later systems; for the older ones check servers in code."
+                fix: "Later systems need no change; for the older ones check servers in code."
             )
         }
     )

@@ -9,7 +9,7 @@ extension RuleCatalog {
         "ATS050",
         .error,
         "Plain HTTP is newly allowed.",
-        reason: "A comparison with an earlier list found hosts for which http:// was blocked and no longer is.",
+        reason: "A comparison with an earlier Info.plist found hosts for which http:// was blocked and no longer is.",
         citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
         fires: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>", before: ""),
         passes: Example("", before: "<key>NSAllowsArbitraryLoads</key>\n<true/>"),

@@ -6,7 +6,7 @@ extension RuleCatalog {
         "ATS052",
         "Weaker cipher suites are newly allowed.",
         reason:
-            "A comparison with an earlier list found hosts that may now use suites without forward secrecy, or any suite of the system.",
+            "A comparison with an earlier Info.plist found hosts that may now use suites without forward secrecy, or any suite of the system.",
         fires: "<key>NSExceptionRequiresForwardSecrecy</key><false/>"
     )
 }

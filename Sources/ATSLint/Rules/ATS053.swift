@@ -6,7 +6,7 @@ extension RuleCatalog {
         "ATS053",
         "Certificates are judged less strictly than before.",
         reason:
-            "A comparison with an earlier list found hosts whose certificates no longer meet the rules of ATS, or may now be accepted by code of the app.",
+            "A comparison with an earlier Info.plist found hosts whose certificates no longer meet the rules of ATS, or may now be accepted by the app's code.",
         fires: "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"
     )
 }

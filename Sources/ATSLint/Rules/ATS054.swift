@@ -10,7 +10,7 @@ extension RuleCatalog {
         .error,
         "A host is pinned less strictly than before.",
         reason:
-            "A comparison with an earlier list found hosts whose pins were removed, or to which new keys were added.",
+            "A comparison with an earlier Info.plist found hosts whose pins were removed, or to which new keys were added.",
         citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
         fires: Example(
             "",

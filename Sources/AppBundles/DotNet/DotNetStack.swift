@@ -49,8 +49,8 @@ package struct DotNetProject: Sendable {
     ///   - name: its path, for the sources.
     ///   - configuration: the configuration that is built, for example `Release`.
     ///   - fileAccess: the files beside and above it.
-    /// - Returns: nil where it is no project for Apple systems.
-    /// - Throws: `MalformedInput` where it, or a file that it imports, is not well-formed.
+    /// - Returns: nil if it is no project for Apple systems.
+    /// - Throws: `MalformedInput` if it, or a file that it imports, is not well-formed.
     static func read(
         _ bytes: [UInt8],
         name: String,
@@ -92,7 +92,7 @@ package struct DotNetProject: Sendable {
         return stacks[first.platform].map { DotNetProject(stack: $0, byPlatform: stacks) }
     }
 
-    /// What the properties say, nil where they say nothing.
+    /// What the properties say, nil if they say nothing.
     private static func explicit(_ project: ProjectEvaluation) -> DotNetStack? {
         let named = ["MtouchHttpClientHandler", "HttpClientHandler", "HttpClientHandlerType"]
             .compactMap { project.value($0) }
@@ -129,7 +129,7 @@ package struct DotNetProject: Sendable {
         /// In lower case, for example `maccatalyst`.
         let platform: String
         let source: String
-        /// The one of several that a build is started for; nil where the project names one itself.
+        /// The one of several that a build is started for; nil if the project names one itself.
         let target: [UInt8]?
 
         var defaultHandler: DotNetStack.Handler {

@@ -16,7 +16,7 @@ struct ProjectEvaluation {
 
     /// What the project asks for beyond its own text.
     struct FileAccess: Sendable {
-        /// The bytes of a file, nil where there is none.
+        /// The bytes of a file, nil if there is none.
         let file: @Sendable (_ path: String) throws(MalformedInput) -> [UInt8]?
         /// Whether a path is there.
         let exists: @Sendable (_ path: String) -> Bool
@@ -52,7 +52,7 @@ struct ProjectEvaluation {
     ///   - root: the project's own markup.
     ///   - project: its path.
     ///   - globals: properties that the build is started with, for example `Configuration`.
-    /// - Throws: `MalformedInput` where a file that it imports is not well-formed.
+    /// - Throws: `MalformedInput` if a file that it imports is not well-formed.
     init(
         _ root: ProjectMarkup.Element,
         project: String,
@@ -74,7 +74,7 @@ struct ProjectEvaluation {
         if usesSDK || isLegacy { try importAbove("Directory.Build.targets", depth: 1) }
     }
 
-    /// A property's text without white space around it, nil where it is not set or empty.
+    /// A property's text without white space around it, nil if it is not set or empty.
     func value(_ name: String) -> Property? {
         guard let found = properties[Self.key(Array(name.utf8))], !found.value.isEmpty else { return nil }
         return found
@@ -241,11 +241,11 @@ struct ProjectEvaluation {
                 "the import \(String(decoding: text.prefix(200), as: UTF8.self).terminalSafe(limit: 120)) is not followed"
             )
         }
-        // The build's own files lie outside of the project.
+        // The build's own files lie outside the project.
         let isOfTheBuild = text.firstRange(of: Array("$(MSBuild".utf8)) != nil && !fileAccess.exists(path)
         if isOfTheBuild { return }
         guard fileAccess.exists(path) else {
-            return note(element, "the import \(path.terminalSafe(limit: 120)) is not there")
+            return note(element, "the import \(path.terminalSafe(limit: 120)) does not exist")
         }
         try follow(path, from: element, depth: depth)
     }
@@ -262,7 +262,7 @@ struct ProjectEvaluation {
         // MSBuild reads a file once.
         guard read.insert(UTF8Key(path)).inserted else { return }
         guard let bytes = try fileAccess.file(path) else {
-            if let element { note(element, "the import \(path.terminalSafe(limit: 120)) is outside of the tree") }
+            if let element { note(element, "the import \(path.terminalSafe(limit: 120)) is outside the tree") }
             return
         }
         let root: ProjectMarkup.Element

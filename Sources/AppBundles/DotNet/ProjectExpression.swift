@@ -7,11 +7,11 @@ import Findings
 ///
 /// What cannot be decided here is nil, and nil stays nil in all that depends on it.
 struct ProjectExpression {
-    /// The value of a property, empty where it is not set; nil where nobody can tell.
+    /// The value of a property, empty if it is not set; nil if nobody can tell.
     let property: (_ name: [UInt8]) -> [UInt8]?
     /// Whether a file or folder exists.
     let exists: (_ path: [UInt8]) -> Bool?
-    /// The nearest file of a name above a folder, for `GetPathOfFileAbove`; empty where there is none.
+    /// The nearest file of a name above a folder, for `GetPathOfFileAbove`; empty if there is none.
     let above: (_ name: [UInt8], _ folder: [UInt8]) -> [UInt8]?
 
     /// The longest text that is followed, and the deepest nesting.
@@ -78,7 +78,7 @@ struct ProjectExpression {
         return nil
     }
 
-    /// What stands between `$(` and `)`.
+    /// What is between `$(` and `)`.
     private func reference(_ text: [UInt8], depth: Int) -> [UInt8]? {
         let text = Self.trimmed(text)
         if text.first == 0x5B { return staticCall(text, depth: depth) }
@@ -150,7 +150,7 @@ struct ProjectExpression {
 
     // MARK: - Conditions
 
-    /// Whether a condition holds; true where it is empty, nil where it cannot be decided here.
+    /// Whether a condition holds; true where it is empty, nil if it cannot be decided here.
     func holds(_ condition: [UInt8]) -> Bool? {
         guard condition.count <= Self.bytes else { return nil }
         guard !Self.trimmed(condition).isEmpty else { return true }
@@ -343,7 +343,7 @@ struct TargetFramework {
 
     init(_ name: [UInt8]) { self.name = ProjectExpression.trimmed(name).asciiLowercased }
 
-    /// The platform of the name, without its version: `ios` of `net9.0-ios17.0`; empty where there is none.
+    /// The platform of the name, without its version: `ios` of `net9.0-ios17.0`; empty if there is none.
     var platform: [UInt8] {
         guard let dash = name.firstIndex(of: 0x2D) else { return [] }
         return Array(name[(dash + 1)...].prefix { (0x61...0x7A).contains($0) })

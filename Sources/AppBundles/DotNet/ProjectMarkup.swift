@@ -14,7 +14,7 @@ struct ProjectMarkup {
         var children: [Element] = []
         var text: [UInt8] = []
 
-        /// The value of an attribute, nil where it is absent.
+        /// The value of an attribute, nil if it is absent.
         func attribute(_ name: String) -> [UInt8]? {
             attributes.first { $0.name.elementsEqual(name.utf8) }?.value
         }
@@ -70,12 +70,12 @@ struct ProjectMarkup {
                 continue
             }
             if let section = try tokens.section() {
-                guard !open.isEmpty else { throw tokens.fault("text stands outside of the project", at: start) }
+                guard !open.isEmpty else { throw tokens.fault("text is outside the project", at: start) }
                 open[open.count - 1].text += tokens.bytes[section]
                 continue
             }
             guard !tokens.looking(at: "<!DOCTYPE") else {
-                throw tokens.fault("a document type is not read in projects")
+                throw tokens.fault("a document type is not allowed in projects")
             }
             if try tokens.skipMarkup() { continue }
             let tag = tokens.tag()
@@ -106,7 +106,7 @@ struct ProjectMarkup {
                 }
             }
         }
-        guard let last = open.last else { throw tokens.fault("holds no element") }
+        guard let last = open.last else { throw tokens.fault("contains no element") }
         throw tokens.fault("<\(shown(last.name))> of line \(last.line) is not closed")
     }
 
@@ -138,7 +138,7 @@ struct ProjectMarkup {
             }
             open[last].text += found
         } else if found.contains(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }) {
-            throw tokens.fault("is not XML: text is outside of the project", at: start)
+            throw tokens.fault("is not XML: text is outside the project", at: start)
         }
     }
 

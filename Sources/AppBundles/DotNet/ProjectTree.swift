@@ -11,7 +11,7 @@ extension DotNetProject {
 
 extension ProjectEvaluation.FileAccess {
     /// The files of the tree that a project belongs to: the folder that is searched, and the one of the topmost `Directory.Build.props`
-    /// above the project. Nothing outside of both is read, whatever a project imports.
+    /// above the project. Nothing outside both is read, whatever a project imports.
     ///
     /// - Parameters:
     ///   - project: the project's path.
