@@ -80,7 +80,7 @@ public final class ATSClient: Sendable {
     ///   - timeout: for this load instead of the configured one.
     ///   - bodyLimit: for the body of this answer instead of the configured one, bytes.
     /// - Returns: the answer with its body still to be read, whatever its status.
-    /// - Throws: ``ATSLoadError`` where the load was refused or no answer came; `CancellationError`.
+    /// - Throws: ``ATSLoadError`` if the load was refused or no answer came; `CancellationError`.
     public func execute(
         _ request: HTTPRequest,
         body: RequestBody = .empty,
@@ -259,7 +259,7 @@ extension Connector {
         return max(.nanoseconds(1), min(limit, deadline - .now()))
     }
 
-    /// The timestamps that the server shows to the hello of the system; nil where there are none.
+    /// The timestamps that the server shows to the hello of the system; nil if there are none.
     func timestamps(
         _ key: PoolKey,
         _ requirements: TransportRequirements,

@@ -59,7 +59,7 @@ extension ATSClient {
         package var restingLimit = 256
         /// Addresses of one host that are tried at the same time.
         package var parallelAttempts = 16
-        /// Why an address must not be connected to at all; nil where it may.
+        /// Why an address must not be connected to at all; nil if it may.
         package var forbids: @Sendable (SocketAddress) -> String? = { _ in nil }
         /// For Certificate Transparency; nil leaves that rule a note.
         public var transparencyLogs: CTLogList?
@@ -79,6 +79,6 @@ package struct ServerChallenge: Sendable {
     package let port: Int
     /// What the handshake showed.
     package let facts: ConnectionFacts
-    /// The failed requirements of the evaluation; empty where it passed.
+    /// The failed requirements of the evaluation; empty if it passed.
     package let causes: [Cause]
 }

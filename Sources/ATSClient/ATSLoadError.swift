@@ -22,7 +22,7 @@ public struct ATSLoadError: Error, Sendable, CustomStringConvertible {
     public let error: URLLoadError
     /// Every reason, first cause first; never empty.
     public let causes: [Cause]
-    /// Which Info.plist keys would change the outcome; empty where none would.
+    /// Which Info.plist keys would change the outcome; empty if none would.
     public let remedies: [Remedy]
     /// The URL that was being loaded when it ended: the target of the last redirect.
     public let url: String
@@ -67,7 +67,7 @@ extension ATSLoadError: Equatable {
 public struct Hop: Sendable, Equatable {
     /// What was asked for.
     public let url: String
-    /// The HTTP status of the answer; nil where none came.
+    /// The HTTP status of the answer; nil if none came.
     public let status: Int?
     /// The Location field, as it was sent.
     public let location: String?

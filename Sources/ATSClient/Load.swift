@@ -77,7 +77,7 @@ struct Load {
 
     // MARK: Redirects
 
-    /// The next request of a redirect, nil where the answer is none, or why it cannot be followed.
+    /// The next request of a redirect, nil if the answer is none, or why it cannot be followed.
     func redirect(from answer: Answer, limit: Int) -> Result<Redirect, ATSLoadError>? {
         let status = Int(answer.wire.head.status.code)
         guard [301, 302, 303, 307, 308].contains(status),

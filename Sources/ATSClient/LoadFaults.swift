@@ -152,7 +152,7 @@ enum LoadFaults {
                     Cause(
                         .noteLoadNotMade,
                         "\(url.host) chooses \(missing), which \(requirements.profile.name) offers and the TLS library of this program does not "
-                            + "have. sealward ats check judges this server by a handshake of its own."
+                            + "have. sealward ats check judges this server with its own handshake."
                     )
                 ],
                 url: url.text
@@ -281,7 +281,7 @@ enum LoadFaults {
                 -1021,
                 "request body stream exhausted",
                 .httpRedirectBlocked,
-                "The redirect asks for the body again, which was streamed."
+                "The redirect requires sending the body again, but it was streamed."
             )
         case .loop:
             return refusal(
@@ -289,7 +289,7 @@ enum LoadFaults {
                 -1007,
                 "too many HTTP redirects",
                 .httpRedirectLoop,
-                "The redirects come back to \(shown)."
+                "The redirects loop back to \(shown)."
             )
         case .limit(let limit):
             return refusal(

@@ -20,13 +20,13 @@ public struct LoadReport: Sendable {
 
     /// What became of the load.
     public let result: Result
-    /// The status of the last answer; nil where none came.
+    /// The status of the last answer; nil if none came.
     public let status: Int?
     /// The URL of the last request.
     public let url: String
     /// The requests in order, redirects first.
     public let hops: [Hop]
-    /// The NSURLError that an app would get; nil where the load completed.
+    /// The NSURLError that an app would get; nil if the load completed.
     public let error: URLLoadError?
     /// Why it ended as it did, first cause first; after a load, notes such as a certificate that the delegate accepted.
     public let because: [Cause]

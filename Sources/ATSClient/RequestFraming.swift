@@ -23,7 +23,7 @@ enum RequestFraming: Equatable {
     }
 
     init(_ method: HTTPRequest.Method, _ content: RequestBody.Content) throws(Impossible) {
-        if method == .connect { throw Impossible(reason: "CONNECT asks for a tunnel, which is for proxies") }
+        if method == .connect { throw Impossible(reason: "CONNECT requests a tunnel, which is for proxies") }
         switch content {
         case .empty: self = RequestFraming.announcesEmptyBody.contains(method) ? .length(0) : .none
         case .bytes(let bytes) where bytes.readableBytes == 0 && method == .trace: self = .none

@@ -34,7 +34,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
         /// The next buffer, or nil after the last one.
         ///
-        /// - Throws: ``ATSLoadError`` where the body breaks off, stalls or grows over its limit; `CancellationError`.
+        /// - Throws: ``ATSLoadError`` if the body breaks off, stalls or grows over its limit; `CancellationError`.
         public mutating func next() async throws -> ByteBuffer? {
             if let buffer = buffered {
                 buffered = nil
@@ -51,7 +51,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// The whole body in one buffer.
     ///
     /// - Parameter limit: the most bytes that are collected.
-    /// - Throws: ``BodyTooLarge`` where there are more; what the iteration throws.
+    /// - Throws: ``BodyTooLarge`` if there are more; what the iteration throws.
     public func collect(upTo limit: Int) async throws -> ByteBuffer {
         var whole = ByteBuffer()
         for try await part in self {

@@ -146,7 +146,7 @@ final class ConnectionPool: Sendable {
         }
     }
 
-    /// Out of the line; nil where it has been served.
+    /// Out of the line; nil if it has been served.
     private func takeWaiter(_ id: Int, _ key: PoolKey) -> Waiter? {
         state.withLock { $0.hosts[key]?.removeWaiter(id) }
     }

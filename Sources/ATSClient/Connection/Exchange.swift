@@ -60,7 +60,7 @@ final class Exchange: @unchecked Sendable {
 
     init(_ request: WireRequest) { self.request = request }
 
-    /// How many bytes the body must have; nil where it is sent in chunks.
+    /// How many bytes the body must have; nil if it is sent in chunks.
     var announcedLength: Int? {
         if case .stream(let length, _) = request.body { length } else { nil }
     }

@@ -185,7 +185,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         if head.status.code < 100 { return ExchangeHandler.noStatus }
         guard !isMultiplexed, head.headers.contains(name: "transfer-encoding") else { return nil }
         let codings = head.headers.tokens("transfer-encoding")
-        return codings == ["chunked"] || codings == ["identity"] ? nil : "a transfer coding that was not asked for"
+        return codings == ["chunked"] || codings == ["identity"] ? nil : "a transfer coding that was not requested"
     }
 
     private static let noStatus = "an invalid status code"
@@ -194,7 +194,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     /// protocols, so after 101 nobody knows what the bytes are.
     private func takeInformational(_ head: HTTPResponseHead) {
         informational += 1
-        if head.status.code == 101 { return fail(.malformed("101 Switching Protocols, which nobody asked for")) }
+        if head.status.code == 101 { return fail(.malformed("101 Switching Protocols, which was not requested")) }
         if informational > ExchangeHandler.informationalLimit {
             fail(.malformed("more than \(ExchangeHandler.informationalLimit) informational answers"))
         }
@@ -290,7 +290,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     // MARK: Ends
 
-    /// Ends this exchange because nobody waits for it any more. The connection cannot be used again.
+    /// Ends this exchange because nobody waits for it anymore. The connection cannot be used again.
     func giveUp(_ exchange: Exchange) {
         guard self.exchange === exchange else { return }
         end(with: CancellationError())

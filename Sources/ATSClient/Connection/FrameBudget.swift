@@ -11,7 +11,7 @@ import NIOCore
 struct FrameBudget {
     /// The server sent more or smaller frames than there is a reason for (RFC 9113 section 10.5).
     struct Exceeded: Error, CustomStringConvertible {
-        var description: String { "more HTTP/2 frames than there is a reason for" }
+        var description: String { "more HTTP/2 frames than the load needs" }
     }
 
     /// Bytes that are still allowed for frames that are neither DATA nor header fields.

@@ -8,7 +8,7 @@ import TLSProbe
 extension NameResolver {
     /// Every address of the host, for callers that throw.
     ///
-    /// - Throws: ``ConnectFailure`` where there is none, `CancellationError` where the task was cancelled meanwhile.
+    /// - Throws: ``ConnectFailure`` if there is none, `CancellationError` where the task was cancelled meanwhile.
     func addresses(of host: String, port: Int, timeout: Duration) async throws -> [SocketAddress] {
         switch await resolve(host: host, port: port, timeout: timeout) {
         case .addresses(let found): return found

@@ -57,7 +57,7 @@ struct PolicyHello: Sendable {
         return await SmallerHello.outcome(of: { await send(smaller) }, again: { await send(offer) })
     }
 
-    /// The timestamps that come with the server's answer; nil where there are none.
+    /// The timestamps that come with the server's answer; nil if there are none.
     func timestamps(timeout: Duration) async -> ShownTimestamps? {
         guard case .negotiated(let seen) = await send(timeout: timeout).outcome else { return nil }
         return ShownTimestamps(seen)
@@ -70,7 +70,7 @@ struct ShownTimestamps: Sendable {
     private let timestamps: [UInt8]?
     private let stapledTimestamps: [UInt8]?
 
-    /// Nil where there are none.
+    /// Nil if there are none.
     init?(_ handshake: HandshakeObservation) {
         guard let leaf = handshake.certificates.first,
             handshake.timestamps != nil || handshake.stapledTimestamps != nil

@@ -5,7 +5,7 @@ import NIOCore
 
 /// What a pool knows of one host: idle connections of HTTP/1.1, shared ones of HTTP/2, and who waits; who gets which is decided here.
 ///
-/// A value that the pool keeps under its lock: it answers what is to be done, and the pool does it outside of the lock.
+/// A value that the pool keeps under its lock: it answers what is to be done, and the pool does it outside the lock.
 struct PoolHost {
     struct Waiter {
         let id: Int
@@ -81,7 +81,7 @@ struct PoolHost {
 
     mutating func wait(_ waiter: Waiter) { waiters.append(waiter) }
 
-    /// Out of the line; nil where it has been served.
+    /// Out of the line; nil if it has been served.
     mutating func removeWaiter(_ id: Int) -> Waiter? {
         waiters.firstIndex { $0.id == id }.map { waiters.remove(at: $0) }
     }
@@ -111,7 +111,7 @@ struct PoolHost {
         return served
     }
 
-    /// Who has an HTTP/1.1 connection that is free now; nil where nobody waits.
+    /// Who has an HTTP/1.1 connection that is free now; nil if nobody waits.
     mutating func nextWaiter() -> Waiter? { waiters.popFirst() }
 
     /// An HTTP/1.1 connection is free and nobody waits for it.

@@ -47,7 +47,7 @@ extension ATSClient {
     /// servers only the prober can judge.
     package static func canLoad(_ handshake: HandshakeObservation) -> Bool { missing(handshake) == nil }
 
-    /// What of a handshake the TLS library lacks, in words; nil where a load can agree on all of it.
+    /// What of a handshake the TLS library lacks, in words; nil if a load can agree on all of it.
     static func missing(_ handshake: HandshakeObservation) -> String? {
         missingSuite(handshake) ?? missingScheme(handshake)
     }

@@ -39,7 +39,7 @@ public final class ATSProxy: Service {
         public let target: String
         /// Why, first cause first.
         public let causes: [Cause]
-        /// What an app would get; nil where the request was passed on.
+        /// What an app would get; nil if the request was passed on.
         public let error: URLLoadError?
         /// What the console of the system would show, as far as a source has it.
         public let console: [ConsoleLine]
@@ -79,7 +79,7 @@ public final class ATSProxy: Service {
     ///   - onListening: called once, with the address and port that the proxy listens on.
     ///   - onTurnedAway: called at most once a second with the connections that were closed at once since the last call.
     ///   - onEvent: called for every request after its decision.
-    /// - Throws: ``Misconfiguration`` where it would listen beyond loopback without credentials.
+    /// - Throws: ``Misconfiguration`` if it would listen beyond loopback without credentials.
     public init(
         policy: ATSPolicy,
         trust: TrustAnchors,
@@ -95,7 +95,7 @@ public final class ATSProxy: Service {
         if AddressKind(address) != .loopback, configuration.credentials?.isEmpty ?? true {
             throw Misconfiguration(
                 description:
-                    "\(configuration.listenAddress) can be reached from other machines, so the proxy needs passwords"
+                    "\(configuration.listenAddress) can be reached from other machines, so the proxy requires passwords"
             )
         }
         self.configuration = configuration

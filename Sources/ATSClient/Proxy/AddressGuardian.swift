@@ -22,7 +22,7 @@ final class AddressGuardian: Sendable {
         own.withLock { $0 = (port, addresses) }
     }
 
-    /// Why the address must not be connected to; nil where it may.
+    /// Why the address must not be connected to; nil if it may.
     func refusal(of address: SocketAddress) -> String? {
         guard let ip = IPAddress(address)?.unmapped else { return "the address cannot be read" }
         let isOwn = own.withLock { own in

@@ -198,7 +198,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         keepsAlive = head.isKeepAlive && head.version == .http1_1 && !leavesHTTP
         let body = ProxyForward.Body(head)
         guard isAuthorized(head) else {
-            return refuse(body, .proxyAuthenticationRequired, "The proxy asks for a user and a password.")
+            return refuse(body, .proxyAuthenticationRequired, "The proxy requires a user name and a password.")
         }
         // RFC 9112 section 3.2. A CONNECT names its host itself and reaches nobody as text, so simple clients may leave the field out.
         let hosts = head.headers["host"].count
@@ -207,7 +207,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             return refuse(body, .badRequest, "An HTTP/1.1 request needs exactly one Host field.")
         }
         switch body {
-        case .unclear: return refuse(body, .badRequest, "The length of the request cannot be used.")
+        case .unclear: return refuse(body, .badRequest, "The length of the request is invalid.")
         case .length, .chunked:
             if head.method == .TRACE || head.method == .CONNECT {
                 return refuse(body, .badRequest, "A \(head.method.rawValue) request has no body.")

@@ -15,7 +15,7 @@ final class ProxySlot: Sendable {
     private let address: IPAddress?
     private let isHeld = Mutex(true)
 
-    /// Takes a place; nil where there is none, which is counted and reported.
+    /// Takes a place; nil if there is none, which is counted and reported.
     init?(_ admission: Admission, for client: any Channel) {
         let address = client.remoteAddress.flatMap { IPAddress($0) }
         let verdict = admission.admit(address)

@@ -25,7 +25,7 @@ package struct ProxySummary: Sendable {
         package let failed: Int
         /// Why, first cause first.
         package let causes: [Cause]
-        /// What an app would get; nil where everything was passed on.
+        /// What an app would get; nil if everything was passed on.
         package let error: URLLoadError?
         /// What the console of the system would show for it, as far as a source has it.
         package let console: [ConsoleLine]
@@ -88,7 +88,7 @@ enum Need: Equatable {
     /// The key for the whole app, where no exception reaches: before iOS 17 the entries of NSExceptionDomains are names, not addresses.
     case arbitraryLoads
 
-    /// The first entry of ``ExceptionLadder`` under which the place complies; nil where none does.
+    /// The first entry of ``ExceptionLadder`` under which the place complies; nil if none does.
     static func smallest(for place: ProxyRecord.Place, _ judge: ProxyJudge) async -> Need? {
         let host = place.host.contains(":") ? "[\(place.host)]" : place.host
         guard let url = try? LoadURL("\(place.isSecure ? "https" : "http")://\(host):\(place.port)/") else {

@@ -23,7 +23,7 @@ enum ProxyTunnel {
             bytes.contains(UInt8(ascii: ":")), let url = try? LoadURL("https://\(authority)/"),
             url.port != nil || bytes.suffix(4).elementsEqual(":443".utf8)
         else {
-            return .refused(Refusal(status: .badRequest, text: "CONNECT takes a host and a port."))
+            return .refused(Refusal(status: .badRequest, text: "CONNECT requires a host and a port."))
         }
         let target = "\(url.bracketedHost):\(url.effectivePort)"
         let profile = proxy.judge.policy.profile
@@ -162,7 +162,7 @@ struct TunnelWatch: Sendable {
         return [
             Cause(
                 .proxyNameMismatch,
-                "The tunnel was opened to \(host), and the hello in it asks for "
+                "The tunnel was opened to \(host), but the ClientHello in it names "
                     + "\(String(decoding: name, as: UTF8.self).terminalSafe(limit: 255)), which was not judged."
             )
         ]
@@ -197,7 +197,7 @@ struct TunnelWatch: Sendable {
             return [
                 Cause(
                     .tlsVersionTooLow,
-                    "The connection negotiated \(handshake.version), and the policy asks for \(requirements.effectiveMinimum)."
+                    "The connection negotiated \(handshake.version), and the policy requires \(requirements.effectiveMinimum)."
                 )
             ]
         }

@@ -12,7 +12,7 @@ struct Refusal: Sendable {
     let text: String
     /// The error type of the Proxy-Status field (RFC 9209 section 2.3); empty if there is no error.
     var proxyStatus = "http_request_denied"
-    /// The first cause; empty where there is none.
+    /// The first cause; empty if there is none.
     var code = ""
 
     init(status: HTTPResponseStatus, text: String) {
@@ -35,7 +35,7 @@ struct Refusal: Sendable {
     init(target: String, forbidden reason: String) {
         code = Code.proxyForbiddenAddress.rawValue
         status = Refusal.status(.forbidden, code)
-        text = "The proxy does not lead to \(Refusal.shown(target)): \(reason)."
+        text = "The proxy does not connect to \(Refusal.shown(target)): \(reason)."
     }
 
     /// 502 where the server could not be reached or is no TLS server.
@@ -67,7 +67,7 @@ struct Refusal: Sendable {
 
 /// The value of a Basic authorization.
 enum BasicCredentials {
-    /// The bytes of `user:password`, nil where it is no base64.
+    /// The bytes of `user:password`, nil if it is no base64.
     static func decode(_ text: some BidirectionalCollection<UInt8>) -> [UInt8]? {
         guard text.count <= 1024 else { return nil }
         return Base64.decode(Array(text.trimmingBlanks))
