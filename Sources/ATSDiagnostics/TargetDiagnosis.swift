@@ -13,7 +13,7 @@ package protocol ServerProbing: Sendable {
     /// - Parameters:
     ///   - offers: the default configuration's first.
     ///   - address: where to connect; nil asks the resolver.
-    ///   - allowsPrivate: false where a public server led here, so that private addresses are out of bounds.
+    ///   - allowsPrivate: false if a public server led here, so that private addresses are out of bounds.
     func evidence(of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool) async -> HostEvidence
 
     /// Whether an address is one of a private network or of this machine.

@@ -15,14 +15,14 @@ import TLSFacts
 import TLSProbe
 package import TrustService
 
-/// Judges servers for Prometheus, in the manner of its blackbox exporter: a scrape of `/probe?target=URL` is one check.
+/// Judges servers for Prometheus, like its blackbox exporter: a scrape of `/probe?target=URL` is one check.
 ///
 /// Scrapes of the same target at the same time share one check. Every check has a deadline, and only so many run at once: more are answered
 /// with 503 at once, which Prometheus shows as a target that is down, and counted.
 package struct CheckExporter: Service {
     /// What an exporter needs to know.
     package struct Configuration: Sendable {
-        /// Where it listens; port 0 takes a free one.
+        /// Where it listens; port 0 picks a free port.
         package var listen: ListenAddress
         /// The targets that may be asked for; empty allows every one.
         package var allowed: [AllowedTarget] = []

@@ -30,7 +30,7 @@ struct ExporterResponder: HTTPResponder {
         guard request.method == .get || request.method == .head else {
             return ExporterResponder.text(
                 .methodNotAllowed,
-                "Only GET and HEAD are answered here.",
+                "Only GET and HEAD are supported here.",
                 [.allow: "GET, HEAD"]
             )
         }
@@ -39,7 +39,7 @@ struct ExporterResponder: HTTPResponder {
         case "/metrics": return ExporterResponder.metrics(registry.render())
         case "/":
             return ExporterResponder.text(.ok, "/probe?target=URL[&os=ID] checks a server; /metrics counts the checks.")
-        default: return ExporterResponder.text(.notFound, "There are /probe?target=URL[&os=ID] and /metrics.")
+        default: return ExporterResponder.text(.notFound, "The pages are /probe?target=URL[&os=ID] and /metrics.")
         }
     }
 
@@ -55,7 +55,7 @@ struct ExporterResponder: HTTPResponder {
             return refuse(.malformed, .badRequest, "\(error.reason.terminalSafe).")
         }
         guard configuration.allowed.isEmpty || configuration.allowed.contains(where: { $0.allows(target) }) else {
-            return refuse(.notAllowed, .forbidden, "This target is not among those of --allow.")
+            return refuse(.notAllowed, .forbidden, "This target is not allowed by --allow.")
         }
         let limit = ExporterResponder.limit(of: request.headers, atMost: configuration.timeout)
         let name = UTF8Key("\(profile.id) \(profile.sdk?.description ?? "") \(target.url.text)")
@@ -66,7 +66,7 @@ struct ExporterResponder: HTTPResponder {
             return refuse(
                 .busy,
                 .serviceUnavailable,
-                "\(configuration.concurrency) checks are under way; raise --concurrency or scrape less often.",
+                "\(configuration.concurrency) checks are running; raise --concurrency or scrape less often.",
                 [.retryAfter: "1"]
             )
         }
@@ -82,7 +82,7 @@ struct ExporterResponder: HTTPResponder {
         } catch {
             throw MalformedInput(
                 code: .requestMalformed,
-                reason: "\(error.evidence); there are target and os, each once"
+                reason: "\(error.evidence); the parameters are target and os, each once"
             )
         }
         guard let target = query["target"] else {

@@ -27,10 +27,10 @@ package struct HistoryFault: Error, Equatable {
     private static func reason(_ failure: SQLiteFailure) -> String {
         switch failure.code & 0xFF {
         case SQLITE_NOTADB: "is not an SQLite database; name a file that 'ats check --history' wrote"
-        case SQLITE_CORRUPT: "is damaged (\(failure.message)); put a copy of it back, or begin another one"
+        case SQLITE_CORRUPT: "is damaged (\(failure.message)); restore a backup, or begin another file"
         case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
             "is read-only; check the permissions of the file and its folder"
-        case SQLITE_CANTOPEN: "cannot be opened; check that it is there and may be read"
+        case SQLITE_CANTOPEN: "cannot be opened; check that it exists and is readable"
         case SQLITE_FULL: "cannot be written, the disk is full; make room and run the check again"
         case SQLITE_BUSY, SQLITE_LOCKED: "is being written by another run; try again when that has ended"
         default: "cannot be used: SQLite says \(failure.message) (\(failure.code))"

@@ -65,7 +65,7 @@ package final class HistoryFile {
         }
         guard version <= HistoryFile.version else {
             throw HistoryFault(
-                "has the form \(version) of a newer sealward, this one knows up to \(HistoryFile.version); use the newer one"
+                "has format \(version) of a newer sealward; this one reads up to \(HistoryFile.version), so use the newer one"
             )
         }
         try connection.run(script: "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF")
@@ -131,7 +131,7 @@ package final class HistoryFile {
         }
     }
 
-    /// Forgets runs that began before an instant, and targets that no run knows any more.
+    /// Forgets runs that began before an instant, and targets that no run knows anymore.
     ///
     /// - Returns: how many runs are gone.
     package func forget(before instant: Date) throws(HistoryFault) -> Int {
@@ -212,7 +212,7 @@ package final class HistoryFile {
         ]).first?.rows
         return try (rows ?? []).reversed().map { row in
             guard let verdict = TargetSummary.Verdict(rawValue: try row.text(1)) else {
-                throw HistoryFault("contains a verdict that is none")
+                throw HistoryFault("contains an unknown verdict")
             }
             return Observation(
                 at: try row.integer(0),

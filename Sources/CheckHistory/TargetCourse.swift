@@ -39,7 +39,7 @@ package struct TargetCourse: Sendable {
         }
     }
 
-    /// The last observation; nil where every run that had the target was forgotten.
+    /// The last observation; nil if every run that had the target was forgotten.
     package var last: HistoryFile.Observation? { observations.last }
 
     package var json: JSONValue {

@@ -117,7 +117,7 @@ package struct DiagnosisPage: Sendable {
                 "\(targets.count) target\(targets.count == 1 ? "" : "s"), \(failing) failing the default configuration\(moment)."
         )
         if targets.contains(where: { !$0.verdicts.isEmpty }) { page.section("Hosts by system", strip()) }
-        if targets.contains(where: { !$0.changes.isEmpty }) { page.section("Since the run before", changes()) }
+        if targets.contains(where: { !$0.changes.isEmpty }) { page.section("Since the previous run", changes()) }
         if targets.count > 1, targets.contains(where: { !$0.certificates.isEmpty }) {
             page.section("Certificates by expiry", calendar())
         }
@@ -157,7 +157,7 @@ package struct DiagnosisPage: Sendable {
             result += "<h3>Certificates</h3>\n" + timeline(target.certificates.map { ($0, $0.name) })
         }
         if let before = target.before, let after = target.after, before != after {
-            result += "<h3>The smallest change of the Info.plist</h3>\n<pre tabindex=\"0\">"
+            result += "<h3>The smallest change to the Info.plist</h3>\n<pre tabindex=\"0\">"
             for line in LineDifference.lines(from: before, to: after) {
                 result += "<span class=\"\(line.kind.rawValue)\">\(line.kind.sign) \(HTMLPage.block(line.text))</span>"
             }

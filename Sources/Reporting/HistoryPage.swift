@@ -75,7 +75,7 @@ package struct HistoryPage: Sendable {
         )
         for target in targets { page.section(target.name, markup(target)) }
         if omitted > 0 {
-            page.section("Not shown", "<p>\(omitted) more targets; use the form text or json for all of them.</p>\n")
+            page.section("Not shown", "<p>\(omitted) more targets; use --format text or json for all of them.</p>\n")
         }
         return page.rendered(footer: "sealward \(version)")
     }
@@ -111,7 +111,7 @@ package struct HistoryPage: Sendable {
         guard let first = points.first, let last = points.last else { return "" }
         var result =
             "<svg class=\"course\" viewBox=\"0 0 1000 24\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"verdicts from "
-        result += "\(day(first.at)) to \(day(last.at)), at last \(last.result.rawValue)\">\n"
+        result += "\(day(first.at)) to \(day(last.at)), most recently \(last.result.rawValue)\">\n"
         for (index, point) in points.enumerated() {
             let start = place(point.at)
             let next = index + 1 < points.count ? place(points[index + 1].at) : HistoryPage.width

@@ -3,7 +3,7 @@
 
 import Findings
 
-/// Text inside of Markdown. Everything goes over scalars: a combining mark behind a `|` or a `<` makes one Character of both, and the
+/// Text inside Markdown. Everything goes over scalars: a combining mark behind a `|` or a `<` makes one Character of both, and the
 /// markup is markup all the same.
 package enum Markdown {
     /// Text on one line, also in a cell of a table: nothing in it is markup, and nothing in it steers what a reader sees.
@@ -21,7 +21,7 @@ package enum Markdown {
         return result
     }
 
-    /// Text as code, also inside of a table.
+    /// Text as code, also inside a table.
     ///
     /// A text with a backslash or a vertical bar becomes an element instead of a span: renderers disagree about what `\\|` is in the span of a cell.
     package static func code(_ text: String) -> String {

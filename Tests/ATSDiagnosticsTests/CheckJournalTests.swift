@@ -100,7 +100,7 @@ import Testing
         let fault = try #require(throws: InputFault.self) {
             _ = try Self.open(path, [.init("the targets", "a"), .init("the systems", "ios18 18")])
         }
-        #expect(fault.reason.contains("another value of the systems"))
+        #expect(fault.reason.contains("the systems changed"))
     }
 
     @Test func oneRunAtATime() throws {
@@ -108,14 +108,14 @@ import Testing
         let path = folder.path("state")
         let first = try Self.open(path)
         let fault = try #require(throws: InputFault.self) { _ = try Self.open(path) }
-        #expect(fault.reason.contains("used by another run"))
+        #expect(fault.reason.contains("in use by another run"))
         withExtendedLifetime(first) {}
     }
 
     @Test(arguments: [
-        ("hello, world\n", "is not the state of a check"), ("{\"a\":1}\n", "is not the state of a check"),
+        ("hello, world\n", "is not a state file"), ("{\"a\":1}\n", "is not a state file"),
         ("{\"schema\":\"sealward.ats-check-state/9\"}\n", "this program writes"),
-        ("no line", "is not the state of a check"),
+        ("no line", "is not a state file"),
     ]) func otherFilesAreLeftAsTheyAre(_ text: String, _ reason: String) throws {
         let folder = try TemporaryDirectory()
         let path = folder.path("state")

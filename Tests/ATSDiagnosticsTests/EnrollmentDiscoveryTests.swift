@@ -9,8 +9,8 @@ import Testing
 
 @testable import ATSDiagnostics
 
-/// What the answer of a place of an enrolment leads to.
-@Suite struct EnrolmentDiscoveryTests {
+/// What the answer of a place of an enrollment leads to.
+@Suite struct EnrollmentDiscoveryTests {
     @Test(
         "Only absolute URLs are servers",
         arguments: [
@@ -24,14 +24,14 @@ import Testing
         ]
     )
     func answers(_ body: String, _ hosts: [String]) throws {
-        #expect(try EnrolmentAnswer.servers(Array(body.utf8)).map(\.url.host) == hosts)
+        #expect(try EnrollmentAnswer.servers(Array(body.utf8)).map(\.url.host) == hosts)
     }
 
     @Test("At most sixteen servers count, and what is no JSON is a fault")
     func limits() throws {
         let entries = (0..<20).map { #"{"BaseURL":"https://h\#($0).example/"}"# }.joined(separator: ",")
-        #expect(try EnrolmentAnswer.servers(Array("{\"Servers\":[\(entries)]}".utf8)).count == 16)
-        #expect(throws: MalformedInput.self) { try EnrolmentAnswer.servers(Array("<html>".utf8)) }
+        #expect(try EnrollmentAnswer.servers(Array("{\"Servers\":[\(entries)]}".utf8)).count == 16)
+        #expect(throws: MalformedInput.self) { try EnrollmentAnswer.servers(Array("<html>".utf8)) }
     }
 
     @Test("A public place names no server at a private address")

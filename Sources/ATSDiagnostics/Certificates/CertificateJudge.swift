@@ -61,7 +61,7 @@ public struct CertificateJudge: Sendable {
 
     /// Judges one chain.
     ///
-    /// What trust evaluation lets through but no authority may issue fails too, after every other cause (`ats.trust.issuance`).
+    /// What trust evaluation accepts but no CA may issue fails too, after every other cause (`ats.trust.issuance`).
     public func judge(_ question: Question, at instant: Date) async -> CertificateReport {
         let chain = await ChainBuilder(anchors: anchors).build(presented: question.certificates, at: instant)
         let facts = PresentedTrust(
@@ -100,7 +100,7 @@ public struct CertificateReport: Sendable {
     /// The chain and what came beside it.
     public let facts: PresentedTrust
     let hasResponse: Bool
-    /// Every failed requirement, first cause first; empty where all are met.
+    /// Every failed requirement, first cause first; empty if all are met.
     public let because: [Cause]
     /// What is worth knowing and fails nothing.
     public let notes: [Cause]

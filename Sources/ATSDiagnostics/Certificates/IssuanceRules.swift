@@ -23,7 +23,7 @@ enum IssuanceRules {
             breaches += general(certificate, outline) + serial(certificate, outline) + key(certificate)
             if let wanted = certificate.authorityKeyIdentifier, !wanted.isEmpty, issuer.subjectKeyIdentifier == nil {
                 breaches.append(
-                    "\(name(certificate)) names its issuer by a key identifier, and \(name(issuer)) has none (RFC 5280 section 4.2.1.2)."
+                    "\(name(certificate)) identifies the key of its issuer, but \(name(issuer)) has no key identifier (RFC 5280 section 4.2.1.2)."
                 )
             }
             if index > 0 { breaches += authority(certificate, outline) }
@@ -32,7 +32,7 @@ enum IssuanceRules {
                 path[..<index].contains(where: { $0.authorityKeyIdentifier != nil })
             {
                 breaches.append(
-                    "\(name(certificate)) names no key of its issuer, as the certificates below it do (RFC 5280 section 4.2.1.1)."
+                    "\(name(certificate)) does not identify the key of its issuer, although the certificates below it do (RFC 5280 section 4.2.1.1)."
                 )
             }
         }
@@ -110,7 +110,7 @@ enum IssuanceRules {
             }
             if identifier?.keyIdentifier == nil, !isNamed {
                 breaches.append(
-                    "\(name(root)) is not self-signed and names no key of its issuer (RFC 5280 section 4.2.1.1)."
+                    "\(name(root)) is not self-signed and does not identify the key of its issuer (RFC 5280 section 4.2.1.1)."
                 )
             }
             return breaches
@@ -138,16 +138,16 @@ enum IssuanceRules {
         if leaf.isAuthority == true {
             if leaf.keyUsage?.contains(5) == false {
                 breaches.append(
-                    "The certificate is one of an authority, but its key usage does not allow it to issue any (BR section 7.1.2.7.8)."
+                    "The certificate is a CA certificate, but its key usage does not allow it to issue certificates (BR section 7.1.2.7.8)."
                 )
             } else if mayIssue(leaf, below: authorities) {
                 breaches.append(
-                    "The certificate is one of an authority: with the server's key anybody could issue certificates (BR section 7.1.2.7.8)."
+                    "The certificate is a CA certificate: anyone with the server's key could issue certificates (BR section 7.1.2.7.8)."
                 )
             }
         } else if leaf.keyUsage?.contains(5) == true {
             breaches.append(
-                "The certificate may sign certificates by its key usage but is not a CA certificate (RFC 5280 section 4.2.1.9)."
+                "The key usage allows the certificate to sign certificates, but it is not a CA certificate (RFC 5280 section 4.2.1.9)."
             )
         }
         if leaf.hasNameConstraints {
@@ -156,16 +156,16 @@ enum IssuanceRules {
             )
         }
         if leaf.extendedKeyUsages?.contains("2.5.29.37.0") == true {
-            breaches.append("The certificate is for any extended key usage (BR section 7.1.2.7.10).")
+            breaches.append("The certificate allows any extended key usage (BR section 7.1.2.7.10).")
         }
         if outline.entry("2.5.29.37")?.isCritical == true {
             breaches.append("The extended key usage of the certificate must not be critical (BR section 7.1.2.7.6).")
         }
         if leaf.subject.isEmpty, outline.entry("2.5.29.17")?.isCritical != true {
-            breaches.append("subjectAltName must be critical where there is no subject (RFC 5280 section 4.1.2.6).")
+            breaches.append("subjectAltName must be critical if there is no subject (RFC 5280 section 4.1.2.6).")
         }
         if outline.entry("2.5.29.17")?.isCritical == true, !leaf.subject.isEmpty {
-            breaches.append("subjectAltName must not be critical where there is a subject (BR section 7.1.2.7.12).")
+            breaches.append("subjectAltName must not be critical if there is a subject (BR section 7.1.2.7.12).")
         }
         return breaches
     }
@@ -187,12 +187,12 @@ enum IssuanceRules {
         }
         if let odd = NameMatch.oddCommonName(leaf) {
             breaches.append(
-                "The common name \(odd.terminalSafe(limit: 128)) must be the copy of an alternative name (BR section 7.1.4.3)."
+                "The common name \(odd.terminalSafe(limit: 128)) must repeat an alternative name (BR section 7.1.4.3)."
             )
         }
         if !isAudited(anchor), let host, let suffix = NameMatch.sharedWildcard(leaf, host: host) {
             breaches.append(
-                "The wildcard covers the names of all customers of \(suffix), and no public authority vouches for it (BR section 3.2.2.6)."
+                "The wildcard covers the names of all customers of \(suffix), and no public CA may issue that (BR section 3.2.2.6)."
             )
         }
         return breaches

@@ -93,7 +93,7 @@ extension DiagnosticConfiguration {
         var dictionary = ATSDictionary()
         dictionary.hardening = .fcpV21
         return DiagnosticConfiguration(
-            section: "As processes of the system load (MDM, enrolment, app installation, software update)",
+            section: "As processes of the system load (MDM, enrollment, app installation, software update)",
             name: "ATS and FCP_v2.1",
             dictionary: dictionary,
             isAppDictionary: true

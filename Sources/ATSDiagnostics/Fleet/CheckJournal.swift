@@ -55,11 +55,11 @@ package final class CheckJournal {
         if let head = try CheckJournal.line(of: file, at: 0) {
             try CheckJournal.compare(head.bytes, with: conditions)
             // Whatever the file was copied with: it names servers and what is wrong with them.
-            guard fchmod(descriptor, 0o600) == 0 else { throw PieceFile.fault("cannot be closed to others", errno) }
+            guard fchmod(descriptor, 0o600) == 0 else { throw PieceFile.fault("cannot be made private", errno) }
             start = head.next
         } else {
             guard try CheckJournal.isBegun(file) else {
-                throw InputFault("is not the state of a check; name another file with --state")
+                throw InputFault("is not a state file of 'ats check'; name another file with --state")
             }
             try file.cut(at: 0)
             try file.append(CheckJournal.head(conditions))
@@ -80,7 +80,7 @@ package final class CheckJournal {
             guard let record = CheckJournal.record(line.bytes, piece: line.next), record.place < count else {
                 // Power was lost while it was written: zeros to the end.
                 if line.bytes.contains(0) { break }
-                throw InputFault("record \(number) is damaged; remove the file to begin again")
+                throw InputFault("record \(number) is damaged; remove the file to start over")
             }
             let end = record.piece.offset + record.piece.count
             guard end < file.end, try file.bytes(at: .init(offset: end, count: 1)) == [0x0A] else { break }
@@ -140,7 +140,7 @@ package final class CheckJournal {
     private static func lock(_ descriptor: Int32) throws(InputFault) {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             throw errno == EWOULDBLOCK
-                ? InputFault("is used by another run; wait for its end, or name another file with --state")
+                ? InputFault("is in use by another run; wait for it to end, or name another file with --state")
                 : PieceFile.fault("cannot be locked", errno)
         }
     }
@@ -161,17 +161,17 @@ package final class CheckJournal {
 
     private static func compare(_ head: [UInt8], with conditions: [Condition]) throws(InputFault) {
         guard let document = try? JSONReader.read(head), let schema = document.member("schema")?.text else {
-            throw InputFault("is not the state of a check; name another file with --state")
+            throw InputFault("is not a state file of 'ats check'; name another file with --state")
         }
         guard schema.hasSameBytes(as: CheckJournal.schema) else {
             throw InputFault(
-                "has the form \(schema.terminalSafe(limit: 60)), this program writes \(CheckJournal.schema)"
+                "has the format \(schema.terminalSafe(limit: 60)); this program writes \(CheckJournal.schema)"
             )
         }
         for condition in conditions
         where document.member(condition.name)?.text?.hasSameBytes(as: condition.value) != true {
             throw InputFault(
-                "was begun with another value of \(condition.name); run the command as it was, or name another file with --state"
+                "belongs to another command: \(condition.name) changed; repeat the original command, or name another file with --state"
             )
         }
     }
@@ -191,7 +191,7 @@ package final class CheckJournal {
     /// The longest result of one target: with the names of hostile certificates in it some hundred kilobytes.
     private static let pieceLimit = 256 << 20
 
-    /// The line that begins at an offset; nil where none ends within the limit.
+    /// The line that begins at an offset; nil if none ends within the limit.
     private static func line(of file: PieceFile, at offset: Int) throws(InputFault) -> (bytes: [UInt8], next: Int)? {
         var bytes: [UInt8] = []
         while bytes.count < lineLimit {

@@ -77,7 +77,7 @@ package struct ShardMark: Sendable, Equatable {
         )
     }
 
-    /// The mark of a target; nil where it has none, or one that no run writes.
+    /// The mark of a target; nil if it has none, or one that no run writes.
     package init?(of target: JSONValue) {
         guard let mark = target.member(ShardMark.member), case .integer(let number)? = mark.member("number"),
             case .integer(let count)? = mark.member("of"), case .integer(let place)? = mark.member("index"),

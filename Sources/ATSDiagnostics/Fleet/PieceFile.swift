@@ -19,7 +19,7 @@ package final class PieceFile {
     /// A file without a name, which is gone with the process.
     package static func temporary() throws(InputFault) -> PieceFile {
         let descriptor = SystemFile.temporary()
-        guard descriptor >= 0 else { throw PieceFile.fault("cannot be made", errno) }
+        guard descriptor >= 0 else { throw PieceFile.fault("cannot be created", errno) }
         return PieceFile(descriptor)
     }
 
@@ -43,7 +43,7 @@ package final class PieceFile {
         return place
     }
 
-    /// - Throws: ``InputFault`` where the file is shorter than that.
+    /// - Throws: ``InputFault`` if the file is shorter than that.
     package func bytes(at place: Place) throws(InputFault) -> [UInt8] {
         guard place.offset >= 0, place.count >= 0, place.count <= end, place.offset <= end - place.count else {
             throw InputFault("is shorter than it was")

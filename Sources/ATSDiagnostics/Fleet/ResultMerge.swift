@@ -58,7 +58,7 @@ package struct ResultMerge {
         for index in sources.indices { try look(index) }
     }
 
-    /// How many targets of the list have no result; 0 where the files are no shards.
+    /// How many targets of the list have no result; 0 if the files are no shards.
     package var missing: Int { max(0, (mark?.targets ?? 0) - seenPlaces.count) }
 
     /// The shards of which there is no result at all, if any target is missing: the first 100.
@@ -67,7 +67,7 @@ package struct ResultMerge {
         return Array((1...mark.shard.count).lazy.filter { !seenShards.contains($0) }.prefix(100))
     }
 
-    /// How many shards the list was divided into; nil where the files are no shards.
+    /// How many shards the list was divided into; nil if the files are no shards.
     package var shards: Int? { mark?.shard.count }
 
     /// Hands on every target, as one run has it, in order.
@@ -137,7 +137,7 @@ package struct ResultMerge {
             guard known.hasSameBytes(as: os), (self.sdk ?? "").hasSameBytes(as: sdk ?? "") else {
                 throw fault(
                     source,
-                    "is a check on \(os.terminalSafe(limit: 40)), the files before it on \(known.terminalSafe(limit: 40))"
+                    "is a check on \(os.terminalSafe(limit: 40)); the files before it are on \(known.terminalSafe(limit: 40))"
                 )
             }
         } else {
@@ -154,7 +154,7 @@ package struct ResultMerge {
         let mark = ShardMark(of: value)
         if let mark {
             if let first = self.mark, !mark.isOfSameRun(as: first) {
-                throw fault(source, "is a shard of another list or of another run than the files before it")
+                throw fault(source, "is a shard of a different list or run than the files before it")
             }
             try take(os: mark.os, sdk: mark.sdk, source)
             self.mark = self.mark ?? mark
@@ -188,7 +188,7 @@ package struct ResultMerge {
 }
 
 extension TargetSummary {
-    /// The verdict of a target in JSON, by the rules of ``verdict(_:)-(TargetReport)``; nil where it is no target.
+    /// The verdict of a target in JSON, by the rules of ``verdict(_:)-(TargetReport)``; nil if it is no target.
     static func verdict(ofDocument target: JSONValue) -> Verdict? {
         func result(_ value: JSONValue?) -> Verdict? { value?.member("result")?.text.flatMap(Verdict.init) }
         if let systems = target.member("systems")?.members { return verdict(systems.map { result($0.value) }) }

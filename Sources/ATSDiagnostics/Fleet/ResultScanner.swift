@@ -76,7 +76,7 @@ struct ResultScanner {
     /// - Throws: where the last value has no end: the run was stopped while it wrote.
     func end() throws(InputFault) {
         guard depth == 0 else {
-            throw InputFault("ends within a target; take the lines that are whole, or run it again")
+            throw InputFault("ends in the middle of a target; keep the complete lines, or run the check again")
         }
     }
 }

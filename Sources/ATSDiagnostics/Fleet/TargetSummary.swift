@@ -11,7 +11,7 @@ package struct TargetSummary: Sendable, Equatable {
     package typealias Verdict = ConfigurationResult.Result
 
     package let verdict: Verdict
-    /// The first cause; nil where the target passes.
+    /// The first cause; nil if the target passes.
     package let cause: String?
     /// The leaf's serial number and the first half of the SHA-256 of its key, so that a renewal with the same key shows too; nil without one.
     package let certificate: String?

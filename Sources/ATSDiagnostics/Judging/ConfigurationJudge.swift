@@ -15,7 +15,7 @@ package struct ConfigurationJudge: Sendable {
     package let appProfile: OSProfile
     /// For the target and for every TLS host that redirects led to.
     package var evidence: [Endpoint: HostEvidence]
-    /// Nil where no load was made.
+    /// Nil if no load was made.
     package var trace: LoadTrace?
     package let instant: Date
     package let logs: CTLogList?
@@ -92,7 +92,7 @@ package struct ConfigurationJudge: Sendable {
                 notes.append(
                     Cause(
                         .noteLoadNotMade,
-                        "The load itself was not made, and the verdict is that of the handshake: \(causes.first?.message ?? "")",
+                        "The load itself did not run, so the verdict is that of the handshake: \(causes.first?.message ?? "")",
                         kind: .note
                     )
                 )
@@ -141,7 +141,7 @@ package struct ConfigurationJudge: Sendable {
             return Judgement(
                 result: .undetermined,
                 error: nil,
-                because: [Cause(.netTimeout, "\(place.host) was not asked: the time for this target was over.")],
+                because: [Cause(.netTimeout, "\(place.host) was not checked: the time for this target ran out.")],
                 notes: []
             )
         }
@@ -163,7 +163,7 @@ package struct ConfigurationJudge: Sendable {
         )
     }
 
-    /// A hello without a server flight. Where a wider hello got one, that tells what the server lacks.
+    /// A hello without a server flight. Where a wider hello got one, that shows what the server lacks.
     private func judge(
         failed outcome: HandshakeOutcome,
         requirements: TransportRequirements,

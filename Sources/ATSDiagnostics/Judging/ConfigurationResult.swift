@@ -22,11 +22,11 @@ public struct ConfigurationResult: Sendable {
     public let sdk: LinkedSDK?
     /// How it went.
     public let result: Result
-    /// What an app would get; nil where the load completed.
+    /// What an app would get; nil if the load completed.
     public let error: URLLoadError?
     /// What the console of the system shows for the error, as far as a source has it.
     public let console: [ConsoleLine]
-    /// Why it did not pass, first cause first; empty where it did.
+    /// Why it did not pass, first cause first; empty if it did.
     public let because: [Cause]
     /// What else was noticed; never a verdict.
     public let notes: [Cause]

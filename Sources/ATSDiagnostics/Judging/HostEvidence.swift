@@ -41,7 +41,7 @@ package struct Offer: Hashable, Sendable {
         layout = other.layout
     }
 
-    /// The same without post-quantum groups, so that the hello fits into one TCP segment; nil where it has none.
+    /// The same without post-quantum groups, so that the hello fits into one TCP segment; nil if it has none.
     package var smaller: Offer? {
         guard keyShareGroups.contains(where: \.isHybrid) else { return nil }
         return Offer(

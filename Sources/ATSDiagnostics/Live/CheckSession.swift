@@ -62,7 +62,7 @@ public struct CheckSession: Sendable {
 
     /// Reads the trust stores.
     ///
-    /// - Throws: `MalformedInput` where a file of roots is absent or holds no certificate.
+    /// - Throws: `MalformedInput` if a file of roots is absent or holds no certificate.
     public init(_ configuration: Configuration) throws(MalformedInput) {
         self.configuration = configuration
         var anchors: TrustAnchors
@@ -188,7 +188,7 @@ public struct CheckSession: Sendable {
 
 extension CheckSession {
     /// Loads what a managed check asks before it knows its targets, as the system's own processes do.
-    func enrolmentClient() -> ATSClient {
+    func enrollmentClient() -> ATSClient {
         var settings = NetworkLoading.settings(configuration, instant)
         settings.connectionsPerHost = ATSClient.Configuration().connectionsPerHost
         settings.judgesTransparency = true

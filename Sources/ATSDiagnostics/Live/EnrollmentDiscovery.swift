@@ -9,22 +9,22 @@ import Foundation
 import StrictJSON
 import TLSFacts
 
-/// A target of a managed check: a server, or the place where an enrolment is asked for.
+/// A target of a managed check: a server, or the place where an enrollment is asked for.
 ///
-/// Devices ask `https://DOMAIN/.well-known/com.apple.remotemanagement` (Apple: account-driven enrolment).
+/// Devices ask `https://DOMAIN/.well-known/com.apple.remotemanagement` (Apple: account-driven enrollment).
 package struct ManagedTarget: Sendable, Hashable {
     package let target: CheckTarget
     /// Whether the server there names others.
-    let isEnrolment: Bool
+    let isEnrollment: Bool
 
     /// Reads a mail address, `mdm:DOMAIN`, or what ``CheckTarget`` reads.
     package init(_ word: String) throws(MalformedInput) {
         let place = ManagedTarget.place(word)
         target = try CheckTarget(place ?? word)
-        isEnrolment = place != nil
+        isEnrollment = place != nil
     }
 
-    /// Where an enrolment is asked for; nil for a word that is a target itself.
+    /// Where an enrollment is asked for; nil for a word that is a target itself.
     private static func place(_ word: String) -> String? {
         let path = "/.well-known/com.apple.remotemanagement"
         if word.utf8.starts(with: "mdm:".utf8) {
@@ -39,7 +39,7 @@ package struct ManagedTarget: Sendable, Hashable {
 }
 
 extension CheckSession {
-    /// The targets, each once, and behind each place of an enrolment the servers that it names.
+    /// The targets, each once, and behind each place of an enrollment the servers that it names.
     ///
     /// - Parameters:
     ///   - concurrency: places that are asked at a time, each within the time for a target.
@@ -49,10 +49,10 @@ extension CheckSession {
         concurrency: Int,
         onFault: (CheckTarget, String) -> Void
     ) async throws -> [CheckTarget] {
-        let places = targets.indices.filter { targets[$0].isEnrolment }
+        let places = targets.indices.filter { targets[$0].isEnrollment }
         var named: [Int: [CheckTarget]] = [:]
         if !places.isEmpty {
-            let client = enrolmentClient()
+            let client = enrollmentClient()
             try await BoundedTasks(width: concurrency).run(places) { _, place in
                 await servers(namedAt: targets[place].target, client)
             } each: { index, answer in
@@ -71,7 +71,7 @@ extension CheckSession {
         return found
     }
 
-    private struct EnrolmentFault: Error {
+    private struct EnrollmentFault: Error {
         /// Without a full stop.
         let reason: String
     }
@@ -84,37 +84,37 @@ extension CheckSession {
         }
     }
 
-    /// The servers in the answer of a place, at most ``EnrolmentAnswer/most``.
+    /// The servers in the answer of a place, at most ``EnrollmentAnswer/most``.
     private func servers(
         namedAt place: CheckTarget,
         _ client: ATSClient
-    ) async -> Result<[CheckTarget], EnrolmentFault> {
-        let report = await client.load(place.url.text, bodyLimit: EnrolmentAnswer.limit)
+    ) async -> Result<[CheckTarget], EnrollmentFault> {
+        let report = await client.load(place.url.text, bodyLimit: EnrollmentAnswer.limit)
         guard report.result == .loaded else {
-            let reason = report.because.first?.message ?? "there is no answer"
-            return .failure(EnrolmentFault(reason: reason.hasSuffix(".") ? String(reason.dropLast()) : reason))
+            let reason = report.because.first?.message ?? "there was no answer"
+            return .failure(EnrollmentFault(reason: reason.hasSuffix(".") ? String(reason.dropLast()) : reason))
         }
         guard report.status == 200 else {
-            return .failure(EnrolmentFault(reason: "the server answers with status \(report.status ?? 0)"))
+            return .failure(EnrollmentFault(reason: "the server answered with status \(report.status ?? 0)"))
         }
         let named: [CheckTarget]
-        do throws(MalformedInput) { named = try EnrolmentAnswer.servers(report.body) } catch {
-            return .failure(EnrolmentFault(reason: error.description))
+        do throws(MalformedInput) { named = try EnrollmentAnswer.servers(report.body) } catch {
+            return .failure(EnrollmentFault(reason: error.description))
         }
-        guard !named.isEmpty else { return .failure(EnrolmentFault(reason: "the answer names no servers")) }
+        guard !named.isEmpty else { return .failure(EnrollmentFault(reason: "the answer names no servers")) }
         for target in named {
             guard await mayLead(from: place, to: target) else {
                 let reason =
-                    "the answer names \(target.url.host), which is at a private address (--allow-private has it checked)"
-                return .failure(EnrolmentFault(reason: reason))
+                    "the answer names \(target.url.host), which is at a private address (use --allow-private to check it)"
+                return .failure(EnrollmentFault(reason: reason))
             }
         }
         return .success(named)
     }
 }
 
-/// What a place of an enrolment answers (Apple: account-driven enrolment).
-enum EnrolmentAnswer {
+/// What a place of an enrollment answers (Apple: account-driven enrollment).
+enum EnrollmentAnswer {
     /// The servers of an answer, at most ``most``; those without an absolute URL are passed over, as a device could not ask them.
     ///
     /// - Throws: `malformed.json`.
@@ -130,6 +130,6 @@ enum EnrolmentAnswer {
 
     /// Bytes; real answers have a few hundred.
     static let limit = 64 << 10
-    /// Apple's answers name one server for each kind of enrolment.
+    /// Apple's answers name one server for each kind of enrollment.
     static let most = 16
 }

@@ -17,7 +17,7 @@ final class HelloMemory: Sendable {
 
     private let places = Mutex<[Key: Place]>([:])
 
-    /// What is known of one place.
+    /// What is known about one place.
     func place(_ endpoint: Endpoint, address: String?, allowsPrivate: Bool) -> Place {
         let key = Key(endpoint: endpoint, address: address, allowsPrivate: allowsPrivate)
         return places.withLock { places in
@@ -96,7 +96,7 @@ final class ServerAddress: Sendable {
 
     var candidates: [SocketAddress] { settled.map { [$0] } ?? addresses }
 
-    /// Nil where no address let itself be connected to.
+    /// Nil if no address let itself be connected to.
     var settled: SocketAddress? { chosen.withLock { $0 } }
 
     func settle(on address: SocketAddress?, after outcome: HandshakeOutcome) {

@@ -73,7 +73,7 @@ struct NetworkLoading: TargetLoading {
         } catch let error as ATSLoadError {
             return NetworkLoading.trace(of: error, url)
         } catch {
-            let cause = Cause(.netTimeout, "The time for this target was over before the answer came.")
+            let cause = Cause(.netTimeout, "The time for this target ran out before the response came.")
             return LoadTrace(places: [url], end: .noAnswer(.connection(.timeout), [cause]))
         }
     }

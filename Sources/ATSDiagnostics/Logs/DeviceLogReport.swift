@@ -81,7 +81,7 @@ extension DeviceLogReport {
             }
             if let command = host.command { text += "    run  \(command.terminalSafe)\n" }
         }
-        if beyond > 0 { text += "\(beyond) \(beyond == 1 ? "line" : "lines") about further hosts\n" }
+        if beyond > 0 { text += "\(beyond) \(beyond == 1 ? "line" : "lines") about more hosts\n" }
         let says = unknown == 1 ? "says" : "say"
         return text + "\(lines) \(lines == 1 ? "line" : "lines"), \(unknown) of them \(says) nothing known\n"
     }

@@ -134,7 +134,7 @@ private struct Scan {
         return nil
     }
 
-    /// What stands between some words and the next delimiter; nil where nothing does.
+    /// What is between some words and the next delimiter; nil if there is nothing.
     func value(
         after words: StaticString,
         until delimiters: [UInt8] = [0x20, 0x22, 0x2C, 0x3B, 0x7D, 0x27]
@@ -146,7 +146,7 @@ private struct Scan {
         return bytes[start..<end]
     }
 
-    /// The index behind some words, which are looked for from an index on.
+    /// The index after some words, which are looked for from an index on.
     private func end(of words: StaticString, from: Int? = nil) -> Int? {
         let count = words.utf8CodeUnitCount
         let skipped = from.map { $0 - bytes.startIndex } ?? 0

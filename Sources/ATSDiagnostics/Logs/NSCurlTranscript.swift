@@ -11,7 +11,7 @@ package struct NSCurlTranscript: Sendable {
     package struct Row: Sendable, Equatable {
         /// The name of the configuration, in nscurl's words.
         package let name: String
-        /// Whether the load completed; nil where the transcript ends before it says so.
+        /// Whether the load completed; nil if the transcript ends before it says so.
         package let passed: Bool?
         /// The number of the NSURLError; nil without `--verbose`, and for a load that completed.
         package let code: Int?

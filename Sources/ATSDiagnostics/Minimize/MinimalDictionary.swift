@@ -176,9 +176,9 @@ package struct DictionarySearch: Sendable {
             }
             let why =
                 if judges.contains(where: { isFor($0.target) }) {
-                    "Every target that loads with this key loads without it: its server complies today."
+                    "Every target that loads with this key also loads without it: its server complies today."
                 } else if failing.contains(where: { isFor($0.target) }) {
-                    "The target of this key does not load, with the key or without it."
+                    "The target of this key does not load, with or without the key."
                 } else {
                     "None of the targets is on this host, and all of them load without the key."
                 }

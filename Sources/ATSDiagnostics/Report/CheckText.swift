@@ -107,7 +107,7 @@ package struct CheckText: Sendable {
     private static func words(_ hello: AnsweredHello, _ handshake: HandshakeObservation) -> String {
         let length = hello.length.map { "\($0) bytes, " } ?? ""
         let group = handshake.group.map { "key exchange with \($0)" } ?? "key exchange with RSA"
-        return length + group + (hello.smallerGotFurther == true ? "; a smaller hello got further" : "")
+        return length + group + (hello.smallerGotFurther == true ? "; a smaller ClientHello got further" : "")
     }
 
     /// How a cleartext target would fare over TLS.

@@ -97,7 +97,7 @@ extension MinimalDictionary {
         }
         if loading == 0 { return "No exception helps on \(os)." }
         return unknown > 0
-            ? "No exception is needed on \(os) for the targets that could be reached: the empty dictionary {} lets them load if they can."
-            : "No exception is needed on \(os): the empty dictionary {} lets every target load that can."
+            ? "No exception is needed on \(os) for the targets that could be reached: the empty dictionary {} is enough for those that can load."
+            : "No exception is needed on \(os): the empty dictionary {} is enough for every target that can load."
     }
 }

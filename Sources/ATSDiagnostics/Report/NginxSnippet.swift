@@ -6,7 +6,7 @@ package import Findings
 
 /// An nginx configuration that fixes what a check found.
 package enum NginxSnippet {
-    /// The lines for these causes, or nil where no configuration of the server fixes them.
+    /// The lines for these causes, or nil if no configuration of the server fixes them.
     ///
     /// - Parameters:
     ///   - host: goes into `server_name`; anything that is no host name is left out.

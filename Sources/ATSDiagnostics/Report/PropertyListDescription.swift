@@ -7,7 +7,7 @@ import PropertyLists
 extension PropertyListValue {
     /// The text that NSDictionary's `-description` gives: four spaces a level, sorted keys, the old property-list quoting.
     ///
-    /// Source: the stored outputs of nscurl; an inner dictionary's brace stands behind the indentation of its own line.
+    /// Source: the stored outputs of nscurl; an inner dictionary's brace follows the indentation of its own line.
     package var oldStyleDescription: String { oldStyle(level: 0) }
 
     private func oldStyle(level: Int) -> String {

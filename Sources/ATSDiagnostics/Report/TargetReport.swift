@@ -14,7 +14,7 @@ public struct TargetReport: Sendable {
     public let host: String
     /// The port that was connected to.
     public let port: Int
-    /// The address that answered; nil where none was reached.
+    /// The address that answered; nil if none was reached.
     public let address: String?
     /// nscurl's configurations in its order, and the app's dictionary at the end where one was given.
     public let results: [ConfigurationResult]
@@ -27,7 +27,7 @@ public struct TargetReport: Sendable {
     public let facts: ConnectionFacts?
     /// Which hello the facts are from.
     package let hello: AnsweredHello
-    /// The HTTP status that the load ended with; nil where none was made or none came.
+    /// The HTTP status that the load ended with; nil if none was made or none came.
     public let status: Int?
     /// Hellos of the plan.
     package var handshakes: Int
@@ -123,7 +123,7 @@ package struct AnsweredHello: Sendable, Equatable {
 
     /// What it offers.
     package let kind: Kind
-    /// The bytes of its record; nil where it was not written here.
+    /// The bytes of its record; nil if it was not written here.
     package let length: Int?
     /// Whether a hello without post-quantum groups got an answer where the others got none; nil if none was sent.
     package let smallerGotFurther: Bool?
