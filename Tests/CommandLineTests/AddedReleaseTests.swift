@@ -69,13 +69,16 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "is not an object"), ("[]", "is not an object"), (#"{"releases": [{}]}"#, "an id"),
-        (#"{"releases": [{"id": "ios27", "after": "ios26", "source": "s", "read": "2026-11-22"}]}"#, "ios27: is known"),
+        ("", "must be an object"), ("[]", "must be an object"), (#"{"releases": [{}]}"#, "an id"),
+        (
+            #"{"releases": [{"id": "ios27", "after": "ios26", "source": "s", "read": "2026-11-22"}]}"#,
+            "ios27: is already known"
+        ),
         (#"{"releases": [{"id": "ios99", "after": "macos27", "source": "s", "read": "2026-11-22"}]}"#, "'after'"),
         (#"{"releases": [{"id": "ios99", "after": "ios27"}]}"#, "'source' and 'read'"),
         (
             #"{"releases": [{"id": "ios99", "after": "ios27", "source": "s", "read": "2026-11-22", "pins": true}]}"#,
-            "'pins' is not a member"
+            "'pins' is not a known member"
         ),
         (
             #"{"releases": [{"id": "ios99", "after": "ios27", "source": "s", "read": "2026-11-22", "readsPins": 1}]}"#,

@@ -48,7 +48,7 @@ struct CauseTableTests {
             server: "TLS 1.3 alone, asked by iOS 9",
             from: .kind("tls13-only"),
             options: ["--os", "ios9"],
-            fix: "enable TLS 1.2 on the server beside TLS 1.3"
+            fix: "enable TLS 1.2 on the server in addition to TLS 1.3"
         ),
         Row(
             code: "ats.tls.no-forward-secrecy",
@@ -84,14 +84,14 @@ struct CauseTableTests {
             code: "ats.tls.large-hello",
             server: "stands behind a box that resets hellos of more than one TCP segment",
             from: .kind("large-hello-reset"),
-            fix: "update what reads the hello first"
+            fix: "update what reads the ClientHello first"
         ),
         Row(
             code: "ats.tls.no-extended-master-secret",
-            server: "TLS 1.2 without the extended master secret, asked as an enrolment does",
+            server: "TLS 1.2 without the extended master secret, asked as an enrollment does",
             from: .kind("tls12-no-extended-master-secret"),
             options: ["--for", "managed"],
-            fix: "run the server with a TLS library that has the extended master secret"
+            fix: "run the server with a TLS library that supports the extended master secret"
         ),
         Row(
             code: "ats.tls.client-certificate-required",
@@ -109,7 +109,7 @@ struct CauseTableTests {
             code: "ats.trust.unknown-root",
             server: "sends an intermediate of the right name that did not sign its leaf",
             from: .chain("forged"),
-            fix: "send the certificate of the authority that signed this one"
+            fix: "send the certificate of the CA that signed this one"
         ),
         Row(
             code: "ats.trust.self-signed",
@@ -133,7 +133,7 @@ struct CauseTableTests {
             code: "ats.trust.expired",
             server: "sends an intermediate that expired",
             from: .kind("expired-intermediate"),
-            fix: "send the authority's present intermediate"
+            fix: "send the CA's current intermediate"
         ),
         Row(
             code: "ats.trust.not-yet-valid",
@@ -149,7 +149,7 @@ struct CauseTableTests {
         ),
         Row(
             code: "ats.trust.no-subject-alternative-name",
-            server: "has its name as common name alone",
+            server: "has its name only as common name",
             from: .kind("common-name-only"),
             fix: "subject alternative name"
         ),
@@ -169,13 +169,13 @@ struct CauseTableTests {
             code: "ats.trust.weak-key",
             server: "sends an intermediate with a key on P-224",
             from: .chain("below-p224"),
-            fix: "get a certificate from an authority whose intermediates"
+            fix: "get a certificate from a CA whose intermediates"
         ),
         Row(
             code: "ats.trust.weak-key",
             server: "sends an intermediate with a key on secp256k1",
             from: .chain("below-k1"),
-            fix: "get a certificate from an authority whose intermediates"
+            fix: "get a certificate from a CA whose intermediates"
         ),
         Row(
             code: "ats.trust.weak-signature",
@@ -211,19 +211,19 @@ struct CauseTableTests {
             code: "ats.trust.wrong-key-usage",
             server: "sends a server's certificate as the issuer of its leaf",
             from: .chain("no-authority"),
-            fix: "let an authority issue the certificate"
+            fix: "have a CA issue the certificate"
         ),
         Row(
             code: "ats.trust.wrong-key-usage",
             server: "has a leaf with a critical extension of nobody",
             from: .chain("odd"),
-            fix: "let the authority issue the certificate anew"
+            fix: "have the CA reissue the certificate"
         ),
         Row(
             code: "ats.trust.name-constraints",
             server: "has a leaf for a name that its authority may not issue for",
             from: .chain("constrained"),
-            fix: "an authority that may issue for all names"
+            fix: "a CA that may issue for all names"
         ),
         Row(
             code: "ats.trust.revoked",
@@ -279,7 +279,7 @@ struct CauseTableTests {
         ),
         Row(
             code: "ats.net.closed",
-            server: "closes the connection after the hello",
+            server: "closes the connection after the ClientHello",
             from: .kind("closing-after-hello"),
             fix: "closes the connection"
         ),

@@ -205,7 +205,7 @@ import Testing
             Issued(
                 testDescription: "an authority as server",
                 server: ["basicConstraints=critical,CA:TRUE", "subjectAltName=DNS:localhost"],
-                says: "anybody could issue"
+                says: "could issue certificates"
             ),
             Issued(
                 testDescription: "an authority that may not issue",
@@ -305,12 +305,12 @@ import Testing
         let cases: [(members: String, verdict: String, says: String)] = [
             (#""roots":"root.pem""#, "pass", ""), (#""roots":"root.der""#, "pass", ""),
             (#""roots":["other.der","root.der"]"#, "pass", ""), (#""roots":["root.pem","root.der"]"#, "pass", ""),
-            (#""roots":["other.pem"]"#, "fail", "in no store"),
+            (#""roots":["other.pem"]"#, "fail", "in none of the given trust stores"),
             (#""roots":null,"ca-file":["other.der","root.der"]"#, "pass", ""),
             (#""roots":[]"#, "undetermined", "line 7: the member roots names no file"),
-            (#""roots":["root.pem",7]"#, "undetermined", "line 8: the member roots is a path or a list of paths"),
-            (#""roots":{}"#, "undetermined", "line 9: the member roots is a path or a list of paths"),
-            (#""roots":["root.pem","text"]"#, "undetermined", "text: there is no certificate in it"),
+            (#""roots":["root.pem",7]"#, "undetermined", "line 8: the member roots must be a path or a list of paths"),
+            (#""roots":{}"#, "undetermined", "line 9: the member roots must be a path or a list of paths"),
+            (#""roots":["root.pem","text"]"#, "undetermined", "text: it contains no certificate"),
             (#""roots":["root.pem","absent"]"#, "undetermined", "absent: there is no such file"),
             (#""roots":["root.pem","."]"#, "undetermined", "is a folder; name a file"),
             (#""roots":"root.pem","ocsp-response":"text""#, "undetermined", "text: is not an OCSP response"),

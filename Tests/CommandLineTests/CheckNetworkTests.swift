@@ -38,10 +38,10 @@ struct CheckNetworkTests {
     /// The servers' timestamps have signatures that are none, and the list has no keys: nothing counts. `TransparencyCommandTests` has good ones.
     @Test(
         arguments: [
-            ("timestamps-embedded", "usable", "holds no key of the log"),
-            ("timestamps-extension", "usable", "holds no key of the log"),
-            ("staple-timestamps", "usable", "holds no key of the log"), ("modern", "usable", "0 valid of 2 needed"),
-            ("timestamps-embedded", "retired", "holds no key of the log"),
+            ("timestamps-embedded", "usable", "contains no key of the log"),
+            ("timestamps-extension", "usable", "contains no key of the log"),
+            ("staple-timestamps", "usable", "contains no key of the log"), ("modern", "usable", "0 valid of 2 needed"),
+            ("timestamps-embedded", "retired", "contains no key of the log"),
             ("timestamps-extension", "pending", "the log is pending"),
             ("staple-timestamps", "rejected", "the log is rejected"),
         ]

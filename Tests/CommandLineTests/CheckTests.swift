@@ -182,7 +182,7 @@ struct CheckTests {
     func aFetchedIntermediateIsSaidInEveryForm(_ format: String) throws {
         let run = try Self.check(["missing-intermediate-aia"], ["--format", format])
         #expect(run.status == 0, "\(run.output)\(run.errors)")
-        let words = "Other clients do not fetch and fail: send it after the leaf"
+        let words = "Clients that do not fetch it fail: send it after the leaf"
         #expect((format == "nscurl" ? run.errors : run.output).contains(words), "\(run.output)\(run.errors)")
         let whole = try Self.check(["modern"], ["--format", format])
         #expect(!(whole.output + whole.errors).contains(words))

@@ -31,11 +31,11 @@ import Testing
     @Test(arguments: [
         (
             "ats.trust.missing-intermediate",
-            ["who     whoever runs the server", "do      send the intermediate certificate"]
+            ["who     the server's administrator", "do      send the intermediate certificate"]
         ),
         ("token.spent", ["HTTP    status 409, retry new-challenge"]),
         ("urn:sealward:problem:token.spent", ["HTTP    status 409"]),
-        ("attest.app-id.mismatch", ["who     whoever runs Sealward", "HTTP    status 403, retry never"]),
+        ("attest.app-id.mismatch", ["who     Sealward's administrator", "HTTP    status 403, retry never"]),
         ("ats011", ["ATS011", "--fix"]),
     ])
     func oneCodeIsExplained(_ code: String, _ sentences: [String]) throws {

@@ -222,7 +222,7 @@ extension FetchCommandTests {
                 + ["--os", "ios10"] + (command == "check" ? ["--format", "json"] : [])
         )
         if command == "check" {
-            #expect(run.status == 0 && run.output.contains("The load itself was not made"), "\(run.output)")
+            #expect(run.status == 0 && run.output.contains("The load itself did not run"), "\(run.output)")
         } else {
             #expect(run.status == 2 && !run.errors.contains("no-common"), "\(run.errors)")
             #expect(run.errors.contains("TLS library") && run.errors.contains("ats check"), "\(run.errors)")

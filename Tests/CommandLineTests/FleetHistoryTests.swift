@@ -21,7 +21,7 @@ import Testing
         _ = port
         let server = try AskedServer(port: number)
         let second = try ProgramRun(check.dropLast() + ["html", "--at", "2026-11-21T12:00:00Z"])
-        #expect(second.status == 2 && second.output.contains("<h2>Since the run before</h2>"), "\(second.errors)")
+        #expect(second.status == 2 && second.output.contains("<h2>Since the previous run</h2>"), "\(second.errors)")
         #expect(second.output.contains("<td>cause</td><td data-of=\"before\"><code>ats.net.refused</code></td>"))
         withExtendedLifetime(server) {}
 

@@ -84,7 +84,7 @@ import Testing
             let run = try ProgramRun(arguments + more)
             #expect(run.status == 2 && run.output.isEmpty)
             #expect(
-                run.errors.contains("was begun with another value of") && run.errors.contains(words),
+                run.errors.contains("belongs to another command: ") && run.errors.contains(words),
                 "\(run.errors)"
             )
         }
@@ -126,7 +126,7 @@ import Testing
         let other = try ProgramRun(arguments + ["--shard", "1/2", "--output", folder.path("other")])
         #expect(other.status != 64)
         let mixed = try ProgramRun(["ats", "merge", folder.path("other")] + files)
-        #expect(mixed.status == 2 && mixed.errors.contains("shard of another list"), "\(mixed.errors)")
+        #expect(mixed.status == 2 && mixed.errors.contains("shard of a different list"), "\(mixed.errors)")
     }
 
     /// A result that is there twice is named, and so is what is missing: the targets, their number and the shard that nobody handed in.
@@ -148,9 +148,9 @@ import Testing
         let (twice, hole, once) = (order[0], order[1], order[2])
         try #require(counts[twice - 1] > 1)
         let partial = try ProgramRun(["ats", "merge"] + [twice, once, twice].map { folder.path("\($0)") })
-        let repeated = "\(counts[twice - 1]) results are there more than once, the first counts: https://127.7.0."
+        let repeated = "\(counts[twice - 1]) results occur more than once, the first counts: https://127.7.0."
         #expect(partial.errors.contains(repeated), "\(partial.errors)")
-        let missing = "\(counts[hole - 1]) targets of the list are missing; there is nothing of shard \(hole) of 3."
+        let missing = "\(counts[hole - 1]) targets of the list are missing; nothing was given of shard \(hole) of 3."
         #expect(partial.errors.contains(missing), "\(partial.errors)")
         #expect(partial.status == 2)
     }

@@ -84,9 +84,9 @@ import Testing
         "tags": ("is larger than 8 MiB", 80, 80),
         "nested": ("nested deeper than 128 levels", 100, 100),
         "cut": ("damaged trailer", 80, 80),
-        "bomb": ("unfolds to 67108864 bytes, more than the limit", 80, 80),
+        "bomb": ("expands to 67108864 bytes, more than the limit", 80, 80),
         "executable": ("ATS034", 200, 200),
-        "names": ("is a name that leaves the archive", 80, 80),
+        "names": ("is a name that points outside the archive", 80, 80),
         "bundles": ("has more than 1000 bundles", 80, 80),
     ]
 

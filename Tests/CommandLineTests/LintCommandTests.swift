@@ -263,7 +263,7 @@ import Testing
         #expect(run.status == 0)
         #expect(
             run.output.contains(
-                "Passed over, because builds and package managers write them: .build, App.dSYM, Pods, SourcePackages."
+                "Skipped, because builds and package managers write them: .build, App.dSYM, Pods, SourcePackages."
             )
         )
         let json = try sealward(["lint", ".", "--format", "json"])

@@ -63,13 +63,13 @@ struct ManagedCheckTests {
     }
 
     @Test(
-        "A mail address and mdm:DOMAIN lead to the servers that the enrolment names",
+        "A mail address and mdm:DOMAIN lead to the servers that the enrollment names",
         arguments: ["someone@", "mdm:"]
     )
     func discovery(word: String) throws {
         let servers = try #require(LoopbackServers.shared)
-        let enrolment = try servers.server("enrolment")
-        let run = try Self.check(["\(word)\(enrolment.host):\(enrolment.port)"], ["--format", "json"])
+        let enrollment = try servers.server("enrollment")
+        let run = try Self.check(["\(word)\(enrollment.host):\(enrollment.port)"], ["--format", "json"])
         let targets = try Self.targets(run)
         #expect(run.status == 1 && targets.count == 2, "\(run.output) \(run.errors)")
         let asked = targets.first?["target"] as? String ?? ""

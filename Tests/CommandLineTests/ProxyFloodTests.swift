@@ -43,7 +43,7 @@ struct ProxyFloodTests {
             held.append(client)
         }
         waitUntil { logged().contains("turned away: ") }
-        #expect(logged().contains("too many of one address"), "\(logged())")
+        #expect(logged().contains("too many from one address"), "\(logged())")
 
         var times: [Duration] = []
         for _ in 0..<20 {

@@ -23,7 +23,7 @@ struct ReportPageTests {
         let page = try Self.check(in: folder)
         #expect(page.status == 1, "\(page.errors)")
         for part in [
-            "<h2>Hosts by system</h2>", "<th>iOS 9</th><th>iOS 17</th>", "<h2>Since the run before</h2>",
+            "<h2>Hosts by system</h2>", "<th>iOS 9</th><th>iOS 17</th>", "<h2>Since the previous run</h2>",
             "<h2>Certificates by expiry</h2>",
             "<span class=\"dim\">Fix:</span>",
         ] { #expect(page.output.contains(part), "\(part)") }

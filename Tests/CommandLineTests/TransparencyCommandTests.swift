@@ -79,7 +79,7 @@ import Testing
             intervals: ["alder": ("2026-01-01", "2050-01-01"), "cedar": ("2020-01-01", "2021-01-01")],
             words: [
                 "1 valid of 2 needed", "the log 'cedar' does not count: the certificate expires on",
-                "the log takes those that expire from 2020-01-01 to before 2021-01-01",
+                "the log accepts those that expire from 2020-01-01 to before 2021-01-01",
             ]
         ),
         Case(name: "in the handshake", extended: ["alder", "dogwood"]),

@@ -34,7 +34,7 @@ import Testing
             options: ["-groups", name.hasPrefix("x") ? name.uppercased() : name] + options,
             os: os,
             cause: "ats.tls.no-common-group",
-            says: ["agrees on a key with \(name) alone"],
+            says: ["exchanges keys only with \(name)"],
             fix: groupFix,
             facts: ["group": name]
         )
@@ -46,7 +46,7 @@ import Testing
             node: "ecdhCurve: '\(name)'\(more)",
             os: os,
             cause: "ats.tls.no-common-group",
-            says: ["agrees on a key with \(name) alone"],
+            says: ["exchanges keys only with \(name)"],
             fix: groupFix,
             facts: ["group": name]
         )
@@ -83,12 +83,12 @@ import Testing
         signer(
             "P-521",
             ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-521"],
-            ["the elliptic curve P-521", "ecdsa_secp521r1_sha512 alone"]
+            ["the elliptic curve P-521", "signs only with ecdsa_secp521r1_sha512"]
         ),
         signer(
             "RSASSA-PSS",
             ["-algorithm", "RSA-PSS", "-pkeyopt", "rsa_keygen_bits:2048"],
-            ["marked for RSASSA-PSS alone", "rsa_pss_pss_sha256 alone"]
+            ["marked for RSASSA-PSS only", "signs only with rsa_pss_pss_sha256"]
         ),
         Kind(
             testDescription: "brainpool",
@@ -102,7 +102,7 @@ import Testing
             key: ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
             options: ["-tls1_2", "-sigalgs", "ECDSA+SHA512"],
             cause: "ats.tls.no-common-signature",
-            says: ["ecdsa_secp521r1_sha512 alone"],
+            says: ["signs only with ecdsa_secp521r1_sha512"],
             fix: settingFix
         ),
         Kind(

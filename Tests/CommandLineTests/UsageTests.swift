@@ -130,7 +130,7 @@ import Testing
 
     @Test func mergingNothingSaysSo() throws {
         let run = try ProgramRun(["ats", "merge", try write("", "empty.jsonl")])
-        #expect(run.output.isEmpty && run.errors == "sealward: there is no result in the files.\n", "\(run.errors)")
+        #expect(run.output.isEmpty && run.errors == "sealward: the files contain no result.\n", "\(run.errors)")
     }
 
     @Test func explainNamesTheTimestampsThatAnEntryRequires() throws {

@@ -360,7 +360,7 @@ package enum ServerExpectations {
             nil,
             Row.pass13,
             "ats.tls.no-common-signature",
-            "In TLS 1.3 such a key signs with ecdsa_secp521r1_sha512 alone, which no capture since macOS 10.13 offers; in TLS 1.2 it may sign with SHA-256."
+            "In TLS 1.3 such a key signs only with ecdsa_secp521r1_sha512, which no capture since macOS 10.13 offers; in TLS 1.2 it may sign with SHA-256."
         ),
         .init(
             "intermediate-rsa1024",

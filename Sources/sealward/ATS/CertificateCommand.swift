@@ -16,11 +16,11 @@ struct CertificateCommand: AsyncParsableCommand {
             Example:
               sealward ats certificate fullchain.pem --host api.example.com --os ios17
 
-            FILE is PEM: the server's certificate first, the others in any order. The rules are those of `ats check`; what no authority may
-            issue fails too (ats.trust.issuance). There is no server, so nothing is said of protocol versions, suites and key possession.
+            FILE is PEM: the server's certificate first, the others in any order. The rules are those of `ats check`; what no CA may
+            issue fails too (ats.trust.issuance). No server is asked, so protocol versions, suites and key possession are not judged.
 
-            Roots of --roots get the rules of the system's own: a leaf of any age must be for servers (serverAuth), has at most 398 days, and \
-            needs timestamps if logs are given. Below a root of --ca-file a leaf may leave its purpose out and has at most 825 days.
+            Roots of --roots get the rules of the system's own: a leaf of any age must be for servers (serverAuth), be valid for at most 398 days, and \
+            have timestamps if logs are given. Below a root of --ca-file a leaf may omit its purpose and be valid for up to 825 days.
 
             With --jobs, each line of a file is a JSON object with the options as members, paths relative to that file, and each answer is
             one line. The members ca-file and roots are a path or a list of paths:
@@ -35,7 +35,7 @@ struct CertificateCommand: AsyncParsableCommand {
 
     @OptionGroup var options: CertificateOptions
 
-    @Option(help: ArgumentHelp("Chains to judge, one JSON object a line; - is standard input.", valueName: "FILE"))
+    @Option(help: ArgumentHelp("Chains to judge, one JSON object per line; - is standard input.", valueName: "FILE"))
     var jobs: String?
 
     @Option(help: ArgumentHelp("The form of the result: text or json.", valueName: "FORM"))
@@ -96,7 +96,7 @@ struct CertificateCommand: AsyncParsableCommand {
         }
         try stream.close()
         if verdicts.isEmpty {
-            throw CommandFault("\(CommandIO.name(of: path)): contains no job; write one JSON object a line.")
+            throw CommandFault("\(CommandIO.name(of: path)): contains no job; write one JSON object per line.")
         }
         return CertificateAnswer.outcome(Array(verdicts))
     }
@@ -104,12 +104,14 @@ struct CertificateCommand: AsyncParsableCommand {
 
 /// How a chain is judged: the options of the command, and the defaults of each line of `--jobs`.
 struct CertificateOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The host that the server will serve; without it no name is judged.", valueName: "NAME"))
+    @Option(
+        help: ArgumentHelp("The host that the server will serve; without it no name is checked.", valueName: "NAME")
+    )
     var host: String?
 
     @OptionGroup var system: SystemOptions
 
-    @Option(help: ArgumentHelp("The time of judgement, RFC 3339; default now.", valueName: "RFC3339"))
+    @Option(help: ArgumentHelp("The time to judge at, RFC 3339; default now.", valueName: "RFC3339"))
     var at: Instant?
 
     @OptionGroup var trust: TrustOptions

@@ -29,7 +29,11 @@ struct CertificateJob {
         if let address = IPAddress(text) { return address.canonicalText }
         let url = try LoadURL("https://\(text)/")
         guard url.port == nil, url.pathAndQuery.utf8.count == 1, !text.utf8.contains(0x40) else {
-            throw MalformedInput(code: .malformedURL, quoting: text, reason: "a host has no port, path or user")
+            throw MalformedInput(
+                code: .malformedURL,
+                quoting: text,
+                reason: "a host must not have a port, path or user"
+            )
         }
         return url.host
     }
@@ -50,9 +54,9 @@ struct CertificateJob {
             guard let folder, given.utf8.first != 0x2F else { return given }
             return folder.appendingPathComponent(given).path
         }
-        /// Nil where the member is absent.
+        /// Nil if the member is absent.
         func paths(_ name: String) throws(MalformedInput) -> [String]? {
-            let fault = fault("the member \(name) is a path or a list of paths")
+            let fault = fault("the member \(name) must be a path or a list of paths")
             switch object.member(name) {
             case nil, .null: return nil
             case .string(let one): return [path(one)]
@@ -66,8 +70,8 @@ struct CertificateJob {
             default: throw fault
             }
         }
-        guard object.members != nil else { throw fault("a job is a JSON object") }
-        guard let file = try text("file") else { throw fault("a job has no member file") }
+        guard object.members != nil else { throw fault("a job must be a JSON object") }
+        guard let file = try text("file") else { throw fault("the job has no member file") }
         self = defaults.job(file: file)
         self.path = path(file)
         if let given = try text("host") { host = given }
@@ -85,11 +89,13 @@ struct CertificateJob {
         case nil, .null: break
         case let value?:
             let number = value.integer.map(String.init) ?? value.text ?? ""
-            guard let sdk = LinkedSDK(number) else { throw fault("the member sdk is a number from 9 to 27") }
+            guard let sdk = LinkedSDK(number) else { throw fault("the member sdk must be a number from 9 to 27") }
             profile = profile.linked(on: sdk)
         }
         if let moment = try text("at") {
-            guard let parsed = Instant(argument: moment) else { throw fault("the member at is not a time in RFC 3339") }
+            guard let parsed = Instant(argument: moment) else {
+                throw fault("the member at must be a time in RFC 3339")
+            }
             instant = parsed.date
         }
         if let given = try paths("ca-file") { authorities = given }
@@ -101,7 +107,7 @@ struct CertificateJob {
         if let given = try text("ocsp-response") { response = path(given) }
         if let word = try text("server-trust") {
             guard let known = CertificateOptions.ServerTrust(rawValue: word) else {
-                throw fault("the member server-trust is neither ats nor default")
+                throw fault("the member server-trust must be ats or default")
             }
             serverTrust = known == .ats ? .ats : .default
         }

@@ -28,7 +28,7 @@ struct CheckCommand: AsyncParsableCommand {
 
     @OptionGroup var network: CheckOptions
 
-    @Option(help: ArgumentHelp("The app's Info.plist: its dictionary is one more configuration.", valueName: "PATH"))
+    @Option(help: ArgumentHelp("The app's Info.plist; its dictionary is one more configuration.", valueName: "PATH"))
     var infoPlist: String?
 
     @Option(
@@ -46,13 +46,13 @@ struct CheckCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("for"),
         help: ArgumentHelp(
-            "managed: as the system's own processes of OS 27 load (MDM, enrolment, updates): ATS and FCP_v2.1.",
+            "managed: load as OS 27's own processes do (MDM, enrollment, updates): ATS and FCP_v2.1.",
             valueName: "PURPOSE"
         )
     )
     var purpose: CheckPurpose?
 
-    @Option(help: ArgumentHelp("Note certificates that expire within so many days.", valueName: "DAYS"))
+    @Option(help: ArgumentHelp("Note certificates that expire within this many days.", valueName: "DAYS"))
     var expiresWithin: Int?
 
     @Option(
@@ -66,7 +66,7 @@ struct CheckCommand: AsyncParsableCommand {
     @Flag(help: "Every configuration with its dictionary and error.")
     var verbose = false
 
-    @Flag(help: "A target object for each address that a name has.")
+    @Flag(help: "Report each address of a name as a target of its own.")
     var allAddresses = false
 
     @OptionGroup var fleet: FleetOptions
@@ -79,16 +79,16 @@ struct CheckCommand: AsyncParsableCommand {
             throw ValidationError("--changes compares systems: name them with --systems ID,ID.")
         }
         if systems != nil, ![.text, .json, .jsonl, .html].contains(format) {
-            throw ValidationError("--systems goes with --format text, json, jsonl and html.")
+            throw ValidationError("--systems works only with --format text, json, jsonl and html.")
         }
         if purpose != nil, infoPlist != nil || systems != nil || format == .nscurl {
             throw ValidationError(
-                "--for managed has a dictionary and a system of its own: leave out --info-plist, --systems and nscurl."
+                "--for managed has its own dictionary and system: leave out --info-plist, --systems and nscurl."
             )
         }
         if fleet.state != nil, format == .html {
             throw ValidationError(
-                "--format html draws one page of everything at the end: keep the state of json or jsonl."
+                "--format html writes one page at the end: use --state with json or jsonl."
             )
         }
         if let expiresWithin, !(0...100_000).contains(expiresWithin) {
@@ -211,7 +211,7 @@ struct CheckCommand: AsyncParsableCommand {
             .init("--shard", fleet.shard.map { "\($0.number)/\($0.count)" } ?? "1/1"),
             .init("the systems", profiles.map { "\($0.id) \($0.sdk?.description ?? "")" }.joined(separator: ",")),
             .init("the app's dictionary", FleetOptions.digest(of: dictionary ?? "")),
-            .init("the form of the result", shown), .init("the options of the check", asked),
+            .init("the output format", shown), .init("the options of the check", asked),
             .init("the roots and logs", FleetOptions.digest(of: trust)),
         ]
     }

@@ -13,28 +13,31 @@ import TLSProbe
 /// What `ats check` and `ats minimize` share: which targets, which system, how to reach them and whom to trust.
 struct CheckOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("A file with one target a line; # starts a comment, - is standard input.", valueName: "FILE")
+        help: ArgumentHelp(
+            "A file with one target per line; # starts a comment, - is standard input.",
+            valueName: "FILE"
+        )
     )
     var targetsFrom: String?
 
     @OptionGroup var system: SystemOptions
 
-    @Flag(help: "Send every distinct hello instead of the adaptive plan.")
+    @Flag(help: "Send every distinct ClientHello instead of the adaptive plan.")
     var exhaustive = false
 
     @OptionGroup var connection: ConnectionOptions
 
-    @Option(help: ArgumentHelp("The time of judgement, RFC 3339; default now.", valueName: "RFC3339"))
+    @Option(help: ArgumentHelp("The time to judge at, RFC 3339; default now.", valueName: "RFC3339"))
     var at: Instant?
 
-    @Option(help: ArgumentHelp("Targets in flight.", valueName: "N"))
+    @Option(help: ArgumentHelp("How many targets to check at once.", valueName: "N"))
     var concurrency = 64
 
     /// Targets in flight, as far as the system gives this process connections: a target must not fail because another one has the last.
     var width: Int { min(concurrency, DescriptorLimit.current().connections()) }
 
     func validate() throws {
-        guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency is from 1 to 4096.") }
+        guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency must be from 1 to 4096.") }
         guard targetsFrom != "-" || connection.places.resolveFrom != "-" else {
             throw ValidationError("Standard input is one file: --targets-from or --resolve-from, not both.")
         }
@@ -72,7 +75,7 @@ struct CheckOptions: ParsableArguments {
         }
         if list.isEmpty {
             throw CommandFault(
-                "\(targetsFrom.map(CommandIO.name(of:)) ?? "The list"): holds no target; write one host a line."
+                "\(targetsFrom.map(CommandIO.name(of:)) ?? "The list"): contains no target; write one host per line."
             )
         }
         return list

@@ -114,7 +114,7 @@ struct CheckHistoryRun {
     }
 }
 
-/// What is known of one finished target.
+/// What is known about one finished target.
 struct CheckResult {
     enum Rendered {
         case bytes([UInt8])

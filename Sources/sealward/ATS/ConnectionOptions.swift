@@ -19,10 +19,10 @@ struct ConnectionOptions: ParsableArguments {
 
     @OptionGroup var places: ResolveOptions
 
-    @Option(help: ArgumentHelp("Seconds for each connection.", valueName: "S"))
+    @Option(help: ArgumentHelp("The timeout of each connection, in seconds.", valueName: "S"))
     var connectTimeout: Double = 10
 
-    @Option(help: ArgumentHelp("Seconds for each target.", valueName: "S"))
+    @Option(help: ArgumentHelp("The timeout of each target, in seconds.", valueName: "S"))
     var timeout: Double = 30
 
     @Flag(help: "Let redirects and fetched intermediates lead to private addresses.")

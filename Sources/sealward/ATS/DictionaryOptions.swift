@@ -122,7 +122,7 @@ struct SystemList {
     init(_ argument: String) throws {
         var profiles: [OSProfile] = []
         let parts = argument.split(separator: ",", maxSplits: 64, omittingEmptySubsequences: false)
-        guard parts.count <= 64 else { throw ValidationError("at most 64 systems are compared") }
+        guard parts.count <= 64 else { throw ValidationError("at most 64 systems can be compared") }
         for part in parts {
             let profile = try SystemOptions.system(String(part))
             if !profiles.contains(where: { $0.id == profile.id }) { profiles.append(profile) }
@@ -145,15 +145,15 @@ enum PropertyListFile {
         let bytes = try CommandIO.read(path, limit: 16 << 20)
         guard !ZipArchive.isArchive(bytes) else {
             throw CommandFault(
-                "\(CommandIO.name(of: path)): is an archive, not a property list; name the Info.plist inside of it, or ask `sealward ats lint` "
-                    + "about the whole app."
+                "\(CommandIO.name(of: path)): is an archive, not a property list; name the Info.plist inside it, or run `sealward ats lint` "
+                    + "on the whole app."
             )
         }
         let list = try named(path) { try PlistReader.read(bytes) }
         let document = list.root.propertyListValue
         guard let members = document.members else {
             throw CommandFault(
-                "\(CommandIO.name(of: path)): contains \(document.kind), not the dictionary that an Info.plist is."
+                "\(CommandIO.name(of: path)): contains \(document.kind), not a dictionary, which an Info.plist must be."
             )
         }
         return AppDictionary(

@@ -11,7 +11,7 @@ struct EnforcementOptions: ParsableArguments {
 
     @OptionGroup var places: ResolveOptions
 
-    @Option(help: ArgumentHelp("Seconds for one connection to a server, TLS included.", valueName: "S"))
+    @Option(help: ArgumentHelp("The timeout of one connection to a server, TLS included, in seconds.", valueName: "S"))
     var connectTimeout: Double = 10
 
     func validate() throws {

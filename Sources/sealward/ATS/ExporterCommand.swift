@@ -19,10 +19,10 @@ import UnixSignals
 struct ExporterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "exporter",
-        abstract: "Checks for Prometheus, in the manner of its blackbox exporter.",
+        abstract: "Checks for Prometheus, like its blackbox exporter.",
         discussion: """
             /probe?target=URL&os=ID is one check as metrics: probe_success, sealward_ats_verdict, sealward_ats_cause by code,
-            probe_ssl_earliest_cert_expiry, sealward_ats_large_hello_failure, sealward_ats_group. /metrics counts the checks. Whoever reaches the
+            probe_ssl_earliest_cert_expiry, sealward_ats_large_hello_failure, sealward_ats_group. /metrics counts the checks. Anyone who reaches the
             port chooses where checks connect, so an address beyond loopback needs --allow for each target, or --allow-any.
 
             Example: sealward ats exporter --listen 127.0.0.1:9886 --os ios26
@@ -31,23 +31,23 @@ struct ExporterCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("Where to listen; port 0 takes a free one.", valueName: "HOST:PORT"))
+    @Option(help: ArgumentHelp("Where to listen; port 0 picks a free port.", valueName: "HOST:PORT"))
     var listen = ListenAddress(host: "127.0.0.1", port: 9886)
 
     @OptionGroup var system: SystemOptions
 
     @Option(
         help: ArgumentHelp(
-            "A target that may be asked for, with any port or with this one; may be repeated.",
+            "A target that may be requested, with any port or with this one; may be repeated.",
             valueName: "HOST[:PORT]"
         )
     )
     var allow: [String] = []
 
-    @Flag(help: "Let whoever reaches the port ask for every target, also beyond loopback.")
+    @Flag(help: "Let anyone who reaches the port request any target, also beyond loopback.")
     var allowAny = false
 
-    @Option(help: ArgumentHelp("The most checks at the same time; more are answered with 503.", valueName: "N"))
+    @Option(help: ArgumentHelp("How many checks may run at once; more are answered with 503.", valueName: "N"))
     var concurrency = 16
 
     @OptionGroup var connection: ConnectionOptions
@@ -57,12 +57,12 @@ struct ExporterCommand: AsyncParsableCommand {
 
     func validate() throws {
         // Prometheus gives up after its own timeout, a minute at most where nobody has raised it.
-        guard connection.timeout <= 50 else { throw ValidationError("--timeout is at most 50 seconds.") }
-        guard (1...1024).contains(concurrency) else { throw ValidationError("--concurrency is from 1 to 1024.") }
+        guard connection.timeout <= 50 else { throw ValidationError("--timeout must be at most 50 seconds.") }
+        guard (1...1024).contains(concurrency) else { throw ValidationError("--concurrency must be from 1 to 1024.") }
         guard allow.isEmpty || !allowAny else { throw ValidationError("Give --allow or --allow-any, not both.") }
         guard listen.isLoopback || allowAny || !allow.isEmpty else {
             throw ValidationError(
-                "\(listen) is reached from other machines: name the targets with --allow HOST[:PORT], or say --allow-any."
+                "\(listen) can be reached from other machines: name the targets with --allow HOST[:PORT], or use --allow-any."
             )
         }
     }

@@ -20,9 +20,9 @@ struct FetchCommand: AsyncParsableCommand {
             Example:
               sealward ats fetch https://www.example.com/ --os ios17 --include
 
-            Nothing of the request leaves before the server complied. A redirect from a public server never leads to loopback, metadata, and
+            Nothing of the request is sent before the server complies. A redirect from a public server never leads to loopback, metadata and
             other addresses that are not public, unless --allow-private. Exit status: 0 a complete answer arrived, whatever its status
-            (with --fail-status, 400 and more is 1), 1 the load was refused, 2 no answer came, 64 usage.
+            (with --fail-status, 400 and above is 1), 1 the load was refused, 2 no answer came, 64 usage.
             """
     )
 
@@ -33,12 +33,12 @@ struct FetchCommand: AsyncParsableCommand {
 
     @OptionGroup var network: EnforcementOptions
 
-    @Option(help: ArgumentHelp("Seconds for the whole load.", valueName: "S"))
+    @Option(help: ArgumentHelp("The timeout of the whole load, in seconds.", valueName: "S"))
     var timeout: Double = 30
 
     @Flag(
         help:
-            "Play the app's own delegate: accept a certificate that evaluation refused, where the dictionary permits it."
+            "Act as the app's own delegate: accept a certificate that evaluation refused, if the dictionary permits it."
     )
     var acceptUntrusted = false
 

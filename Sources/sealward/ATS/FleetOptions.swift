@@ -10,7 +10,7 @@ import Findings
 struct FleetOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Keep each result in FILE as soon as it is there; a run that was stopped goes on where it ended.",
+            "Keep each result in FILE as soon as it is known; a run that was stopped continues where it ended.",
             valueName: "FILE"
         )
     )
@@ -18,7 +18,7 @@ struct FleetOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Check part I of N of the list, chosen by the bytes of each target; 'ats merge' puts the parts together.",
+            "Check part I of N of the list, chosen by the bytes of each target; 'ats merge' combines the parts.",
             valueName: "I/N"
         )
     )
@@ -26,24 +26,31 @@ struct FleetOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Append what was found to FILE (SQLite); 'ats history' shows what changed.",
+            "Append the results to FILE (SQLite); 'ats history' shows what changed.",
             valueName: "FILE"
         )
     )
     var history: String?
 
-    @Option(help: ArgumentHelp("With --history: remove runs that began more than so many days ago.", valueName: "DAYS"))
+    @Option(
+        help: ArgumentHelp("With --history: remove runs that began more than this many days ago.", valueName: "DAYS")
+    )
     var keep: Int?
 
-    @Option(help: ArgumentHelp("Checks at once of one public address.", valueName: "N"))
+    @Option(help: ArgumentHelp("How many checks of one public address run at once.", valueName: "N"))
     var perAddress = 16
 
-    @Option(help: ArgumentHelp("Checks at once of one public network, /24 of IPv4 or /64 of IPv6.", valueName: "N"))
+    @Option(
+        help: ArgumentHelp(
+            "How many checks of one public network, /24 of IPv4 or /64 of IPv6, run at once.",
+            valueName: "N"
+        )
+    )
     var perNetwork = 32
 
     @Option(
         help: ArgumentHelp(
-            "Ask in the order of this seed; without it a long list is asked in an order by chance, whose seed is printed.",
+            "Shuffle the targets with this seed; without it a long list is shuffled with a random seed, which is printed.",
             valueName: "N"
         )
     )
@@ -51,9 +58,9 @@ struct FleetOptions: ParsableArguments {
 
     func validate() throws {
         guard perAddress >= 1, perNetwork >= 1 else {
-            throw ValidationError("--per-address and --per-network are at least 1.")
+            throw ValidationError("--per-address and --per-network must be at least 1.")
         }
-        guard keep == nil || history != nil else { throw ValidationError("--keep goes with --history FILE.") }
+        guard keep == nil || history != nil else { throw ValidationError("--keep requires --history FILE.") }
         try HistoryCommand.validate(keep: keep)
     }
 
@@ -68,7 +75,7 @@ struct FleetOptions: ParsableArguments {
     func order(of places: [UInt32], concurrency: Int, quiet: Bool) -> [UInt32] {
         guard seed != nil || places.count > max(concurrency, FleetOptions.shortList) else { return places }
         let chosen = seed ?? .random(in: 0...9_999_999)
-        if seed == nil, !quiet { CommandIO.say("sealward: the targets are asked in the order of --seed \(chosen).") }
+        if seed == nil, !quiet { CommandIO.say("sealward: the targets are checked in the order of --seed \(chosen).") }
         return ShuffledOrder(seed: chosen).order(places)
     }
 

@@ -18,7 +18,7 @@ struct HistoryCommand: AsyncParsableCommand {
               sealward ats check --targets-from fleet.txt --history fleet.sqlite --quiet
               sealward ats history fleet.sqlite
 
-            Compared are the verdict, its first cause, the leaf certificate, when the chain expires, and the group of the key exchange. With
+            It compares the verdict, its first cause, the leaf certificate, when the chain expires, and the key-exchange group. With
             --keep older runs are removed from the file.
 
             Exit status: 0 done, 2 the file cannot be used, 64 usage.
@@ -33,7 +33,7 @@ struct HistoryCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only changes of runs since then.", valueName: "RFC3339"))
     var since: Instant?
 
-    @Option(help: ArgumentHelp("First remove runs that began more than so many days ago.", valueName: "DAYS"))
+    @Option(help: ArgumentHelp("First remove runs that began more than this many days ago.", valueName: "DAYS"))
     var keep: Int?
 
     @Option(help: ArgumentHelp("The form of the result: text, json or html (the course over time).", valueName: "FORM"))

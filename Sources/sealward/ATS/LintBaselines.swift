@@ -31,9 +31,9 @@ enum LintBaselines {
         let (new, healed, tightened) = baseline.compare(results)
         if update, healed > 0 {
             try CommandIO.write(tightened.json().rendered() + "\n", to: path)
-            if !quiet { CommandIO.say("\(path): \(healed) healed findings were dropped.") }
+            if !quiet { CommandIO.say("\(path): \(healed) fixed findings were dropped.") }
         } else if healed > 0, !quiet {
-            CommandIO.say("\(path): \(healed) findings are healed; --update-baseline drops them.")
+            CommandIO.say("\(path): \(healed) findings are fixed; --update-baseline drops them.")
         }
         return new
     }

@@ -73,7 +73,7 @@ struct LintCommand: AsyncParsableCommand {
 
     @Flag(
         help:
-            "Write the baseline: all findings if there is none yet, else drop what is healed. It never gains findings."
+            "Write the baseline: all findings if there is none yet, otherwise drop what is fixed. It never gains findings."
     )
     var updateBaseline = false
 
@@ -101,9 +101,11 @@ struct LintCommand: AsyncParsableCommand {
             )
         }
         if updateBaseline, baseline == nil { throw ValidationError("--update-baseline needs --baseline FILE.") }
-        if checkReport != nil, !justify { throw ValidationError("--check-report is for --justify.") }
-        if against != nil, fix || justify { throw ValidationError("--against goes with neither --fix nor --justify.") }
-        if paths.count(where: { $0 == "-" }) > 1 { throw ValidationError("Standard input can be read once only.") }
+        if checkReport != nil, !justify { throw ValidationError("--check-report requires --justify.") }
+        if against != nil, fix || justify {
+            throw ValidationError("--against cannot be combined with --fix or --justify.")
+        }
+        if paths.count(where: { $0 == "-" }) > 1 { throw ValidationError("Standard input can be read only once.") }
     }
 
     func run() async throws {
@@ -171,7 +173,7 @@ struct LintCommand: AsyncParsableCommand {
             let paths = input.skipped.prefix(5).map(LintInput.relative).joined(separator: ", ")
             let more = input.skipped.count > 5 ? " and \(input.skipped.count - 5) more" : ""
             notes.append(
-                "Passed over, because builds and package managers write them: \(paths)\(more). Name one to lint it."
+                "Skipped, because builds and package managers write them: \(paths)\(more). Name one to lint it."
             )
         }
         return notes
@@ -186,7 +188,7 @@ struct LintCommand: AsyncParsableCommand {
         }
     }
 
-    /// Says that a list has more findings than a report lists; nil where all are listed.
+    /// Says that a list has more findings than a report lists; nil if all are listed.
     private static func omission(_ result: LintResult) -> (path: String, reason: String)? {
         guard result.omitted > 0 else { return nil }
         return (LintInput.relative(result.subject.path), "has \(result.omitted) more findings, which are not listed")

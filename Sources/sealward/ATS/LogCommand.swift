@@ -13,8 +13,8 @@ struct LogCommand: AsyncParsableCommand {
         abstract: "Read what a device or Mac logged, and say for each host why its loads failed.",
         discussion: """
             Console's text, `log show` (--style default, syslog, json, ndjson), Xcode's console, the text of a sysdiagnose and the errors of \
-            nscurl, of any size. Where a number has several causes all are named: a log does not say which; `ats check` does. Lines that say \
-            nothing known are counted. Exit status: 0 nothing stands in the way of a load, 1 something does, 2 a file cannot be read.
+            nscurl, of any size. If a number has several causes, all are named: a log does not say which; `ats check` does. Lines that say \
+            nothing known are counted. Exit status: 0 nothing blocks a load, 1 something does, 2 a file cannot be read.
 
             Example: log show --last 1h --style syslog | sealward ats log -
             """

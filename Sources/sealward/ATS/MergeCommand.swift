@@ -10,15 +10,15 @@ import StrictJSON
 struct MergeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "merge",
-        abstract: "Put the results of several checks together as one run would have printed them.",
+        abstract: "Combine the results of several checks, as one run would have printed them.",
         discussion: """
             Example:
               sealward ats check --targets-from fleet.txt --shard 1/2 --format jsonl --output one.jsonl
               sealward ats check --targets-from fleet.txt --shard 2/2 --format jsonl --output two.jsonl
               sealward ats merge one.jsonl two.jsonl --format json
 
-            The files are results of 'ats check' in the forms json and jsonl. Targets stand in the order of the list, each once; results
-            that are there more than once, and parts that are missing, are named on standard error.
+            The files are results of 'ats check' in the formats json and jsonl. Targets keep the order of the list, each once; results
+            that occur more than once, and parts that are missing, are named on standard error.
 
             Exit status: as one 'ats check' of all targets; 2 also if targets are missing, 64 usage.
             """
@@ -31,7 +31,7 @@ struct MergeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The form of the result: json or jsonl; default json if every file is a document, else jsonl.",
+            "The form of the result: json or jsonl; default json if every file is a document, otherwise jsonl.",
             valueName: "FORM"
         )
     )
@@ -93,17 +93,17 @@ struct MergeCommand: AsyncParsableCommand {
     }
 
     private static func outcome(_ merge: ResultMerge, written: Int) -> Outcome {
-        if written == 0 { CommandIO.say("sealward: there is no result in the files.") }
+        if written == 0 { CommandIO.say("sealward: the files contain no result.") }
         if merge.repeatedCount > 0 {
             let more = merge.repeatedCount > merge.repeated.count ? " and others" : ""
             CommandIO.say(
-                "sealward: \(merge.repeatedCount == 1 ? "1 result is" : "\(merge.repeatedCount) results are") there more than once, the first counts: "
+                "sealward: \(merge.repeatedCount == 1 ? "1 result occurs" : "\(merge.repeatedCount) results occur") more than once, the first counts: "
                     + "\(merge.repeated.joined(separator: ", "))\(more)."
             )
         }
         if merge.missing > 0 {
             let numbers = merge.missingShards.map(String.init).joined(separator: ", ")
-            let which = numbers.isEmpty ? "" : "; there is nothing of shard \(numbers) of \(merge.shards ?? 0)"
+            let which = numbers.isEmpty ? "" : "; nothing was given of shard \(numbers) of \(merge.shards ?? 0)"
             CommandIO.say(
                 "sealward: \(merge.missing == 1 ? "1 target of the list is" : "\(merge.missing) targets of the list are") missing\(which)."
             )

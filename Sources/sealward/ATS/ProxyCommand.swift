@@ -24,21 +24,21 @@ struct ProxyCommand: AsyncParsableCommand {
               sealward ats proxy --info-plist App/Info.plist
               https_proxy=http://127.0.0.1:8843 curl https://www.example.com/
 
-            CONNECT is decided by the policy and by a probe of the very address that the tunnel leads to; its verdict is remembered for
-            60 seconds. Nothing is decrypted. Plain HTTP passes only where the dictionary allows it. What is refused gets a 403 that says
-            why.
+            CONNECT is decided by the policy and by a probe of the same address that the tunnel leads to; its verdict is cached for
+            60 seconds. Nothing is decrypted. Plain HTTP passes only if the dictionary allows it. A request that is refused gets a
+            403 that says why.
 
-            Connections are bounded by the limit of descriptors (ulimit -n, with a reserve); one address gets half of them. What is over the
-            bound is closed at once, and a line once a second says how much. A request has 30 seconds for its header fields and between two
-            pieces of its body, a CONNECT 30 seconds to be decided, a client 60 seconds to take something of an answer; a tunnel may rest
-            for 300 seconds and last for a day.
+            Connections are limited by the descriptors (ulimit -n, minus a reserve); one address gets half of them. A connection over
+            the limit is closed at once, and a line once a second says how many. A request has 30 seconds for its header fields and
+            between two pieces of its body, a CONNECT 30 seconds to be decided, a client 60 seconds to read some of a response; a
+            tunnel may idle for 300 seconds and last for a day.
 
-            On Ctrl-C or SIGTERM the proxy ends and prints the hosts it saw and the smallest dictionary that would have let all of
+            On Ctrl-C or SIGTERM the proxy stops and prints the hosts it saw and the smallest dictionary that would have let all of
             them through. Exit status: 0 when it ended in order, 2 when it could not listen, 64 usage.
             """
     )
 
-    @Option(help: ArgumentHelp("The address and port to listen on; port 0 takes a free one.", valueName: "HOST:PORT"))
+    @Option(help: ArgumentHelp("The address and port to listen on; port 0 picks a free port.", valueName: "HOST:PORT"))
     var listen = "127.0.0.1:8843"
 
     @OptionGroup var dictionary: DictionaryOptions
@@ -51,7 +51,7 @@ struct ProxyCommand: AsyncParsableCommand {
     @Flag(help: "Listen on an address that other machines can reach; needs --password-file.")
     var allowRemote = false
 
-    @Option(help: ArgumentHelp("Lines of user:password that may use the proxy.", valueName: "FILE"))
+    @Option(help: ArgumentHelp("A file of the users of the proxy, one user:password per line.", valueName: "FILE"))
     var passwordFile: String?
 
     @Option(help: ArgumentHelp("The form of the summary: text or json.", valueName: "FORM"))
@@ -115,7 +115,7 @@ struct ProxyCommand: AsyncParsableCommand {
                 try await group.run()
             } catch {
                 let reason = (error as? IOError).map { SystemFile.message($0.errnoCode) } ?? "\(error)"
-                throw CommandFault("\(listen): cannot listen there (\(reason)); choose another place with --listen.")
+                throw CommandFault("\(listen): cannot listen there (\(reason)); choose another address with --listen.")
             }
             let summary = await proxy.summary(within: .seconds(20))
             switch format {
@@ -149,7 +149,7 @@ struct ProxyCommand: AsyncParsableCommand {
             guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }) else { throw fault("is not user:password") }
             found.insert(line)
         }
-        if found.isEmpty { throw CommandFault("\(CommandIO.name(of: path)): there is no user:password in it.") }
+        if found.isEmpty { throw CommandFault("\(CommandIO.name(of: path)): contains no user:password.") }
         return found
     }
 }

@@ -18,7 +18,7 @@ enum ProxyReport {
     }
 
     static func line(_ turnedAway: ATSProxy.TurnedAway) -> String {
-        "turned away: \(turnedAway.full) for too many connections, \(turnedAway.addressFull) for too many of one address, "
+        "turned away: \(turnedAway.full) for too many connections, \(turnedAway.addressFull) for too many from one address, "
             + "\(turnedAway.withoutDescriptors) times no descriptor was left"
     }
 

@@ -16,7 +16,7 @@ struct ResolveOptions: ParsableArguments {
     )
     var resolve: [AddressOverride] = []
 
-    @Option(help: ArgumentHelp("More of --resolve, one a line; `-` is standard input.", valueName: "FILE"))
+    @Option(help: ArgumentHelp("More --resolve entries, one per line; `-` is standard input.", valueName: "FILE"))
     var resolveFrom: String?
 
     /// Those of the file, then those of the command line: of two for one place the later one counts.
@@ -64,7 +64,7 @@ enum EntryFile {
             }
             let isText = line.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 || $0 == 0x0D }
             guard isText, let text = String(validating: line, as: UTF8.self) else {
-                throw fault("is not text; write one entry a line, in UTF-8")
+                throw fault("is not text; write one entry per line, in UTF-8")
             }
             try body(text.trimmingCharacters(in: .whitespacesAndNewlines), fault)
             number += 1

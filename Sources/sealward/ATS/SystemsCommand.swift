@@ -9,14 +9,14 @@ import StrictJSON
 struct SystemsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "systems",
-        abstract: "What is known of each system, how it is known, and from where.",
+        abstract: "What is known about each system, how it is known, and from where.",
         discussion: """
             Example:
               sealward ats systems macos26
 
             A release that came out after this program: SEALWARD_SYSTEMS names a file that adds it, for every command. It is JSON:
             {"releases": [{"id": "ios28", "after": "ios27", "source": "...", "read": "2027-09-20", "minimumVersion": "TLSv1.2"}]}
-            "after" is the release that it is like; what differs is one of minimumVersion, supportsTLS13Minimum, readsHardening,
+            "after" is the release that it behaves like; what differs is any of minimumVersion, supportsTLS13Minimum, readsHardening,
             readsPins, readsTransparencyKey and requiresTransparency.
 
             Exit status: 0 done, 64 usage.

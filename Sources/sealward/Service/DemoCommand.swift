@@ -46,7 +46,7 @@ struct DemoCommand: AsyncParsableCommand {
                     attributes: attributes
                 )
             } catch {
-                throw CommandFault("\(folder): cannot be made; set TMPDIR to a folder that can be written to.")
+                throw CommandFault("\(folder): cannot be created; set TMPDIR to a writable folder.")
             }
             defer { try? FileManager.default.removeItem(atPath: folder) }
 

@@ -17,14 +17,14 @@ struct SimulateAppleCommand: AsyncParsableCommand {
         commandName: "apple",
         abstract: "Apple's side of App Attest and DeviceCheck, with virtual phones.",
         discussion: """
-            Production calls lie at the root of the address, development calls below /development. /device/v1 plays a phone, \
+            Production calls are at the root of the address, development calls below /development. /device/v1 acts as a phone, \
             /control sets the clock and injects faults and throttling, /roots serves the certificates to trust, /openapi.yaml describes all of it.
 
             Example: sealward simulate apple --listen 127.0.0.1:8900 --seed 7 --team SIMTEAM001:SIMKEY0001 --key-folder .
             """
     )
 
-    @Option(help: ArgumentHelp("Where to listen; port 0 takes a free one.", valueName: "HOST:PORT"))
+    @Option(help: ArgumentHelp("Where to listen; port 0 picks a free port.", valueName: "HOST:PORT"))
     var listen = ListenAddress(host: "127.0.0.1", port: 0)
 
     @Option(

@@ -10,12 +10,12 @@ import StrictJSON
 struct SimulateVerifierTestsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verifier-tests",
-        abstract: "Ask another App Attest verifier every right and wrong object, and print what it judges wrongly.",
+        abstract: "Send another App Attest verifier every valid and invalid object, and print what it judges wrongly.",
         discussion: """
             A question is one line of JSON: id, kind (attestation, assertion, receipt), object in base64, and what a server knows: appId, environment, \
             keyId, clientData, clientDataHash, publicKey, previousCounter, maximumAgeSeconds, attestationRoot, receiptRoot. The answer is one line: \
             {"verdict": "accepted"}, "refused", "unsupported" for what the verifier does not judge, or "crashed"; "reason" may say more. The program of \
-            --command answers on standard output until its input ends; --url is asked with POST. --export writes the same questions as files, which hold \
+            --command answers on standard output until its input ends; --url is asked with POST. --export writes the same questions as files, which are valid \
             until the end of 2043.
 
             Status 1 means that something was judged wrongly. Adapters for published verifiers are in Examples/verifier-tests.
@@ -24,7 +24,7 @@ struct SimulateVerifierTestsCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("A program that answers a line for each line.", valueName: "CMD"))
+    @Option(help: ArgumentHelp("A program that answers each line with a line.", valueName: "CMD"))
     var command: String?
 
     @Option(help: ArgumentHelp("An address that answers the same with POST.", valueName: "URL"))
