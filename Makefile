@@ -46,14 +46,14 @@ $(LONG_PARTS): check-long-%: bootstrap
 	swift build $(SWIFT_FLAGS) --build-tests
 	SEALWARD_LONG=1 TEST_PART=$* Scripts/test
 
-## Every gateway of Examples/gateways, with what is missing installed; `make test` runs those that are there.
+## Every gateway of Examples/gateways, with what is missing installed; `make test` runs those that are installed.
 check-gateways: bootstrap
 	Examples/gateways/install
 	swift build $(SWIFT_FLAGS) --product sealward
 	Examples/gateways/check --program $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward nginx haproxy apache caddy traefik envoy ext_authz
 	Examples/provider-key/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward nginx envoy
 
-## Every example server, with what is missing installed; `make test` runs those that are there.
+## Every example server, with what is missing installed; `make test` runs those that are installed.
 check-servers: bootstrap
 	Examples/install-servers
 	swift build $(SWIFT_FLAGS) --product sealward
@@ -65,7 +65,7 @@ check-adoption: bootstrap
 	swift build $(SWIFT_FLAGS) --product sealward
 	Scripts/adoption $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 
-## The console in headless Chromium, which is installed if it is missing; `make test` looks at it if Chromium is there.
+## The console in headless Chromium, which is installed if it is missing; `make test` checks it if Chromium is installed.
 check-console: bootstrap
 	command -v chromium > /dev/null || apt-get install -y -qq --no-install-recommends chromium
 	swift build $(SWIFT_FLAGS) --build-tests
@@ -94,7 +94,7 @@ check-nodes: bootstrap
 	swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --product sealward
 	Scripts/nodes $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
 
-## Simulated histories of the service (docs/histories.md), SEEDS= of them in all: each run of at most 18 minutes goes on behind the last one.
+## Simulated histories of the service (docs/histories.md), SEEDS= of them in all: each run of at most 18 minutes continues after the last one.
 ## SEEDS=1, which is the default of fuzzing, stands for the whole.
 HISTORY_SEEDS = $(if $(filter 1,$(SEEDS)),100000,$(SEEDS))
 check-histories: bootstrap
@@ -107,7 +107,7 @@ replay-history: bootstrap
 	swift build $(SWIFT_FLAGS) --build-tests
 	HISTORY_SEED=$(SEED) Scripts/test --filter LongHistoryTests/oneSeed
 
-## Published verifiers, asked what must be accepted and refused.
+## Published verifiers, checked with objects that must be accepted and refused.
 check-laboratory: bootstrap
 	swift build $(SWIFT_FLAGS) --product sealward
 	Examples/verifier-tests/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
@@ -118,7 +118,7 @@ check-fuzz-build: bootstrap
 check-fuzz:
 	FUZZ_SECONDS=$(SECONDS) FUZZ_SEEDS=$(SEEDS) FUZZ_SKIP=every-bit Scripts/fuzz
 
-## Every bit and every truncation of the attestations that are there.
+## Every flipped bit and every truncation of the recorded attestations.
 check-bits:
 	Scripts/fuzz every-bit
 
