@@ -202,8 +202,8 @@ import Testing
     @Test(
         "RFC 5280 violations are sentences",
         arguments: [
-            Broken(authority: ["basicConstraints=CA:FALSE"], says: "not an authority"),
-            Broken(authority: ["subjectKeyIdentifier=hash"], says: "not an authority"),
+            Broken(authority: ["basicConstraints=CA:FALSE"], says: "not a CA"),
+            Broken(authority: ["subjectKeyIdentifier=hash"], says: "not a CA"),
             Broken(authority: ["basicConstraints=CA:TRUE", "keyUsage=digitalSignature"], says: "keyCertSign"),
             Broken(
                 authority: TestCertification.authority + ["nameConstraints=critical,permitted;DNS:elsewhere.example"],

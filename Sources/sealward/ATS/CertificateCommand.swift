@@ -38,7 +38,7 @@ struct CertificateCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Chains to judge, one JSON object per line; - is standard input.", valueName: "FILE"))
     var jobs: String?
 
-    @Option(help: ArgumentHelp("The form of the result: text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

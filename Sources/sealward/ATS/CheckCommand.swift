@@ -57,8 +57,8 @@ struct CheckCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The form of the result: text, nscurl, json, jsonl, junit, markdown or html.",
-            valueName: "FORM"
+            "Output format: text, nscurl, json, jsonl, junit, markdown or html.",
+            valueName: "FORMAT"
         )
     )
     var format: CheckFormat = .text

@@ -26,7 +26,7 @@ struct CompareCommand: AsyncParsableCommand {
 
     @OptionGroup var network: CheckOptions
 
-    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

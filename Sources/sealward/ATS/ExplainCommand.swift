@@ -33,7 +33,7 @@ struct ExplainCommand: AsyncParsableCommand {
     )
     var loader: Loader = .urlsession
 
-    @Option(help: ArgumentHelp("The form of the result: text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

@@ -51,7 +51,7 @@ struct FetchCommand: AsyncParsableCommand {
     @Flag(name: [.long, .customShort("i")], help: "Print status and header fields before the body.")
     var include = false
 
-    @Option(help: ArgumentHelp("The form of the result: text (the body) or json (the report).", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text (the body) or json (the report).", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

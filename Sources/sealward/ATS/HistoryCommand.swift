@@ -36,7 +36,7 @@ struct HistoryCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("First remove runs that began more than this many days ago.", valueName: "DAYS"))
     var keep: Int?
 
-    @Option(help: ArgumentHelp("The form of the result: text, json or html (the course over time).", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text, json or html (the course over time).", valueName: "FORMAT"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

@@ -35,8 +35,8 @@ struct LintCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The form of the result: text, json, sarif, junit, github, xcode, markdown or html.",
-            valueName: "FORM"
+            "Output format: text, json, sarif, junit, github, xcode, markdown or html.",
+            valueName: "FORMAT"
         )
     )
     var format: Format = .text

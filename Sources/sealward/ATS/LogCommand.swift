@@ -23,7 +23,7 @@ struct LogCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("Logs; - is standard input.", valueName: "FILE"))
     var files: [String]
 
-    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

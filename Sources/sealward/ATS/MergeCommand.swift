@@ -31,8 +31,8 @@ struct MergeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The form of the result: json or jsonl; default json if every file is a document, otherwise jsonl.",
-            valueName: "FORM"
+            "Output format: json or jsonl; default json if every file is a document, otherwise jsonl.",
+            valueName: "FORMAT"
         )
     )
     var format: Format?

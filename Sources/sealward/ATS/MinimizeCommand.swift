@@ -31,7 +31,7 @@ struct MinimizeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The app's Info.plist, to find dead exceptions.", valueName: "PATH"))
     var infoPlist: String?
 
-    @Option(help: ArgumentHelp("The form of the result: text, plist or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text, plist or json.", valueName: "FORMAT"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

@@ -54,7 +54,7 @@ struct ProxyCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A file of the users of the proxy, one user:password per line.", valueName: "FILE"))
     var passwordFile: String?
 
-    @Option(help: ArgumentHelp("The form of the summary: text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format of the summary: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

@@ -22,7 +22,7 @@ struct RulesCommand: AsyncParsableCommand {
     var id: String?
 
     @Option(
-        help: ArgumentHelp("The form of the result: text, json or markdown (all rules as a page).", valueName: "FORM")
+        help: ArgumentHelp("Output format: text, json or markdown (all rules as a page).", valueName: "FORMAT")
     )
     var format: Format = .text
 

@@ -32,7 +32,7 @@ struct SystemsCommand: AsyncParsableCommand {
     var id: OSProfile?
 
     @Option(
-        help: ArgumentHelp("The form of the result: text, json or markdown (all systems as a page).", valueName: "FORM")
+        help: ArgumentHelp("Output format: text, json or markdown (all systems as a page).", valueName: "FORMAT")
     )
     var format: Format = .text
 

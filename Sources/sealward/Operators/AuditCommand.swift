@@ -25,7 +25,7 @@ struct AuditCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The maximum number of entries, up to 1000.", valueName: "N"))
     var limit = 100
 
-    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

@@ -48,7 +48,7 @@ struct ListKeysCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The maximum number of keys, up to 1000.", valueName: "N"))
     var limit = 30
 
-    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
@@ -122,7 +122,7 @@ struct RevokeKeysCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The reason, one word, for the history; default operator.", valueName: "CODE"))
     var code: String?
 
-    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
@@ -189,7 +189,7 @@ struct DeleteKeysCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only keys of this app; with --user.", valueName: "ID"))
     var app: String?
 
-    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

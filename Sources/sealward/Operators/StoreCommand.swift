@@ -35,7 +35,7 @@ struct CheckStoreCommand: AsyncParsableCommand {
     @Flag(help: "The clock is right: move the horizon to where it belongs.")
     var confirmClock = false
 
-    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

@@ -42,7 +42,7 @@ struct NewTokenCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("When it expires, as a date or an RFC 3339 instant.", valueName: "T"))
     var expires: String?
 
-    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

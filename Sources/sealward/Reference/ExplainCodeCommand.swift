@@ -26,7 +26,7 @@ struct ExplainCodeCommand: AsyncParsableCommand {
     var code: String?
 
     @Option(
-        help: ArgumentHelp("The form of the result: text, json or markdown (all codes as a page).", valueName: "FORM")
+        help: ArgumentHelp("Output format: text, json or markdown (all codes as a page).", valueName: "FORMAT")
     )
     var format: Format = .text
 

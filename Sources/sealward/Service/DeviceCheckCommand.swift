@@ -46,7 +46,7 @@ struct DeviceCheckOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The id of this transaction; by default a new one.", valueName: "ID"))
     var transactionId: String?
 
-    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

@@ -42,7 +42,7 @@ struct InitCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Where the simulated Apple listens.", valueName: "HOST:PORT"))
     var apple = ListenAddress(host: "127.0.0.1", port: 8900)
 
-    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

@@ -39,7 +39,7 @@ struct RampCommand: AsyncParsableCommand {
     )
     var perDay: Double = 10_000_000
 
-    @Option(help: ArgumentHelp("The form of the plan: text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

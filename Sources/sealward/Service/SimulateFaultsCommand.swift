@@ -16,7 +16,7 @@ struct SimulateFaultsCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(name: .long, help: ArgumentHelp("The form of the list.", valueName: "FORM"))
+    @Option(name: .long, help: ArgumentHelp("Output format.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

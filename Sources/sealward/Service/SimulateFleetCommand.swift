@@ -69,7 +69,7 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The service's admin token, to see alerts.", valueName: "FILE"))
     var adminTokenFile: String?
 
-    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

@@ -39,7 +39,7 @@ struct SimulateVerifierTestsCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The longest time for one answer, in seconds.", valueName: "S"))
     var timeout = 10
 
-    @Option(help: ArgumentHelp("text or json.", valueName: "FORM"))
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
