@@ -9,7 +9,7 @@ import NIOHTTP1
 import TLSFacts
 public import TLSProbe
 
-/// An HTTP client that refuses what an app's ATS dictionary refuses, before a byte of the request leaves.
+/// An HTTP client that refuses what an app's ATS dictionary refuses, before a byte of the request is sent.
 ///
 ///     let policy = ATSPolicy(dictionary: ATSDictionary(nil), profile: .standard)
 ///     let client = ATSClient(policy: policy, trust: try .system())

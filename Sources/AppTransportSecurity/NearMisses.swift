@@ -35,7 +35,7 @@ package struct NearMisses: Sendable {
             case .leadingDot: "a key does not begin with a dot; subdomains are covered by NSIncludesSubdomains"
             case .blank: "the key has spaces around the host"
             case .international(let ascii): "the host is requested in ASCII, as \(ascii)"
-            case .subdomains: "the entry does not set NSIncludesSubdomains to YES, so it is for that host alone"
+            case .subdomains: "the entry does not set NSIncludesSubdomains to YES, so it covers only that host"
             case .parentOfHost: "the entry is for a host below this one"
             case .addressKeys(let decider): "\(decider) does not read addresses and ranges as keys"
             }

@@ -30,7 +30,7 @@ package enum RuleExplanations {
         ),
         .init(
             .dictionaryBadValue,
-            "a value that the system does not know",
+            "a value that the system does not recognize",
             .developer,
             "write the value as Apple documents it, for example TLSv1.2"
         ),

@@ -168,7 +168,7 @@ struct TrustEvaluation {
             .trustMissingIntermediate,
             (facts.chain.presented.count > 1
                 ? "None of the certificates that the server sends with its leaf issued it, and no known root did: "
-                : "The server sends its leaf alone, and no known root issued it: ")
+                : "The server sends only its leaf, and no known root issued it: ")
                 + "the certificate of \(leaf.issuer) is missing.",
             citation: citation
         )

@@ -102,7 +102,7 @@ struct XMLPlistReader {
             throw fault("a <\(tag.name.rawValue)> was found where a <key> is expected", at: start)
         }
         if root != nil, frames.isEmpty {
-            throw fault("has a second value; a property list holds exactly one", at: start)
+            throw fault("has a second value; a property list contains exactly one", at: start)
         }
         values += 1
         guard values <= valueLimit else { throw fault("has more than \(valueLimit) values", at: start) }

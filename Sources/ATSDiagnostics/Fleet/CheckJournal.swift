@@ -132,7 +132,7 @@ package final class CheckJournal {
             status.st_uid == geteuid()
         else {
             close(descriptor)
-            throw InputFault("is not a file of your own; name another one with --state")
+            throw InputFault("does not belong to you; name another file with --state")
         }
         return descriptor
     }

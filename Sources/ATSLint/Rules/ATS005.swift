@@ -31,7 +31,7 @@ extension RuleCatalog {
                     entry.member,
                     entry.path,
                     "The key '\(entry.key.prefix(bytes: 120))' is a URL or has a path. Keys are host names, so it matches nothing and is never read.",
-                    fix: host.isEmpty ? "Write the host alone." : "Write '\(host)'.",
+                    fix: host.isEmpty ? "Write only the host." : "Write '\(host)'.",
                     edits: host.isEmpty ? [] : [.rename(entry.member, to: host)]
                 )
             }

@@ -50,7 +50,7 @@ extension RuleCatalog {
                     hits.report(
                         entry.member,
                         entry.path,
-                        "The exception covers \(entry.key) alone: www.\(entry.key) and other subdomains keep full ATS.",
+                        "The exception covers only \(entry.key): www.\(entry.key) and other subdomains keep full ATS.",
                         fix:
                             "Set NSIncludesSubdomains = false if that is intended, or list the hosts that the app loads from."
                     )

@@ -21,7 +21,7 @@ extension ClientHandshake {
         )
         try require(
             answer.version >= .tls12 || !answer.suite.needsTLS12,
-            "The server chose \(answer.suite), which \(answer.version) does not know"
+            "The server chose \(answer.suite), which \(answer.version) does not define"
         )
         // RFC 8446 section 4.1.3: legacy_version names nothing newer than TLS 1.2.
         try require(

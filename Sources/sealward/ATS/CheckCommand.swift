@@ -66,7 +66,7 @@ struct CheckCommand: AsyncParsableCommand {
     @Flag(help: "Every configuration with its dictionary and error.")
     var verbose = false
 
-    @Flag(help: "Report each address of a name as a target of its own.")
+    @Flag(help: "Report each address of a name as a separate target.")
     var allAddresses = false
 
     @OptionGroup var fleet: FleetOptions
