@@ -156,7 +156,7 @@ package struct CauseTable: Sendable {
         Row(
             .trustUnknownRoot,
             at: .trust,
-            "the chain ends in a root that is not in a trust store",
+            "the chain ends in a root that is not in any trust store",
             .server,
             "use a certificate from a public CA, or install the root on the devices",
             setting: .certificate,
@@ -385,7 +385,7 @@ package struct CauseTable: Sendable {
         Row(
             .proxyForbiddenAddress,
             at: .proxy,
-            "the proxy does not connect to itself, link-local addresses and metadata services",
+            "the proxy does not connect to itself, link-local addresses or metadata services",
             .nobody,
             "connect to such an address without the proxy"
         ),

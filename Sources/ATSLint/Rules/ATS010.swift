@@ -15,7 +15,7 @@ extension RuleCatalog {
             Anywhere else a key is silently ignored.
             """,
         citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
-        fixDescription: "removes the key, which changes nothing: it is not read where it is",
+        fixDescription: "removes the key, which changes nothing: it is not read there",
         fires: Example("<key>NSExceptionRequiresForwardSecrecy</key>\n<false/>"),
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),

@@ -29,7 +29,7 @@ extension RuleCatalog {
                         entry.member,
                         entry.path,
                         "The key '\(entry.key)' is not a host name, so it matches nothing and is never read.",
-                        fix: "Write the host as it appears in the URL, without spaces and other characters."
+                        fix: "Write the host as it appears in the URL, without spaces or other extra characters."
                     )
                     continue
                 }
