@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-// What an iPhone has and Linux has not, for Scripts/adoption: DCAppAttestService and the Keychain, under the names of the library. The device is
+// What an iPhone has and Linux lacks, for Scripts/adoption: DCAppAttestService and the Keychain, under the names of the library. The device is
 // one of `sealward simulate apple`, asked over HTTP.
 import AppAttestClient
 import Foundation

@@ -3,7 +3,7 @@
 //   SERVICE=https://trust.example.com ISSUER=https://trust.example.com AUDIENCE=shop-api APP=ABCDE12345.com.example.shop \
 //   SERVER_TOKEN=... PORT=3000 node shop.mjs
 //
-// /price checks the signature alone: fast, but a key that was revoked passes until its token ends, and a copied token works until then.
+// /price checks the signature alone: fast, but a revoked key passes until its token expires, and a copied token works until then.
 // /order also asks the trust service: a revoked key stops at once.
 // /prize spends a single-use token: it works once, on any number of servers, and a revoked key stops at once.
 import express from "express";
@@ -15,7 +15,7 @@ class Refusal extends Error {
   constructor(status, code, pause) { super(code); Object.assign(this, { status, code, pause }); }
 }
 
-// The service's keys: kept for ten minutes, and asked for at most once a minute, because anybody can invent key identifiers.
+// The service's keys: kept for ten minutes, and fetched at most once a minute, because anybody can invent key identifiers.
 const keys = { known: new Map(), fetched: -Infinity, asked: -Infinity, pending: undefined };
 async function keyOf(kid) {
   const now = performance.now() / 1000;
@@ -34,7 +34,7 @@ async function keyOf(kid) {
 const invalid = () => new Refusal(401, "token.invalid");
 const read = (part) => { try { return JSON.parse(Buffer.from(part, "base64url")); } catch { throw invalid(); } };
 
-// The claims of a token that the service signed for this app, of the kind that the route takes.
+// The claims of a token that the service signed for this app, of the kind that the route accepts.
 async function signed(token, singleUse) {
   const [head, body, signature, ...rest] = token.split(".");
   if (!signature || rest.length || token.length > 4096) throw invalid();
@@ -44,12 +44,12 @@ async function signed(token, singleUse) {
   const claims = read(body);
   if (!(claims.exp > Date.now() / 1000) || claims.iss !== ISSUER || claims.aud !== AUDIENCE) throw invalid();
   if (claims.sub !== APP) throw new Refusal(403, "policy.app");
-  // Only the service can tell a single-use token from its copy; a token that can be used again is no single-use token.
+  // Only the service can tell a single-use token from its copy; a reusable token is not a single-use token.
   if (Boolean(claims.singleUse) !== singleUse) throw invalid();
   return claims;
 }
 
-// A call to the trust service; its refusals are ours, and its silence closes the route.
+// A call to the trust service: its refusals are passed on, and if it does not answer the route is closed.
 async function ask(path, options) {
   const answer = await fetch(SERVICE + path, { ...options, signal: AbortSignal.timeout(5000), redirect: "error" }).catch(() => undefined);
   if (answer?.ok) return;

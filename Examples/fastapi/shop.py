@@ -3,7 +3,7 @@
     SERVICE=https://trust.example.com ISSUER=https://trust.example.com AUDIENCE=shop-api APP=ABCDE12345.com.example.shop \
     SERVER_TOKEN=... uvicorn shop:server
 
-/price checks the signature alone: fast, but a key that was revoked passes until its token ends, and a copied token works until then.
+/price checks the signature alone: fast, but a revoked key passes until its token expires, and a copied token works until then.
 /order also asks the trust service: a revoked key stops at once.
 /prize spends a single-use token: it works once, on any number of servers, and a revoked key stops at once.
 """
@@ -22,7 +22,7 @@ KEYS = os.environ.get("KEYS", "/.well-known/jwks.json")
 
 
 class Keys:
-    """The service's keys: kept for ten minutes, and asked for at most once a minute, because anybody can invent key identifiers."""
+    """The service's keys: kept for ten minutes, and fetched at most once a minute, because anybody can invent key identifiers."""
 
     def __init__(self):
         self.known, self.fetched, self.asked, self.lock = {}, -3600.0, -3600.0, threading.Lock()
@@ -47,7 +47,7 @@ keys = Keys()
 
 
 def ask(request):
-    """A call to the trust service; its refusals are ours, and its silence closes the route."""
+    """A call to the trust service: its refusals are passed on, and if it does not answer the route is closed."""
     try:
         with urllib.request.urlopen(request, timeout=5) as answer:
             return answer.status
@@ -68,7 +68,7 @@ def bearer(authorization: str = Header("")):
 
 
 def signed(token, single_use):
-    """The claims of a token that the service signed for this app, of the kind that the route takes."""
+    """The claims of a token that the service signed for this app, of the kind that the route accepts."""
     try:
         key = keys.key(jwt.get_unverified_header(token).get("kid"))
         if key is None:
@@ -79,7 +79,7 @@ def signed(token, single_use):
         raise HTTPException(401, "token.invalid", {"WWW-Authenticate": "Bearer"})
     if claims["sub"] != APP:
         raise HTTPException(403, "policy.app")
-    # Only the service can tell a single-use token from its copy; a token that can be used again is no single-use token.
+    # Only the service can tell a single-use token from its copy; a reusable token is not a single-use token.
     if bool(claims.get("singleUse")) != single_use:
         raise HTTPException(401, "token.invalid", {"WWW-Authenticate": "Bearer"})
     return claims

@@ -269,11 +269,11 @@ GONE = [REFUSED, DOWN]
 # What a gateway cannot do: why a row is not as it should be.
 CANNOT = {
     ("haproxy", "Good token and a forged `X-Sealward-Key` behind the body, as a trailer"):
-        "it passes trailers on, and has no means to remove one; do not let the backend take trailers for headers",
+        "it passes trailers on and cannot remove one; do not let the backend treat trailers as headers",
     ("traefik", "Good token and forged `X_Sealward_App`, `x-sealward_key`, `X.Sealward.Tier`"):
-        "it removes headers by their exact name: those with `_` are listed, others (`X.Sealward.Tier`) arrive; let the backend read the exact names",
+        "it removes headers by their exact name: those with `_` are listed, others (`X.Sealward.Tier`) arrive; have the backend read the exact names",
     ("ext_authz", "The service answers 503"):
-        "the filter takes every 5xx for an error of its own and answers without `Retry-After`",
+        "the filter treats every 5xx as its own error and answers without `Retry-After`",
     ("traefik", "The service is gone"):
-        "ForwardAuth answers 500 if it cannot reach the service; the request is refused all the same",
+        "ForwardAuth answers 500 if it cannot reach the service; the request is refused anyway",
 }

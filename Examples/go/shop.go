@@ -3,7 +3,7 @@
 //	SERVICE=https://trust.example.com ISSUER=https://trust.example.com AUDIENCE=shop-api APP=ABCDE12345.com.example.shop \
 //	SERVER_TOKEN=... PORT=3000 go run shop.go
 //
-// /price checks the signature alone: fast, but a key that was revoked passes until its token ends, and a copied token works until then.
+// /price checks the signature alone: fast, but a revoked key passes until its token expires, and a copied token works until then.
 // /order also asks the trust service: a revoked key stops at once.
 // /prize spends a single-use token: it works once, on any number of servers, and a revoked key stops at once.
 package main
@@ -39,7 +39,7 @@ type claims struct {
 	SingleUse                bool
 }
 
-// refusal is what the client gets: a status, a code of the service, and when to come again.
+// refusal is what the client gets: a status, a code of the service, and when to try again.
 type refusal struct {
 	status      int
 	code, pause string
@@ -49,7 +49,7 @@ func (r refusal) Error() string { return r.code }
 
 var invalid, unchecked = refusal{401, "token.invalid", ""}, refusal{503, "token.unchecked", "5"}
 
-// keySet has the service's keys: kept for ten minutes, and asked for at most once a minute, because anybody can invent key identifiers.
+// keySet has the service's keys: kept for ten minutes, and fetched at most once a minute, because anybody can invent key identifiers.
 type keySet struct {
 	sync.Mutex
 	known          map[string]*ecdsa.PublicKey
@@ -103,7 +103,7 @@ func fetched() (map[string]*ecdsa.PublicKey, error) {
 
 var keys keySet
 
-// signed gives the claims of a token that the service signed for this app, of the kind that the route takes.
+// signed returns the claims of a token that the service signed for this app, of the kind that the route accepts.
 func signed(token string, singleUse bool) (claims, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 || len(token) > 4096 {
@@ -134,14 +134,14 @@ func signed(token string, singleUse bool) (claims, error) {
 	if body.Sub != app {
 		return claims{}, refusal{403, "policy.app", ""}
 	}
-	// Only the service can tell a single-use token from its copy; a token that can be used again is no single-use token.
+	// Only the service can tell a single-use token from its copy; a reusable token is not a single-use token.
 	if body.SingleUse != singleUse {
 		return claims{}, invalid
 	}
 	return body, nil
 }
 
-// ask calls the trust service; its refusals are ours, and its silence closes the route.
+// ask calls the trust service: its refusals are passed on, and if it does not answer the route is closed.
 func ask(ctx context.Context, method, path, bearer string, body []byte) error {
 	request, err := http.NewRequestWithContext(ctx, method, service+path, bytes.NewReader(body))
 	if err != nil {
@@ -186,7 +186,7 @@ func spent(ctx context.Context, token string) (claims, error) {
 	return body, err
 }
 
-// attested lets a request to its route only with a token that the proof takes.
+// attested lets a request through to its route only with a token that the proof accepts.
 func attested(proof func(context.Context, string) (claims, error), route func(claims) any) http.HandlerFunc {
 	return func(writer http.ResponseWriter, request *http.Request) {
 		var who claims

@@ -1,5 +1,5 @@
 // Checks a token of the trust service: `node check-token.mjs JWKS-URL ISSUER AUDIENCE APP-ID < token`. Needs nothing but Node 18.
-// Offline: a key that was revoked passes until its token expires. Ask /v1/authorize where that is too long.
+// Offline: a revoked key passes until its token expires. Ask /v1/authorize if that is too long.
 import { createPublicKey, verify } from "node:crypto";
 import { readFileSync } from "node:fs";
 

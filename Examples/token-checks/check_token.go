@@ -1,5 +1,5 @@
 // Checks a token of the trust service: `go run check_token.go JWKS-URL ISSUER AUDIENCE APP-ID < token`. Needs the standard library only.
-// Offline: a key that was revoked passes until its token expires. Ask /v1/authorize where that is too long.
+// Offline: a revoked key passes until its token expires. Ask /v1/authorize if that is too long.
 package main
 
 import (

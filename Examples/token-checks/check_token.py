@@ -1,6 +1,6 @@
 """Checks a token of the trust service: `python check_token.py JWKS-URL ISSUER AUDIENCE APP-ID < token`. Needs PyJWT[crypto].
 
-Offline: a key that was revoked passes until its token expires. Ask /v1/authorize where that is too long.
+Offline: a revoked key passes until its token expires. Ask /v1/authorize if that is too long.
 """
 import sys
 
