@@ -13,7 +13,7 @@ import Tracing
 struct CheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "The nscurl --ats-diagnostics configurations against real servers, and why each fails.",
+        abstract: "Test real servers with the configurations of nscurl --ats-diagnostics, and say why each fails.",
         discussion: """
             Example:
               sealward ats check example.com api.example.com:8443 --os ios17 --format json
@@ -40,7 +40,7 @@ struct CheckCommand: AsyncParsableCommand {
     )
     var systems: SystemList?
 
-    @Flag(help: "With --systems: only targets whose verdict is not the same on all of them.")
+    @Flag(help: "With --systems: show only targets whose verdict is not the same on all of them.")
     var changes = false
 
     @Option(
@@ -52,7 +52,7 @@ struct CheckCommand: AsyncParsableCommand {
     )
     var purpose: CheckPurpose?
 
-    @Option(help: ArgumentHelp("Note certificates that expire within this many days.", valueName: "DAYS"))
+    @Option(help: ArgumentHelp("Add a note for certificates that expire within this many days.", valueName: "DAYS"))
     var expiresWithin: Int?
 
     @Option(
@@ -63,7 +63,7 @@ struct CheckCommand: AsyncParsableCommand {
     )
     var format: CheckFormat = .text
 
-    @Flag(help: "Every configuration with its dictionary and error.")
+    @Flag(help: "Show every configuration with its dictionary and error.")
     var verbose = false
 
     @Flag(help: "Report each address of a name as a separate target.")

@@ -62,7 +62,7 @@ struct SystemOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The SDK that the app is linked on, 9 to \(LinkedSDK.known.upperBound) as iOS counts (macOS 15 is 18); default what the app says, or the system's own.",
+            "The SDK that the app is linked on, 9 to \(LinkedSDK.known.upperBound) as iOS counts (macOS 15 is 18); default the one that the app names, or the system's own.",
             valueName: "N"
         )
     )

@@ -19,7 +19,7 @@ import UnixSignals
 struct ExporterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "exporter",
-        abstract: "Checks for Prometheus, like its blackbox exporter.",
+        abstract: "Serve checks to Prometheus, like its blackbox exporter.",
         discussion: """
             /probe?target=URL&os=ID is one check as metrics: probe_success, sealward_ats_verdict, sealward_ats_cause by code,
             probe_ssl_earliest_cert_expiry, sealward_ats_large_hello_failure, sealward_ats_group. /metrics counts the checks. Anyone who reaches the

@@ -27,10 +27,10 @@ struct HistoryCommand: AsyncParsableCommand {
 
     enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, html }
 
-    @Argument(help: ArgumentHelp("The file of 'ats check --history'.", valueName: "FILE"))
+    @Argument(help: ArgumentHelp("The file that 'ats check --history' wrote.", valueName: "FILE"))
     var file: String
 
-    @Option(help: ArgumentHelp("Only changes of runs since then.", valueName: "RFC3339"))
+    @Option(help: ArgumentHelp("Show only changes of runs since this time.", valueName: "RFC3339"))
     var since: Instant?
 
     @Option(help: ArgumentHelp("First remove runs that began more than this many days ago.", valueName: "DAYS"))

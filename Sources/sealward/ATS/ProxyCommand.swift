@@ -51,7 +51,7 @@ struct ProxyCommand: AsyncParsableCommand {
     @Flag(help: "Listen on an address that other machines can reach; needs --password-file.")
     var allowRemote = false
 
-    @Option(help: ArgumentHelp("A file of the users of the proxy, one user:password per line.", valueName: "FILE"))
+    @Option(help: ArgumentHelp("A file of proxy users, one user:password per line.", valueName: "FILE"))
     var passwordFile: String?
 
     @Option(help: ArgumentHelp("Output format of the summary: text or json.", valueName: "FORMAT"))

@@ -9,7 +9,7 @@ import StrictJSON
 struct RulesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rules",
-        abstract: "The lint rules, each with reason, example and citation.",
+        abstract: "List the lint rules, each with reason, example and citation.",
         discussion: """
             Example:
               sealward ats rules ATS011

@@ -8,10 +8,10 @@ import TLSProbe
 
 /// Whom to trust: what every command that judges a certificate has in common.
 struct TrustOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Roots as if a user had installed them. May be repeated.", valueName: "PEM"))
+    @Option(help: ArgumentHelp("Trust these roots as if a user had installed them. May be repeated.", valueName: "PEM"))
     var caFile: [String] = []
 
-    @Option(help: ArgumentHelp("Roots instead of the system's.", valueName: "PEM"))
+    @Option(help: ArgumentHelp("Trust these roots instead of the system's.", valueName: "PEM"))
     var roots: String?
 
     /// The system's roots or those instead of them, and the installed ones. Without a system store the options' roots are all there is.

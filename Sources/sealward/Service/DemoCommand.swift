@@ -9,7 +9,7 @@ import SimulatedFleet
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
-        abstract: "Both halves of the product end to end on this machine.",
+        abstract: "Run both halves of the product end to end on this machine.",
         discussion: """
             Starts flawed HTTPS servers and checks them, then simulated Apple, the trust service on SQLite and 200 simulated devices. Needs \
             no arguments, no network and less than a minute, and leaves nothing behind. Exit status 0: everything went as it should.

@@ -12,7 +12,7 @@ import StrictJSON
 struct SimulateFleetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fleet",
-        abstract: "Hundreds to thousands of simulated devices against a service.",
+        abstract: "Run hundreds to thousands of simulated devices against a service.",
         discussion: """
             Personas: honest, reinstaller, unsupported, tamperer, resigned (a re-signed app), replayer, broker (one device that serves many \
             users). Exit status 0: every persona behaved as expected; 1: an attack was accepted or an honest device refused.
