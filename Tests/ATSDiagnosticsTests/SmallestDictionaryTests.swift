@@ -38,7 +38,7 @@ struct SmallestDictionaryTests {
 
     /// What the proxy finds for one server, or nil if no exception lets it load.
     private static func ofProxy(_ judge: ProxyJudge, _ url: LoadURL) async -> ATSDictionary? {
-        let place = ProxyRecord.Place(host: url.host, port: url.effectivePort, isSecure: true)
+        let place = ProxyRecord.Place(host: url.host, port: url.effectivePort, isSecure: url.isSecure)
         let entry = ProxyRecord.Entry(requests: 1)
         let summary = await ProxySummary.make(of: [(place, entry)], judge: judge, within: .seconds(60))
         return summary.impossible.isEmpty ? summary.dictionary : nil
@@ -56,9 +56,12 @@ struct SmallestDictionaryTests {
         configuration.loadsHTTP = false
         let session = try CheckSession(configuration)
         // A server that says nothing is waited for, once by each of the three.
-        let kinds = ServerExpectations.all.map(\.kind).filter { !["silent", "half-record"].contains($0) }
+        var kinds = ServerExpectations.all.map(\.kind).filter { !["silent", "half-record"].contains($0) }
         var found: [String: ATSDictionary?] = [:]
-        let targets = try kinds.map { try CheckTarget(servers.server($0).url) }
+        var targets = try kinds.map { try CheckTarget(servers.server($0).url) }
+        // Insecure HTTP alone is enough here, and no server above needs it without more.
+        kinds.append("cleartext")
+        targets.append(try CheckTarget("http" + servers.server("modern").url.dropFirst("https".count)))
         try await session.run(targets, concurrency: 16) { found[kinds[$0]] = $1.smallestException.dictionary }
         // Side by side, because what each server waits for is waited for by all three.
         let asked = zip(kinds, targets).map { ($0, $1) }
