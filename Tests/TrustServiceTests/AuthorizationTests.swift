@@ -103,6 +103,17 @@ import TrustStores
                 #expect(yes.headers["x-sealward-app"] == "TEAM123456.com.example.shop", "\(method)")
                 #expect(try await RunningService.call(method, path, token: bank).verdict == "403 policy.app")
                 #expect(try await RunningService.call(method, path).verdict == "401 token.missing")
+                // The header fields of the client's request come along, sometimes with its body; a client of ours puts none behind GET.
+                for body in ["", "--x", String(repeating: "x", count: 100_000)] where body.isEmpty || method != "GET" {
+                    let sent = try await RunningService.call(
+                        method,
+                        path,
+                        body: body.isEmpty ? nil : Array(body.utf8),
+                        token: shop,
+                        headers: ["Content-Type": "multipart/form-data; boundary=x"]
+                    )
+                    #expect(sent.verdict == "200", "\(method) with \(body.utf8.count) bytes")
+                }
             }
             #expect(try await RunningService.call("OPTIONS", path, token: shop).verdict == "405 method.not-allowed")
             // A gateway that is set up wrongly hears of it without a token as well.
