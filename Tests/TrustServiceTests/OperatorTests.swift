@@ -218,6 +218,33 @@ import TrustStores
         }
     }
 
+    @Test func anAppsEntriesAreFoundBehindThoseOfOthers() async throws {
+        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+            func append(_ targets: [String]) async throws {
+                try await service.store.append(
+                    targets.map { AuditEntry(at: Date(), name: "ops", operation: "o", target: $0, outcome: "ok") }
+                )
+            }
+            for target in ["app=shop first", "app=shop last"] {
+                for _ in 0..<3 { try await append(Array(repeating: "app=bank", count: 700)) }
+                try await append([target])
+            }
+            func page(_ query: String) async throws -> [JSONValue] {
+                try await service.get("/v1/audit?\(query)", token: Self.token("shop-audit")).body.split(separator: 10)
+                    .compactMap { try? JSONReader.read(Array($0)) }
+            }
+            // Whoever reads on behind the last entry gets all of them, page by page.
+            var (seen, after) = ([String](), "limit=1")
+            while let entry = try await page(after).first, seen.count < 10 {
+                seen.append(entry.member("target")?.text ?? "")
+                guard case .integer(let number)? = entry.member("number") else { throw Failure("no number") }
+                after = "limit=1&after=\(number)"
+            }
+            #expect(seen == ["app=shop first", "app=shop last"])
+            #expect(try await page("limit=1000").count == 2)
+        }
+    }
+
     @Test func aServerCredentialForOneAppServesNoOther() async throws {
         try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
             let ci = Self.token("ci")

@@ -61,7 +61,7 @@ extension ServiceParts {
                 sources: sources,
                 observer: observer
             ),
-            AuditHandler(store: store, apps: apps),
+            AuditHandler(store: store, apps: apps, sources: sources),
             RiskHandler(apps: apps, signals: signals, watch: risk),
             HealthHandler(readiness: readiness, observer: observer),
         ] + appCheckHandlers(device, lifetime)
