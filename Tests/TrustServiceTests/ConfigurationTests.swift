@@ -151,6 +151,42 @@ import TrustStores
         #expect(issues(#"{"serverTokenFile": "t"}"#, files: ["t": text]) == ["serverTokenFile"])
     }
 
+    /// The same in a variable, where only white space around the token is left out.
+    @Test(arguments: [
+        "-----BEGIN PRIVATE KEY-----", String(repeating: "two words ", count: 4), String(repeating: "ö", count: 32),
+        String(repeating: "a", count: 31), String(repeating: "a", count: 32) + "\n" + String(repeating: "b", count: 32),
+    ])
+    func aVariableWithNoTokenIsRefused(_ text: String) throws {
+        for variable in ["SEALWARD_SERVER_TOKEN", "SEALWARD_ADMIN_TOKEN"] {
+            guard case .issues(let issues) = read("{}", environment: [variable: text]) else {
+                throw Failure("accepted \(text)")
+            }
+            #expect(issues.map(\.path) == [variable])
+        }
+        let token = String(repeating: "a", count: 32)
+        guard case .configuration(let settings) = read("{}", environment: ["SEALWARD_SERVER_TOKEN": token + "\r\n"])
+        else { throw Failure("refused a line") }
+        #expect(settings.serverTokens?.tokens == [token])
+    }
+
+    @Test func aLevelOfTheLogThatIsNoneIsNamed() throws {
+        for level in ["loud", "INFO", " info"] {
+            guard case .issues(let issues) = read("{}", environment: ["SEALWARD_LOG_LEVEL": level]) else {
+                throw Failure("accepted \(level)")
+            }
+            #expect(
+                issues.map(\.description) == [
+                    "SEALWARD_LOG_LEVEL: must be one of trace, debug, info, notice, warning, error, critical"
+                ]
+            )
+        }
+        for level in ["", "trace", "critical"] {
+            guard case .configuration = read("{}", environment: ["SEALWARD_LOG_LEVEL": level]) else {
+                throw Failure("refused \(level)")
+            }
+        }
+    }
+
     @Test func tokensStandOnLinesOfTheirOwn() throws {
         let rest = String(repeating: "2", count: 29)
         let outcome = read(

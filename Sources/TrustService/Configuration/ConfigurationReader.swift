@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+import Logging
 import StrictJSON
 
 /// Turns a JSON document and the environment into a ``Configuration``, or into everything that is wrong with them.
@@ -13,6 +14,9 @@ package enum ConfigurationReader {
 
     /// What every document must be.
     static let shape = "must be one JSON object, for example {\"listen\": \"127.0.0.1:8080\"}"
+
+    /// The variable of what is logged.
+    package static let logLevel = "SEALWARD_LOG_LEVEL"
 
     /// Reads a configuration.
     ///
@@ -39,6 +43,10 @@ package enum ConfigurationReader {
                 .wrong(
                     "is not a known variable; a setting's variable is SEALWARD_ and its path, for example SEALWARD_LISTEN"
                 )
+        }
+        if let level = environment[logLevel], !level.isEmpty, Logger.Level(rawValue: level) == nil {
+            let names = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
+            ConfigurationPlace(path: logLevel, reading: reading).wrong("must be one of \(names)")
         }
         let root = ConfigurationPlace(path: "", reading: reading)
         let read = Configuration.table.read(ConfigurationOverrides.apply(environment, to: document), at: root)

@@ -177,21 +177,32 @@ extension ConfigurationForm<CredentialSource> {
 
     /// What is wrong with tokens; nil if nothing is.
     private static func fault(of tokens: [String]) -> String? {
-        // A header carries nothing else; and lines of a key or a certificate, which others know, must never become tokens.
-        let wrong = tokens.firstIndex { !$0.utf8.allSatisfy { 0x21...0x7E ~= $0 } || $0.hasPrefix("-----") }
-        let short = tokens.firstIndex { $0.utf8.count < CredentialSource.minimumLength }
         if tokens.isEmpty { return "contains no token; write one on each line" }
-        if let wrong { return "token \(wrong + 1) has spaces or other characters that a bearer token cannot have" }
-        return short.map { "token \($0 + 1) \(CredentialSource.shortness)" }
+        for (index, token) in tokens.enumerated() {
+            if let fault = CredentialSource.fault(of: token) { return "token \(index + 1) \(fault)" }
+        }
+        return nil
+    }
+}
+
+extension CredentialSource {
+    /// What is wrong with one token; nil if nothing is.
+    fileprivate static func fault(of token: String) -> String? {
+        // A header carries nothing else; and lines of a key or a certificate, which others know, must never become tokens.
+        guard token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), !token.hasPrefix("-----") else {
+            return "has spaces or other characters that a bearer token cannot have"
+        }
+        return token.utf8.count < minimumLength ? shortness : nil
     }
 }
 
 extension ConfigurationKey.Secret<CredentialSource> {
-    /// One token in the environment.
+    /// One token in the environment, with white space around it as a line of a file may have.
     static func token(_ variable: String) -> Self {
-        Self(variable: variable) { token, place in
-            if token.utf8.count >= CredentialSource.minimumLength { return CredentialSource(tokens: [token]) }
-            place.wrong(CredentialSource.shortness)
+        Self(variable: variable) { text, place in
+            let token = text.trimmingCharacters(in: .whitespacesAndNewlines)
+            guard let fault = CredentialSource.fault(of: token) else { return CredentialSource(tokens: [token]) }
+            place.wrong(fault)
             return nil
         }
     }

@@ -99,10 +99,8 @@ struct ServeCommand: AsyncParsableCommand {
         signal(SIGPIPE, SIG_IGN)
         var log = Logger(label: "sealward") { StreamLogHandler.standardError(label: $0) }
         log.logLevel = quiet ? .error : .info
-        if let level = ProcessInfo.processInfo.environment["SEALWARD_LOG_LEVEL"].flatMap({ Logger.Level(rawValue: $0) })
-        {
-            log.logLevel = level
-        }
+        let level = ProcessInfo.processInfo.environment[ConfigurationReader.logLevel]
+        if let level = level.flatMap({ Logger.Level(rawValue: $0) }) { log.logLevel = level }
         if settings.trustSimulator != nil {
             CommandIO.say(
                 "WARNING: simulated devices are trusted. Their tokens carry another issuer and \"sim\": true."
