@@ -149,23 +149,29 @@ struct SimulatedTeam: ExpressibleByArgument {
         return .init(id: id, keyId: keyId, key: key.publicKey)
     }
 
-    /// Writes a key for its owner alone. The key of an earlier start is replaced; a link, a pipe or a device is not written to.
+    /// Writes a key for its owner alone. What is there stays as it is, because Apple gives the key of a real team only once: the same key of
+    /// an earlier start is left, and another key, a link, a pipe or a device is not written to.
     private static func writeKey(_ text: [UInt8], _ path: String) throws(CommandFault) {
         func fault(_ reason: String) -> CommandFault {
             CommandFault(
                 "\(path.terminalSafe): cannot be written (\(reason)); choose another folder with --key-folder."
             )
         }
-        let descriptor = SystemFile.open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        let descriptor = SystemFile.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw fault(SystemFile.message(errno)) }
         defer { close(descriptor) }
         guard SystemFile.status(of: descriptor).map({ $0.st_mode & S_IFMT }) == S_IFREG else {
             throw fault("it is not a regular file")
         }
-        guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else {
-            throw fault(SystemFile.message(errno))
-        }
+        let old = SystemFile.read(descriptor, at: 0, count: text.count + 1)
+        guard old.fault == 0 else { throw fault(SystemFile.message(old.fault)) }
+        guard old.bytes.isEmpty || old.bytes == text else { throw fault("another key is there") }
+        guard fchmod(descriptor, 0o600) == 0 else { throw fault(SystemFile.message(errno)) }
+        if old.bytes == text { return }
         let number = SystemFile.write(text, to: descriptor)
-        guard number == 0 else { throw fault(SystemFile.message(number)) }
+        guard number == 0 else {
+            _ = ftruncate(descriptor, 0)
+            throw fault(SystemFile.message(number))
+        }
     }
 }
