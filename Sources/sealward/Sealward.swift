@@ -58,11 +58,11 @@ struct Sealward: AsyncParsableCommand {
                 refuse(usage.message, type(of: command))
             }
         } catch {
-            if exitCode(for: error) == .validationFailure, let unknown = UnknownOption(in: words, below: Sealward.self)
-            {
-                refuse(unknown.message, unknown.command)
-            }
-            exit(withError: error)
+            guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
+            if let unknown = UnknownOption(in: words, below: Sealward.self) { refuse(unknown.message, unknown.command) }
+            // The message quotes a value as it was given, which may come from anywhere.
+            CommandIO.say(fullMessage(for: error), fitted: false)
+            Foundation.exit(ExitCode.validationFailure.rawValue)
         }
     }
 

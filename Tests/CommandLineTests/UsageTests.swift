@@ -53,6 +53,19 @@ import Testing
         #expect(run.errors.hasPrefix("Error: Unknown option \(option)\nUsage: sealward "), "\(run.errors)")
     }
 
+    /// The message quotes the value, which may come from a file or from somebody else.
+    @Test(arguments: [
+        ["attest", "verify", "a", "--app-id"], ["attest", "inspect", "a", "--format"],
+        ["simulate", "apple", "--listen"],
+        ["simulate", "fleet", "--mix"], ["ats", "check", "a.example", "--os"], ["store", "check", "x"],
+    ])
+    func aWrongValueCannotSteerTheTerminal(_ words: [String]) throws {
+        let run = try ProgramRun(words + ["\u{1B}]0;x\u{7}\u{1B}[2J\u{202E}"])
+        #expect(run.status == 64 && run.output.isEmpty)
+        #expect(run.errors.hasPrefix("Error: ") && run.errors.contains("Usage: sealward "), "\(run.errors)")
+        #expect(!run.errors.unicodeScalars.contains { "\u{1B}\u{7}\u{202E}".unicodeScalars.contains($0) })
+    }
+
     /// A word behind `--` is none, and neither is one that a known option has for its value.
     @Test func whatOnlyLooksLikeAnOptionIsNotCalledOne() throws {
         for words in [["ats", "lint", "--", "--formt"], ["ats", "lint", "--format", "-"]] {

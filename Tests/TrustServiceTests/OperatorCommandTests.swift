@@ -62,6 +62,15 @@ import Testing
         )
     }
 
+    /// Something else listens at the address, and answers `{}`.
+    @Test func anAnswerThatIsNoListIsSaid() throws {
+        let other = try TraceCollector()
+        let folder = try TemporaryDirectory()
+        try String(repeating: "t", count: 32).write(toFile: folder.path("token"), atomically: true, encoding: .utf8)
+        let list = try run(["keys", "list", "--url", other.base, "--token-file", folder.path("token")])
+        #expect(list.status == 2 && list.errors.contains("`keys` is missing"), "\(list.errors)")
+    }
+
     @Test(arguments: [
         ["keys", "list"], ["keys", "list", "--url", "http://127.0.0.1:1"], ["keys", "revoke", "--store", "x"],
         ["keys", "revoke", "--store", "x", "--app", "a", "--user", "u", "--simulated"],

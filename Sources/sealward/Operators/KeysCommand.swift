@@ -59,9 +59,12 @@ struct ListKeysCommand: AsyncParsableCommand {
             for (name, value) in [("app", app), ("user", user), ("environment", environment), ("after", after)] {
                 if let value { query.append((name, value)) }
             }
-            guard let answer = try await target.document("GET", "/v1/keys", query: query),
-                case .array(let keys)? = answer.member("keys")
-            else { return .findings }
+            guard let answer = try await target.document("GET", "/v1/keys", query: query) else { return .findings }
+            guard case .array(let keys)? = answer.member("keys") else {
+                throw CommandFault(
+                    "The answer is no list of keys: `keys` is missing. Is --url the address of the service?"
+                )
+            }
             // A store knows no configuration, so nothing is said about trust.
             let shown = target.store == nil ? keys : keys.map { $0.without("trusted") }
             let next = answer.member("next") ?? .null

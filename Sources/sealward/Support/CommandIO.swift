@@ -33,11 +33,13 @@ struct CommandFault: Error, CustomStringConvertible {
 /// The streams of a command: data on standard output or in a file, everything else on standard error.
 enum CommandIO {
     /// Writes words for people to standard error, safe for a terminal: names of files come from outside as well.
-    static func say(_ words: String) {
+    ///
+    /// - Parameter fitted: whether long lines are broken for a terminal; not for words that were.
+    static func say(_ words: String, fitted: Bool = true) {
         let line = words.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self).terminalSafe }.joined(separator: "\n")
         try? FileHandle.standardError.write(
-            contentsOf: Data(((isatty(STDERR_FILENO) == 1 ? line.fitted : line) + "\n").utf8)
+            contentsOf: Data(((fitted && isatty(STDERR_FILENO) == 1 ? line.fitted : line) + "\n").utf8)
         )
     }
 
