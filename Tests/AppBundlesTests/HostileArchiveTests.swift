@@ -177,10 +177,14 @@ enum TinyZip {
 
     @Test(arguments: ["Info.plist", "A.app/embedded.mobileprovision", "x.csproj", "project.pbxproj", "x.ipa"])
     func aLinkThatLeadsOutIsRefusedByName(_ name: String) throws {
-        for target in ["/etc/passwd", "/dev/zero", "../../../pipe"] {
+        let faults = [
+            ("/etc/passwd", "is a link that leads out"), ("/dev/zero", "is a link that leads out"),
+            ("../../../pipe", "is a broken link"),
+        ]
+        for (target, fault) in faults {
             let found = try search { #expect(symlink(target, $0 + "/" + name) == 0) }
             #expect(found.unreadable.count == 1)
-            #expect(found.unreadable.first?.fault.reason.hasPrefix("is a link that leads") == true)
+            #expect(found.unreadable.first?.fault.reason.hasPrefix(fault) == true)
         }
     }
 

@@ -62,7 +62,7 @@ struct ListKeysCommand: AsyncParsableCommand {
             guard let answer = try await target.document("GET", "/v1/keys", query: query) else { return .findings }
             guard case .array(let keys)? = answer.member("keys") else {
                 throw CommandFault(
-                    "The answer is no list of keys: `keys` is missing. Is --url the address of the service?"
+                    "The answer is not a list of keys: `keys` is missing. Is --url the address of the service?"
                 )
             }
             // A store knows no configuration, so nothing is said about trust.
