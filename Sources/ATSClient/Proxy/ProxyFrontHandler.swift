@@ -489,27 +489,3 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 }
-
-extension HTTPRequestHead {
-    /// Takes one from Max-Forwards (RFC 9110 section 7.6.2), which counts for OPTIONS and TRACE alone.
-    ///
-    /// - Returns: the proxy's own answer if the request goes no further.
-    fileprivate mutating func takeForward() -> Refusal? {
-        guard method == .OPTIONS || method == .TRACE else { return nil }
-        let fields = headers["max-forwards"]
-        guard let field = fields.first else { return nil }
-        guard fields.count == 1, (1...9).contains(field.utf8.count),
-            field.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let left = Int(field)
-        else { return Refusal(status: .badRequest, text: "Max-Forwards is not a number.") }
-        guard left > 0 else {
-            guard method == .OPTIONS else {
-                return Refusal(status: .methodNotAllowed, text: "The proxy does not answer TRACE itself.")
-            }
-            var answer = Refusal(status: .ok, text: "A forward proxy: absolute http URLs, and CONNECT.")
-            answer.proxyStatus = ""
-            return answer
-        }
-        headers.replaceOrAdd(name: "max-forwards", value: String(left - 1))
-        return nil
-    }
-}
