@@ -96,8 +96,7 @@ package struct Receipt: Sendable {
 
     /// Up to nine decimal digits.
     static func metric(_ value: [UInt8]) -> Int? {
-        guard 1...9 ~= value.count, value.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
-        return value.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        String(decoding: value, as: UTF8.self).decimalNumber(digits: 9)
     }
 
     /// `2020-11-21T22:13:02.796Z`: UTC with no, or one to nine, digits of a second's fraction.

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 package import PropertyLists
 
 /// The SDK that an app is linked on, in the numbering of iOS: macOS 10.11 is 9, macOS 15 is 18, and since 26 all systems have one number.
@@ -21,9 +22,7 @@ public struct LinkedSDK: Sendable, Hashable, Comparable, CustomStringConvertible
 
     /// A number as text: `26`. Nil for anything else.
     public init?(_ text: String) {
-        guard (1...2).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-            let number = Int(text)
-        else { return nil }
+        guard let number = text.decimalNumber(digits: 2) else { return nil }
         self.init(number: number)
     }
 

@@ -91,10 +91,7 @@ public struct ReceiptRefreshClient: Sendable {
 
     /// What an answer means. The body is read as a receipt with status 200 only.
     package static func outcome(of answer: AppleAnswer) -> ReceiptRefreshOutcome {
-        let retryAfter = answer.headers["retry-after"].flatMap { text -> Int? in
-            guard let seconds = Int(text), seconds >= 0 else { return nil }
-            return min(seconds, 86_400)
-        }
+        let retryAfter = answer.headers["retry-after"]?.retryAfterSeconds
         switch answer.status {
         case 200:
             guard answer.body.count <= AppleTransportFault.bodyLimit else {

@@ -60,7 +60,7 @@ extension DeviceCheckFault {
     /// for every row, so an unknown status is never taken for success and never for a bad token.
     package init(status: Int, body: some Collection<UInt8>, retryAfter: String? = nil) {
         let text = DeviceCheckAnswer.plainText(body)
-        let seconds = retryAfter.flatMap(DeviceCheckFault.seconds)
+        let seconds = retryAfter?.retryAfterSeconds
         switch status {
         case 400 where text.contains("authorization"):
             self.init(
@@ -115,11 +115,5 @@ extension DeviceCheckFault {
                 status: status
             )
         }
-    }
-
-    /// A Retry-After in whole seconds, at most a day; the date form and anything else is nil.
-    static func seconds(_ text: String) -> Int? {
-        guard let seconds = Int(text), seconds >= 0 else { return nil }
-        return min(seconds, 86_400)
     }
 }

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 import NIOHTTP1
 
 extension HTTPRequestHead {
@@ -11,9 +12,9 @@ extension HTTPRequestHead {
         guard method == .OPTIONS || method == .TRACE else { return nil }
         let fields = headers["max-forwards"]
         guard let field = fields.first else { return nil }
-        guard fields.count == 1, (1...9).contains(field.utf8.count),
-            field.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let left = Int(field)
-        else { return Refusal(status: .badRequest, text: "Max-Forwards is not a number.") }
+        guard fields.count == 1, let left = field.decimalNumber(digits: 18) else {
+            return Refusal(status: .badRequest, text: "Max-Forwards is not a number.")
+        }
         guard left > 0 else {
             guard method == .OPTIONS else {
                 return Refusal(status: .methodNotAllowed, text: "The proxy does not answer TRACE itself.")

@@ -30,10 +30,7 @@ struct ProxyForward: Sendable {
             switch (lengths.count, codings.count) {
             case (0, 0): self = .none
             case (1, 0):
-                let digits = lengths[0].utf8
-                guard digits.count <= 18, digits.allSatisfy({ (0x30...0x39).contains($0) }),
-                    let length = Int(lengths[0])
-                else {
+                guard let length = lengths[0].decimalNumber(digits: 18) else {
                     self = .unclear
                     return
                 }

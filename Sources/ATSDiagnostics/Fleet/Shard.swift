@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
+
 /// One of several parts of a list, for as many machines: every target is in exactly one, whatever its place in the list.
 package struct Shard: Sendable, Equatable {
     /// From 1 to ``count``.
@@ -36,8 +38,5 @@ package struct Shard: Sendable, Equatable {
         return hash % UInt64(count) == UInt64(number - 1)
     }
 
-    private static func number(_ digits: Substring.UTF8View) -> Int? {
-        guard (1...5).contains(digits.count), digits.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
-        return Int(String(Substring(digits)))
-    }
+    private static func number(_ digits: Substring.UTF8View) -> Int? { Substring(digits).decimalNumber(digits: 5) }
 }

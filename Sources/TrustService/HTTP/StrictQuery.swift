@@ -52,7 +52,7 @@ package struct StrictQuery: Equatable {
     /// A whole number in a range; the default if it is absent.
     func number(_ name: UTF8Key, _ range: ClosedRange<Int>, default standard: Int) throws(Problem) -> Int {
         guard let text = values[name] else { return standard }
-        guard text.utf8.count <= 10, let number = Int(text), range ~= number else {
+        guard let number = text.decimalNumber(digits: 10), range ~= number else {
             throw Problem(.requestMalformed, evidence: "a number in the query is out of range")
         }
         return number

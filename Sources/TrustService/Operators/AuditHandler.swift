@@ -25,7 +25,7 @@ struct AuditHandler: Handler {
         let limit = try query.number("limit", 1...AuditHandler.largestPage, default: 100)
         var after: Int64?
         if let text = query["after"] {
-            guard text.utf8.count <= 19, let number = Int64(text), number >= 0 else {
+            guard let number = text.decimalNumber(digits: 19).map(Int64.init) else {
                 throw Problem(.requestMalformed, evidence: "after is not the number of an entry")
             }
             after = number

@@ -48,10 +48,7 @@ struct Quotas: Sendable {
 
     /// Digits, and nothing else: no sign, no space, no leading zero; so never less than 1.
     private static func number(_ text: String) -> Int? {
-        guard (1...12).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-            text.utf8.first != 0x30
-        else { return nil }
-        return Int(text)
+        text.utf8.first == 0x30 ? nil : text.decimalNumber(digits: 12)
     }
 
     /// Counts a request that passed in every other way, once over all nodes.
