@@ -68,12 +68,17 @@ extension HostileClient {
         one("chunked with a tab", post("Transfer-Encoding: \u{B}chunked\r\n", "0\r\n\r\n"), [400]),
         one("chunked of marks", post("Transfer-Encoding: chunked\u{301}\r\n", "0\r\n\r\n"), [400]),
         one("chunks in HTTP/1.0", post("Transfer-Encoding: chunked\r\n", "0\r\n\r\n", version: "1.0"), [400]),
-        one("a chunk beyond 64 bits", post("Transfer-Encoding: chunked\r\n", "FFFFFFFFFFFFFFFFF\r\n"), [], [400]),
+        one("a chunk beyond 64 bits", post("Transfer-Encoding: chunked\r\n", "FFFFFFFFFFFFFFFFF\r\n"), [400]),
         one("a chunk of 2^63", post("Transfer-Encoding: chunked\r\n", "7FFFFFFFFFFFFFFF\r\nx"), [], [400]),
-        one("a negative chunk", post("Transfer-Encoding: chunked\r\n", "-1\r\n\r\n"), [], [400]),
-        one("a chunk in another base", post("Transfer-Encoding: chunked\r\n", "0x5\r\nhello\r\n"), [], [400]),
-        one("a chunk without its end", post("Transfer-Encoding: chunked\r\n", "2\r\n{}0\r\n\r\n"), [], [400]),
-        one("a chunk that is longer", post("Transfer-Encoding: chunked\r\n", "1\r\n{}\r\n0\r\n\r\n"), [], [400]),
+        one("a negative chunk", post("Transfer-Encoding: chunked\r\n", "-1\r\n\r\n"), [400]),
+        one("a chunk in another base", post("Transfer-Encoding: chunked\r\n", "0x5\r\nhello\r\n"), [400]),
+        one("a chunk without its end", post("Transfer-Encoding: chunked\r\n", "2\r\n{}0\r\n\r\n"), [400]),
+        one("a chunk that is longer", post("Transfer-Encoding: chunked\r\n", "1\r\n{}\r\n0\r\n\r\n"), [400]),
+        one(
+            "a chunk that is longer, behind two requests",
+            get + get + post("Transfer-Encoding: chunked\r\n", "1\r\n{}\r\n"),
+            [200, 200, 400]
+        ),
         one("chunks that do not end", post("Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n"), [], [400]),
         one(
             "a body of GET",

@@ -144,9 +144,14 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard error is HTTPParserError else { return context.fireErrorCaught(error) }
         if phase == .linger { return }
-        if isReading { return end("unreadable", context) }
         isLast = true
-        if unanswered == 0 { unreadable(context) } else { settle(context) }
+        guard isReading else { return unanswered == 0 ? unreadable(context) : settle(context) }
+        // A body that cannot be read. Whoever waits for it learns of it and answers; what is answered already needs no more.
+        guard unanswered > 0 else { return end("unreadable", context) }
+        isReading = false
+        watcher.ended("unreadable")
+        settle(context)
+        context.fireErrorCaught(UnreadableBody())
     }
 
     // MARK: What the service answers
@@ -247,6 +252,9 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         context.close(promise: nil)
     }
 }
+
+/// What a handler learns that waits for a body whose framing is broken. Not the decoder's own error, which the HTTP library answers by itself.
+private struct UnreadableBody: Error {}
 
 /// Counts the bytes of a connection before they are decoded, and drops those that nobody will read.
 final class ConnectionByteCounter: ChannelInboundHandler, RemovableChannelHandler {
