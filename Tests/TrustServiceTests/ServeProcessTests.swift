@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Crypto
 import DeviceSimulator
 import Findings
 import Foundation
@@ -110,6 +111,30 @@ import Testing
         #expect(slip.status == 2)
         #expect(slip.error.contains("SEALWARD_LIMITS_BODYBYTES"))
         #expect(!slip.error.contains("SEALWARD_PORT") && !slip.error.contains("SEALWARD_NODE"))
+    }
+
+    /// Whatever is logged: libraries that run the service log what it consists of.
+    @Test(arguments: ["trace", "debug", "info"]) func noLevelOfTheLogShowsSecrets(_ level: String) async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let key = folder.appendingPathComponent("key.pem").path
+        try P256.Signing.PrivateKey().pemRepresentation.write(toFile: key, atomically: true, encoding: .utf8)
+        try "Authorization: secret-of-the-receiver".write(toFile: key + ".headers", atomically: true, encoding: .utf8)
+        let extra = """
+            , "tokens": {"keyFiles": ["\(key)"]}, "apple": {"teamId": "TEAM123456", "keyId": "KEY1234567", "keyFile": "\(key)"},
+            "tracing": {"endpoint": "http://127.0.0.1:1", "headersFile": "\(key).headers"}, "internalListen": "127.0.0.1:0"
+            """
+        let configuration = try ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite", extra: extra)
+        let process = try await ServeProcess(configuration, environment: ["SEALWARD_LOG_LEVEL": level])
+        #expect(try await process.service.get("/livez").status == 200)
+        #expect(process.stop().status == 0)
+        let log = process.standardError
+        #expect(log.contains(" debug ") == (level != "info"), "\(log)")
+        for secret in [
+            RunningService.serverToken, RunningService.adminToken, "PRIVATE KEY", "secret-of-the-receiver",
+        ] {
+            #expect(!log.contains(secret), "\(secret)")
+        }
     }
 
     @Test func nothingThatWasAnsweredIsLostByKillMinusNine() async throws {

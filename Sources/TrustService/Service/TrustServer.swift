@@ -23,12 +23,21 @@ public struct TrustServer: Service {
         public var description: String { issues.joined(separator: "\n") }
     }
 
-    let parts: ServiceParts
+    /// What has keys and tokens in it. A class is described by its name alone, and groups of services log what their services consist of.
+    private final class Contents: Sendable {
+        let parts: ServiceParts
+        /// nil if nothing is traced.
+        let tracing: ServiceTracing?
+
+        init(_ parts: ServiceParts, _ tracing: ServiceTracing?) { (self.parts, self.tracing) = (parts, tracing) }
+    }
+
+    private let contents: Contents
+    var parts: ServiceParts { contents.parts }
+    private var tracing: ServiceTracing? { contents.tracing }
     let table: RouteTable
     private let announce: @Sendable (String) -> Void
     private let connectionLimits: ConnectionLimits
-    /// nil if nothing is traced.
-    private let tracing: ServiceTracing?
 
     /// Builds the service over an open store.
     ///
@@ -51,8 +60,7 @@ public struct TrustServer: Service {
         let log = configuration.tracing.endpoint == nil ? log : log.namingTraces
         let observer = RequestObserver(registry: registry, log: log)
         let tracing = ServiceTracing(configuration, observer: observer, uptime: sources.uptime)
-        self.tracing = tracing
-        parts = try await ServiceParts(
+        let parts = try await ServiceParts(
             configuration,
             store: tracing?.around(store) ?? store,
             transport: transport.map { tracing?.around($0) ?? $0 },
@@ -60,6 +68,7 @@ public struct TrustServer: Service {
             observer: observer,
             log: log
         )
+        contents = Contents(parts, tracing)
         let routes = parts.routes(parts.handlers + interfaces(parts))
         let hasConsole = configuration.internalListen != nil
         table = hasConsole ? RouteTable(routes.routes + ConsoleHandler(parts, operators: routes).routes) : routes
@@ -123,7 +132,10 @@ public struct TrustServer: Service {
             )
         }
         services.append(.init(service: listener(configuration.listen, isInternal: false, addressLimits, doors.outside)))
-        var group = ServiceGroupConfiguration(services: services, logger: parts.log)
+        // Below, a group logs what its services consist of, and these have keys and tokens in them.
+        var log = parts.log
+        log.logLevel = max(log.logLevel, .notice)
+        var group = ServiceGroupConfiguration(services: services, logger: log)
         group.maximumGracefulShutdownDuration = .seconds(9)
         let running = ServiceGroup(configuration: group)
         let result: Result<Void, any Error>
