@@ -437,7 +437,7 @@ import TrustStores
             RiskStanding.Metric(environment: "production", metric: $0.0, keys: $0.1)
         }
         let classes = ConsoleRiskClass.of(metrics, threshold: 8)
-        #expect(classes.map(\.name) == ["1", "2", "5–8", "33–64", "1048577 and more"])
+        #expect(classes.map(\.name) == ["1", "2", "5–8", "33–64", "1048577 or more"])
         #expect(classes.map(\.keys) == [5, 2, 4, 7, 1])
         #expect(classes.map(\.isAbove) == [false, false, false, true, true])
     }
