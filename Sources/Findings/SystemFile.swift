@@ -9,12 +9,14 @@ package enum SystemFile {
     ///
     /// - Parameter mode: the mode of a file that is made.
     package static func open(_ path: String, _ flags: CInt, mode: mode_t = 0o600) -> CInt {
+        guard isWhole(path) else { return -1 }
         // Safe: the system reads a terminated copy of the path, which lives for the call.
         unsafe Foundation.open(path, flags, mode)
     }
 
     /// What the system says about a path; nil if it says nothing, and `errno` says why.
     package static func status(of path: String, followingLinks: Bool) -> stat? {
+        guard isWhole(path) else { return nil }
         // Safe: the system fills a value of its own type, and reads a terminated copy of the path.
         var status = stat()
         let result = unsafe followingLinks ? stat(path, &status) : lstat(path, &status)
@@ -30,10 +32,18 @@ package enum SystemFile {
 
     /// The absolute path without links; nil if there is no such file.
     package static func resolved(_ path: String) -> String? {
+        guard isWhole(path) else { return nil }
         // Safe: without a buffer of the caller's the system gives a terminated text, which is copied before it is freed.
         guard let text = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(text) }
         return unsafe String(cString: text)
+    }
+
+    /// Whether the system would read all of a path: it takes a zero byte for the end, and would open another file.
+    private static func isWhole(_ path: String) -> Bool {
+        guard path.utf8.contains(0) else { return true }
+        errno = EINVAL
+        return false
     }
 
     /// A new file without a name, which is gone with its last descriptor; negative if that fails, and `errno` says why.

@@ -129,4 +129,16 @@ struct MarkRunTests {
         }
         #expect(cost(4_000) < cost(1_000) * 12 + 0.05)
     }
+
+    /// The system takes a zero byte for the end of a path: another file would be read than was named.
+    @Test func aZeroByteEndsNoPath() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("a")
+        try Data("text".utf8).write(to: URL(fileURLWithPath: path))
+        let longer = path + "\u{0}b"
+        #expect(throws: InputFault.self) { try InputFile.open(longer) }
+        #expect(SystemFile.open(longer, O_RDONLY) == -1)
+        #expect(SystemFile.status(of: longer, followingLinks: true) == nil)
+        #expect(SystemFile.resolved(longer) == nil)
+    }
 }

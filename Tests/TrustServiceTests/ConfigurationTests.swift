@@ -169,6 +169,11 @@ import TrustStores
         #expect(settings.serverTokens?.tokens == [token])
     }
 
+    @Test(arguments: ["sqlite:a\\u0000b", "a\\u0000b", "postgres://h/d\\u0000"])
+    func aStoreWithAZeroByteIsRefused(_ store: String) {
+        #expect(issues("{\"store\": \"\(store)\"}") == ["store"])
+    }
+
     @Test func aLevelOfTheLogThatIsNoneIsNamed() throws {
         for level in ["loud", "INFO", " info"] {
             guard case .issues(let issues) = read("{}", environment: ["SEALWARD_LOG_LEVEL": level]) else {

@@ -99,6 +99,8 @@ package enum StoreLocation: Sendable, Equatable {
 
     /// Reads `sqlite:PATH`, a path alone, or a URL of PostgreSQL; nil for anything else.
     package init?(_ text: String) {
+        // The system would take a zero byte for the end of the path, and open another file.
+        if text.utf8.contains(0) { return nil }
         if text.hasPrefix("sqlite:"), text.utf8.count > 7 {
             self = .sqlite(path: String(text.dropFirst(7)))
         } else if text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") {
