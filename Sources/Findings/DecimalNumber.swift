@@ -6,12 +6,12 @@ extension StringProtocol {
     ///
     /// - Parameter digits: the most digits, leading zeros included; at most 19.
     package func decimalNumber(digits: Int) -> Int? {
-        guard !isEmpty, utf8.count <= min(digits, 19), utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        guard !isEmpty, utf8.count <= Swift.min(digits, 19), utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
             return nil
         }
         return Int(self)
     }
 
     /// The seconds of a Retry-After field, at most a day; nil for its form with a date, and for anything else (RFC 9110 section 10.2.3).
-    package var retryAfterSeconds: Int? { decimalNumber(digits: 18).map { min($0, 86_400) } }
+    package var retryAfterSeconds: Int? { decimalNumber(digits: 18).map { Swift.min($0, 86_400) } }
 }

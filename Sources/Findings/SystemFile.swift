@@ -11,7 +11,7 @@ package enum SystemFile {
     package static func open(_ path: String, _ flags: CInt, mode: mode_t = 0o600) -> CInt {
         guard isWhole(path) else { return -1 }
         // Safe: the system reads a terminated copy of the path, which lives for the call.
-        unsafe Foundation.open(path, flags, mode)
+        return unsafe Foundation.open(path, flags, mode)
     }
 
     /// What the system says about a path; nil if it says nothing, and `errno` says why.
