@@ -179,7 +179,7 @@ import Testing
         "mark-binary": Expected(2, "bytes; the limit is 1024"),
         "mark-names": Expected(2, "is a name that no file system accepts"),
         "mark-project": Expected(0, "ATS034", seconds: 10),
-        "mark-baseline": Expected(0, "20 findings are healed", seconds: 10),
+        "mark-baseline": Expected(0, "20 findings are fixed", seconds: 10),
         "mark-json": Expected(2, "a name is longer than 4096 bytes"),
         "linked": Expected(2, "the profiles of this run have more than 64 MiB", seconds: 30),
         "huge": Expected(2, "is larger than 4 MiB, which no profile is"),

@@ -77,9 +77,9 @@ import Testing
             cause: nil
         ),
         Kind(testDescription: "P-521 alone", options: ["-groups", "P-521"], cause: nil, facts: ["group": "secp521r1"]),
-        signer("Ed25519", ["-algorithm", "ED25519"], ["an Ed25519 key", "ed25519 alone"]),
-        signer("Ed25519", ["-algorithm", "ED25519"], ["an Ed25519 key", "ed25519 alone"], os: "ios18"),
-        signer("Ed448", ["-algorithm", "ED448"], ["an Ed448 key", "ed448 alone"]),
+        signer("Ed25519", ["-algorithm", "ED25519"], ["an Ed25519 key", "signs only with ed25519"]),
+        signer("Ed25519", ["-algorithm", "ED25519"], ["an Ed25519 key", "signs only with ed25519"], os: "ios18"),
+        signer("Ed448", ["-algorithm", "ED448"], ["an Ed448 key", "signs only with ed448"]),
         signer(
             "P-521",
             ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-521"],
@@ -110,7 +110,7 @@ import Testing
             key: ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
             options: ["-tls1_2", "-sigalgs", "ECDSA+SHA1", "-cipher", "ALL@SECLEVEL=0"],
             cause: "ats.tls.no-common-signature",
-            says: ["ecdsa_sha1 alone"],
+            says: ["signs only with ecdsa_sha1"],
             fix: settingFix
         ),
     ]
@@ -126,7 +126,7 @@ import Testing
             node: "minVersion: 'TLSv1.3'",
             os: "ios18",
             cause: "ats.tls.no-common-signature",
-            says: ["ed25519 alone"],
+            says: ["signs only with ed25519"],
             fix: keyFix
         ),
         Kind(
@@ -134,7 +134,7 @@ import Testing
             key: ["-algorithm", "RSA-PSS", "-pkeyopt", "rsa_keygen_bits:2048"],
             node: "minVersion: 'TLSv1.3'",
             cause: "ats.tls.no-common-signature",
-            says: ["rsa_pss_pss_sha256 alone"],
+            says: ["signs only with rsa_pss_pss_sha256"],
             fix: keyFix
         ),
     ]
