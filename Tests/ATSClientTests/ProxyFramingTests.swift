@@ -87,6 +87,24 @@ struct ProxyFramingTests {
         }
     }
 
+    /// Sends a request through the proxy, with the address of a server in the place of URL: 400, the connection ends, and the server has no
+    /// complete request.
+    private static func expectRefusal(of text: String) async throws {
+        let log = CountingUpstream.Log([])
+        try await RawServer.with({ CountingUpstream(log) }) { server in
+            try await PlainProxy.with { running in
+                let url = "http://127.0.0.1:\(server.port)/"
+                let answer = try await RawConnection.exchange(
+                    port: running.port,
+                    send: text.replacingOccurrences(of: "URL", with: url)
+                )
+                #expect(answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
+                #expect(answer.lowercased().contains("connection: close"), "\(answer)")
+                #expect(log.withLockedValue { $0 }.isEmpty)
+            }
+        }
+    }
+
     @Test(
         "Requests whose end two servers could see differently are refused, and nothing of them leaves",
         arguments: [
@@ -113,21 +131,7 @@ struct ProxyFramingTests {
             "CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
         ]
     )
-    func refused(text: String) async throws {
-        let log = CountingUpstream.Log([])
-        try await RawServer.with({ CountingUpstream(log) }) { server in
-            try await PlainProxy.with { running in
-                let url = "http://127.0.0.1:\(server.port)/"
-                let answer = try await RawConnection.exchange(
-                    port: running.port,
-                    send: text.replacingOccurrences(of: "URL", with: url)
-                )
-                #expect(answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
-                #expect(answer.lowercased().contains("connection: close"), "\(answer)")
-                #expect(log.withLockedValue { $0 }.isEmpty)
-            }
-        }
-    }
+    func refused(text: String) async throws { try await Self.expectRefusal(of: text) }
 
     @Test("Answers to HEAD end with their fields, though their length is not known: the next answer follows at once")
     func headWithoutLength() async throws {
@@ -223,26 +227,12 @@ struct ProxyFramingTests {
     @Test(
         "A body that is not chunked as it says is answered with 400, and the server has no complete request of it",
         arguments: [
-            "POST URL/ HTTP/1.1\r\nHost: up\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
-            "POST URL/ HTTP/1.1\r\nHost: up\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n-1\r\n\r\n",
-            "PUT URL/ HTTP/1.1\r\nHost: up\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcdef\r\n0\r\n\r\n",
+            "POST URL HTTP/1.1\r\nHost: up\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
+            "POST URL HTTP/1.1\r\nHost: up\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n-1\r\n\r\n",
+            "PUT URL HTTP/1.1\r\nHost: up\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcdef\r\n0\r\n\r\n",
         ]
     )
-    func brokenChunks(text: String) async throws {
-        let log = CountingUpstream.Log([])
-        try await RawServer.with({ CountingUpstream(log) }) { server in
-            try await PlainProxy.with { running in
-                let url = "http://127.0.0.1:\(server.port)"
-                let answer = try await RawConnection.exchange(
-                    port: running.port,
-                    send: text.replacingOccurrences(of: "URL", with: url)
-                )
-                #expect(answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
-                #expect(answer.lowercased().contains("connection: close"), "\(answer)")
-                #expect(log.withLockedValue { $0 }.isEmpty)
-            }
-        }
-    }
+    func brokenChunks(text: String) async throws { try await Self.expectRefusal(of: text) }
 
     @Test(
         "Max-Forwards counts down for OPTIONS and TRACE alone, and at 0 the proxy is the last that the request reaches",

@@ -45,7 +45,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var hasAnswerBegun = false
     /// The first byte of a request has come, and its head has not.
     private var isInHead = true
-    /// What came after the requests that wait is not HTTP.
+    /// What came after the requests that wait is not HTTP, or the body of the request that is being forwarded is malformed.
     private var isBroken = false
     /// The answer has no body, because the request is a HEAD.
     private var isHead = false
