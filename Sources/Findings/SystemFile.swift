@@ -30,6 +30,11 @@ package enum SystemFile {
         return unsafe fstat(descriptor, &status) == 0 ? status : nil
     }
 
+    /// Whether an open file is a regular one: no folder, pipe, socket or device.
+    package static func isRegular(_ descriptor: CInt) -> Bool {
+        status(of: descriptor).map { $0.st_mode & S_IFMT } == S_IFREG
+    }
+
     /// The absolute path without links; nil if there is no such file.
     package static func resolved(_ path: String) -> String? {
         guard isWhole(path) else { return nil }

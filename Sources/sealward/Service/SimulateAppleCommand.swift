@@ -160,9 +160,7 @@ struct SimulatedTeam: ExpressibleByArgument {
         let descriptor = SystemFile.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw fault(SystemFile.message(errno)) }
         defer { close(descriptor) }
-        guard SystemFile.status(of: descriptor).map({ $0.st_mode & S_IFMT }) == S_IFREG else {
-            throw fault("it is not a regular file")
-        }
+        guard SystemFile.isRegular(descriptor) else { throw fault("it is not a regular file") }
         let old = SystemFile.read(descriptor, at: 0, count: text.count + 1)
         guard old.fault == 0 else { throw fault(SystemFile.message(old.fault)) }
         guard old.bytes.isEmpty || old.bytes == text else { throw fault("another key is there") }
