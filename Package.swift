@@ -296,7 +296,7 @@ let package = Package(
         tests(of: "Findings"),
         tests(of: "StrictCBOR"),
         tests(of: "Bounds"),
-        tests(of: "StrictASN1"),
+        tests(of: "StrictASN1", [.crypto]),
         tests(of: "StrictJSON", ["Findings"]),
         tests(of: "PropertyLists", ["Findings"]),
         tests(of: "Reporting", ["StrictJSON", "Findings"]),
@@ -343,8 +343,8 @@ let package = Package(
             [
                 "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest", "AppleServices",
                 "Findings", "StrictCBOR", "StrictJSON", "TLSFacts", "TrustStores", "TrustStoresSQLite",
-                "TrustStoresPostgres", "SealwardHummingbird", .jwt, .hummingbird, .httpTypes,
-                .crypto, .cryptoExtras, .lifecycle, .logging, .metrics, .nioConcurrency, .nioCore, .nioHTTP1,
+                "TrustStoresPostgres", "SealwardHummingbird", "TraceExport", .asyncHTTPClient, .tracing, .jwt,
+                .hummingbird, .httpTypes, .crypto, .cryptoExtras, .lifecycle, .logging, .metrics, .nioConcurrency, .nioCore, .nioHTTP1,
             ]
         ),
         tests(

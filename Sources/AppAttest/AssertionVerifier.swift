@@ -4,6 +4,7 @@
 import Crypto
 import Findings
 import FoundationEssentials
+import StrictASN1
 
 /// An assertion that was made by the key, for the app, later than the last one.
 public struct VerifiedAssertion: Sendable {
@@ -96,7 +97,8 @@ public struct AssertionVerifier: Sendable {
         // key learns anything about it.
         var signed = SHA256()
         signed.update(data: Array(nonce))
-        guard let signature = try? P256.Signing.ECDSASignature(derRepresentation: object.signature),
+        guard let raw = SignatureNumbers.raw(of: object.signature, width: 32),
+            let signature = try? P256.Signing.ECDSASignature(rawRepresentation: raw),
             publicKey.key.isValidSignature(signature, for: signed.finalize())
         else {
             throw Refusal(.assertSignatureInvalid, step: 3, "the key did not sign this client data")

@@ -3,6 +3,7 @@
 
 import Crypto
 import FoundationEssentials
+import StrictASN1
 
 /// The key of a certificate, of the two kinds that Apple's chains use.
 enum SigningKey: Sendable, Equatable {
@@ -45,10 +46,14 @@ enum SigningKey: Sendable, Equatable {
     private func isValid(_ signature: ArraySlice<UInt8>, for digest: some Digest) -> Bool {
         switch self {
         case .p256(let key):
-            guard let signature = try? P256.Signing.ECDSASignature(derRepresentation: signature) else { return false }
+            guard let raw = SignatureNumbers.raw(of: signature, width: 32),
+                let signature = try? P256.Signing.ECDSASignature(rawRepresentation: raw)
+            else { return false }
             return key.isValidSignature(signature, for: digest)
         case .p384(let key):
-            guard let signature = try? P384.Signing.ECDSASignature(derRepresentation: signature) else { return false }
+            guard let raw = SignatureNumbers.raw(of: signature, width: 48),
+                let signature = try? P384.Signing.ECDSASignature(rawRepresentation: raw)
+            else { return false }
             return key.isValidSignature(signature, for: digest)
         }
     }

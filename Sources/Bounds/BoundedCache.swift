@@ -16,6 +16,8 @@ package final class BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sen
         package var found = 0
         /// How many values had to leave for others.
         package var dropped = 0
+
+        package init() {}
     }
 
     private struct State {
@@ -85,6 +87,9 @@ package final class BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sen
     }
 
     package func forget(_ key: Key) { state.withLock { $0.remove { other, _ in other == key } } }
+
+    /// Forgets all values that are like this.
+    package func forget(where isGone: (Value) -> Bool) { state.withLock { $0.remove { _, value in isGone(value) } } }
 
     package func forgetAll() {
         state.withLock { state in

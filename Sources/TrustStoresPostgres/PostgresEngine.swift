@@ -99,9 +99,9 @@
             }
         }
 
-        func join(_ row: [SQLValue], in statement: String) async throws -> SQLRow? {
+        func join(_ row: [SQLValue], in statement: SharedStatement) async throws -> SQLRow? {
             try await withCheckedThrowingContinuation { continuation in
-                let share = PostgresShare(statement: statement, row: row) { continuation.resume(with: $0) }
+                let share = PostgresShare(statement: statement.postgres, row: row) { continuation.resume(with: $0) }
                 if !joining.add(share) { facts.observe(.lineFull) }
             }
         }

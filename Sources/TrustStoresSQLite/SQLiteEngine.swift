@@ -8,8 +8,7 @@ import TrustStores
 /// One SQLite file: many readers, and one writer that commits whatever is waiting in one transaction.
 ///
 /// A commit costs one flush of the disk, whoever it is for. While one is being flushed, others queue up, and all of them share the
-/// next flush. Each has a savepoint of its own, so that one that is refused or fails takes nothing of another's with it, and each is
-/// answered only after the common COMMIT.
+/// next flush. None that is refused or fails takes anything of another's with it, and each is answered only after the common COMMIT.
 ///
 /// A caller is answered in time also if the disk is not: then nobody knows whether the commit will take effect, and those who come
 /// while the disk is silent are refused at once.
@@ -86,22 +85,32 @@ final class SQLiteEngine: SQLEngine {
         _ body: @escaping @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
     ) async throws -> Outcome {
         try await withCheckedThrowingContinuation { continuation in
-            let transaction = Transaction(body: body, continuation: continuation, until: .now + answerTimeout)
-            let (isFirst, waiting, refusal) = queue.withLock { queue -> (Bool, Int, String?) in
-                if let reason = reasonToRefuse(queue) { return (false, 0, reason) }
-                queue.waiting.append(transaction)
-                defer { queue.isDraining = true }
-                return (!queue.isDraining, queue.waiting.count, nil)
-            }
-            if let refusal {
-                transaction.fail(.unavailable(refusal))
-                return
-            }
-            gathering.arrived(waiting)
-            if isFirst {
-                watch()
-                writing.async { self.drain() }
-            }
+            add(Transaction(body: body, continuation: continuation, until: .now + answerTimeout))
+        }
+    }
+
+    func join(_ row: [SQLValue], in statement: SharedStatement) async throws -> SQLRow? {
+        try await withCheckedThrowingContinuation { continuation in
+            add(Share(row: row, statement: statement, continuation: continuation, until: .now + answerTimeout))
+        }
+    }
+
+    /// Lets a transaction wait for the next commit, or refuses it.
+    private func add(_ transaction: any WaitingTransaction) {
+        let (isFirst, waiting, refusal) = queue.withLock { queue -> (Bool, Int, String?) in
+            if let reason = reasonToRefuse(queue) { return (false, 0, reason) }
+            queue.waiting.append(transaction)
+            defer { queue.isDraining = true }
+            return (!queue.isDraining, queue.waiting.count, nil)
+        }
+        if let refusal {
+            transaction.fail(.unavailable(refusal))
+            return
+        }
+        gathering.arrived(waiting)
+        if isFirst {
+            watch()
+            writing.async { self.drain() }
         }
     }
 
@@ -229,7 +238,7 @@ final class SQLiteEngine: SQLEngine {
         do {
             try session.execute("BEGIN IMMEDIATE")
             for transaction in batch where !transaction.isAnswered {
-                transaction.run(in: session)
+                try transaction.run(in: session)
                 // A full disk or an I/O error ends the whole transaction, and everybody's work with it.
                 guard writer.isInTransaction else {
                     throw StoreFault.unavailable("SQLite ended the transaction; is the disk full?")
@@ -248,8 +257,10 @@ final class SQLiteEngine: SQLEngine {
 
 /// One caller who waits for a common commit.
 private protocol WaitingTransaction: AnyObject, Sendable {
-    /// Runs the statements under a savepoint; the caller is not answered yet.
-    func run(in session: SQLiteSession)
+    /// Runs the statements; the caller is not answered yet.
+    ///
+    /// - Throws: if what it has begun cannot be undone by itself: then nothing of the batch is committed.
+    func run(in session: SQLiteSession) throws
     /// Answers the caller after the common commit.
     func succeed()
     /// Answers the caller that it may not count on a commit; false if it has been answered already.
@@ -260,11 +271,31 @@ private protocol WaitingTransaction: AnyObject, Sendable {
     var isAnswered: Bool { get }
 }
 
-/// Lives on the writer's queue between `run` and the answer; `result` is touched nowhere else.
+/// The caller of a transaction until somebody answers it: the commit, the clock or the end of the store.
+private final class WaitingCaller<Outcome: Sendable>: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Outcome, any Error>?>
+
+    init(_ continuation: CheckedContinuation<Outcome, any Error>) { self.continuation = Mutex(continuation) }
+
+    var isAnswered: Bool { continuation.withLock { $0 == nil } }
+
+    /// Answers the caller; false if it has been answered already.
+    @discardableResult func answer(_ result: Result<Outcome, any Error>) -> Bool {
+        let continuation = continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        continuation?.resume(with: result)
+        return continuation != nil
+    }
+}
+
+/// Statements of one caller, under a savepoint of their own. Lives on the writer's queue between `run` and the answer; `result` is touched
+/// nowhere else.
 private final class Transaction<Outcome: Sendable>: WaitingTransaction, @unchecked Sendable {
     let until: ContinuousClock.Instant
     private let body: @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
-    private let continuation: Mutex<CheckedContinuation<Outcome, any Error>?>
+    private let caller: WaitingCaller<Outcome>
     private var result: Result<Outcome, any Error>?
 
     init(
@@ -274,10 +305,10 @@ private final class Transaction<Outcome: Sendable>: WaitingTransaction, @uncheck
     ) {
         self.body = body
         self.until = until
-        self.continuation = Mutex(continuation)
+        caller = WaitingCaller(continuation)
     }
 
-    var isAnswered: Bool { continuation.withLock { $0 == nil } }
+    var isAnswered: Bool { caller.isAnswered }
 
     func run(in session: SQLiteSession) {
         do {
@@ -296,20 +327,43 @@ private final class Transaction<Outcome: Sendable>: WaitingTransaction, @uncheck
     }
 
     func succeed() {
-        take()?.resume(with: result ?? .failure(StoreFault.unavailable("the transaction did not run")))
+        caller.answer(result ?? .failure(StoreFault.unavailable("the transaction did not run")))
         result = nil
     }
 
-    @discardableResult func fail(_ fault: StoreFault) -> Bool {
-        guard let continuation = take() else { return false }
-        continuation.resume(throwing: fault)
-        return true
+    @discardableResult func fail(_ fault: StoreFault) -> Bool { caller.answer(.failure(fault)) }
+}
+
+/// One row for a ``SharedStatement``, without a savepoint: what its first statement lets pass cannot be refused by the others, so that only a
+/// fault of the disk ends it halfway, and then the whole batch. Lives on the writer's queue between `run` and the answer.
+private final class Share: WaitingTransaction, @unchecked Sendable {
+    let until: ContinuousClock.Instant
+    private let row: [SQLValue]
+    private let statement: SharedStatement
+    private let caller: WaitingCaller<SQLRow?>
+    private var answer: SQLRow?
+
+    init(
+        row: [SQLValue],
+        statement: SharedStatement,
+        continuation: CheckedContinuation<SQLRow?, any Error>,
+        until: ContinuousClock.Instant
+    ) {
+        self.row = row
+        self.statement = statement
+        self.until = until
+        caller = WaitingCaller(continuation)
     }
 
-    private func take() -> CheckedContinuation<Outcome, any Error>? {
-        continuation.withLock { continuation in
-            defer { continuation = nil }
-            return continuation
-        }
+    var isAnswered: Bool { caller.isAnswered }
+
+    func run(in session: SQLiteSession) throws {
+        guard let ask = statement.sqlite.first, let found = try session.run(ask, row).rows.first else { return }
+        for change in statement.sqlite.dropFirst() { _ = try session.run(change, row, takesFirst: true) }
+        answer = found
     }
+
+    func succeed() { caller.answer(.success(answer)) }
+
+    @discardableResult func fail(_ fault: StoreFault) -> Bool { caller.answer(.failure(fault)) }
 }

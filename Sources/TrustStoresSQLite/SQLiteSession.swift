@@ -20,7 +20,10 @@ package struct SQLiteSession: SQLSession {
     /// Runs a statement that has no arguments and no rows.
     func execute(_ text: String) throws { _ = try run(text, []) }
 
-    private func run(_ text: String, _ arguments: [SQLValue]) throws -> SQLResult {
+    /// Runs one statement.
+    ///
+    /// - Parameter takesFirst: whether it may have fewer arguments than are given, and takes the first ones.
+    func run(_ text: String, _ arguments: [SQLValue], takesFirst: Bool = false) throws -> SQLResult {
         // Safe: the connection keeps the statement until it is closed, and one thread uses it at a time.
         let statement = try unsafe connection.prepared(text)
         // Whatever happens, the statement is ready for its next use, and holds neither a lock nor what was bound.
@@ -28,11 +31,12 @@ package struct SQLiteSession: SQLSession {
             unsafe sqlite3_reset(statement)
             unsafe sqlite3_clear_bindings(statement)
         }
-        guard unsafe sqlite3_bind_parameter_count(statement) == Int32(arguments.count) else {
+        let wanted = unsafe Int(sqlite3_bind_parameter_count(statement))
+        guard wanted == arguments.count || (takesFirst && wanted < arguments.count) else {
             throw StoreFault.damaged("a statement expects another number of arguments")
         }
-        for (index, argument) in arguments.enumerated() {
-            let code = unsafe argument.bind(to: statement, at: Int32(index + 1))
+        for index in 0..<wanted {
+            let code = unsafe arguments[index].bind(to: statement, at: Int32(index + 1))
             guard code == SQLITE_OK else { throw unsafe SQLiteFailure(code, of: connection.pointer) }
         }
         let columns = unsafe sqlite3_column_count(statement)

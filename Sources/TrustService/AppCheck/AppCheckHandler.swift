@@ -144,14 +144,13 @@ struct AppCheckHandler: Handler {
                 challenge: challenge,
                 terms: served.terms
             )
-            let judged = try await proofs.judge(presented, served.app, call)
-            guard judged.key.environment == artifact.environment, judged.key.simulated == artifact.simulated else {
-                throw ProofRefusal(.keyUnknown, evidence: "the artifact belongs to another environment")
+            return try await proofs.accept(presented, served.app, call) { judged in
+                guard judged.key.environment == artifact.environment, judged.key.simulated == artifact.simulated else {
+                    throw ProofRefusal(.keyUnknown, evidence: "the artifact belongs to another environment")
+                }
+                // Signed before the commit: what fails afterwards would cost the app an assertion that counts as spent.
+                return .json(try issue(AppCheckClaims.Subject(judged.key), judged.tier, limitedUse, served, call))
             }
-            // Signed before the commit: what fails afterwards would cost the app an assertion that counts as spent.
-            let token = try issue(AppCheckClaims.Subject(judged.key), judged.tier, limitedUse, served, call)
-            try await proofs.commit(judged, call)
-            return .json(token)
         }
     }
 

@@ -48,11 +48,11 @@ struct PromotionHandler: Handler {
         }
         if app.settings.mode == .off { return .unjudged }
         return try await modes.judged(app, call, keyId: presented.keyId) {
-            let judged = try await proofs.judge(presented, app, call)
             // What can be known before the assertion is spent is asked before.
-            let client = try device.client(environment: judged.key.environment)
-            let claim = try claim(rule, app, .key(judged.key.id), signed.transactionId)
-            try await proofs.commit(judged, call)
+            let (client, claim) = try await proofs.accept(presented, app, call) { judged in
+                let client = try device.client(environment: judged.key.environment)
+                return (client, try self.claim(rule, app, .key(judged.key.id), signed.transactionId))
+            }
             return try await decide(claim, rule, signed.tokens, client, call)
         }
     }

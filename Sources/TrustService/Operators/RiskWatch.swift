@@ -55,7 +55,10 @@ struct RiskWatch: Sendable {
                 since: now.addingTimeInterval(-30 * 86_400)
             )
         }
-        let version = key.osVersion.flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
+        let version =
+            key.osVersion.flatMap { version in
+                Substring(version.utf8.prefix { (0x30...0x39).contains($0) }).decimalNumber(digits: 3)
+            } ?? 0
         signals.lacksExpectedExtensions = version >= 27 && key.validationCategory == nil
         signals.hasEnvironmentSurprise = key.environment == "development" && key.validationCategory == 4
         return RiskScore(signals).tier.rawValue

@@ -27,9 +27,9 @@ struct AssertionHandler: Handler {
         let presented = try PresentedAssertion(try RequestBody(call.body))
         if app.settings.mode == .off { return .unjudged }
         return try await modes.judged(app, call, keyId: presented.keyId) {
-            let judged = try await proofs.judge(presented, app, call)
-            try await proofs.commit(judged, call)
-            return .json(["counter": .integer(Int(judged.advance.counter)), "tier": .string(judged.tier)])
+            try await proofs.accept(presented, app, call) { judged in
+                .json(["counter": .integer(Int(judged.advance.counter)), "tier": .string(judged.tier)])
+            }
         }
     }
 
@@ -41,16 +41,16 @@ struct AssertionHandler: Handler {
         let singleUse = try body.optionalFlag("singleUse") ?? false
         if app.settings.mode == .off { return .unjudged }
         return try await modes.judged(app, call, keyId: presented.keyId) {
-            let judged = try await proofs.judge(presented, app, call)
             // Signed before the commit: what fails afterwards would cost the caller an assertion that counts as spent.
-            let (token, seconds) = try await live.current.tokens.issue(
-                for: judged.key,
-                tier: judged.tier,
-                singleUse: singleUse,
-                identifier: random(16),
-                at: call.now
-            )
-            try await proofs.commit(judged, call)
+            let (token, seconds) = try await proofs.accept(presented, app, call) { judged in
+                try await live.current.tokens.issue(
+                    for: judged.key,
+                    tier: judged.tier,
+                    singleUse: singleUse,
+                    identifier: random(16),
+                    at: call.now
+                )
+            }
             observer.count("tokens.issued")
             return .json(["token": .string(token), "expiresIn": .integer(seconds)])
         }

@@ -12,6 +12,7 @@ struct Maintenance: Service {
     let challenges: ChallengeBook
     let signals: SignalBook
     let risk: RiskWatch
+    let known: KnownKeys
     let untrusted: UntrustedKeys
     let device: DeviceBits
     let sources: SystemSources
@@ -20,6 +21,7 @@ struct Maintenance: Service {
 
     init(_ parts: ServiceParts) {
         (store, challenges, signals, risk) = (parts.store, parts.challenges, parts.signals, parts.risk)
+        known = parts.known
         (sources, observer, log) = (parts.sources, parts.observer, parts.log)
         untrusted = UntrustedKeys(store: store, apps: parts.apps, observer: observer, log: log)
         device = DeviceBits(live: parts.live, bits: parts.configuration.bits)
@@ -52,6 +54,7 @@ struct Maintenance: Service {
             guard sources.uptime() - lastSweep >= Maintenance.sweepInterval else { continue }
             lastSweep = sources.uptime()
             await sweep()
+            known.sweep(at: sources.now())
             await risk.watch()
         }
     }

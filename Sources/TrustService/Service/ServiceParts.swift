@@ -21,6 +21,7 @@ package struct ServiceParts: Sendable {
     let challenges: ChallengeBook
     let signals: SignalBook
     let trusted: TrustedKeys
+    let known: KnownKeys
     let risk: RiskWatch
     let modes: ModeAnswers
     let receiptPlan: ReceiptPlan
@@ -52,6 +53,7 @@ package struct ServiceParts: Sendable {
         )
         signals = SignalBook(store: store, log: log)
         trusted = TrustedKeys(apps: apps, store: store, observer: observer)
+        known = KnownKeys(observer: observer)
         risk = RiskWatch(store: store, apps: apps, sources: sources, observer: observer, log: log)
         modes = ModeAnswers(store: store, signals: signals, observer: observer, uptime: sources.uptime)
         receiptPlan = ReceiptPlan(settings: configuration.receipts)
@@ -60,6 +62,7 @@ package struct ServiceParts: Sendable {
             store: store,
             challenges: challenges,
             trusted: trusted,
+            known: known,
             risk: risk,
             receiptPlan: receiptPlan,
             signals: signals,

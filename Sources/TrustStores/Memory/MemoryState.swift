@@ -103,6 +103,7 @@ struct MemoryState {
     mutating func advance(_ advance: CounterAdvance, at instant: Date) -> AdvanceOutcome {
         guard var entry = keys[advance.keyId] else { return .refused(.keyUnknown) }
         if entry.key.revokedAt != nil { return .refused(.revoked) }
+        if let expected = advance.expecting, expected != KeyExpectation(entry.key) { return .changed }
         let name = SpentName(advance.challenge)
         switch standing(of: name, at: instant) {
         case .alreadyUsed: return .refused(.challengeUsed)

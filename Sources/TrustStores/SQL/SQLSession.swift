@@ -38,6 +38,21 @@ package struct SQLText: Sendable, ExpressibleByStringLiteral {
     }
 }
 
+/// A statement that does the same for the rows of many callers, in both dialects.
+package struct SharedStatement: Sendable {
+    /// Statements for one row after the other (`?1`, `?2`, ... are its columns). If the first one answers, the others are run, and its answer
+    /// is the row's. Only the first may find a reason not to go on.
+    package let sqlite: [String]
+    /// One statement over a list of each column (`$1`, `$2`, ...). It answers the rows for which it has done something, by their number from 1
+    /// in the first column, and changes nothing for the others.
+    package let postgres: String
+
+    package init(sqlite: [String], postgres: String) {
+        self.sqlite = sqlite
+        self.postgres = postgres
+    }
+}
+
 /// One statement with its arguments.
 package struct SQLStatement: Sendable {
     package let text: SQLText
@@ -167,16 +182,10 @@ package protocol SQLEngine: Sendable {
     ///
     /// - Parameters:
     ///   - row: values that are not NULL.
-    ///   - statement: takes a list of each column (`$1`, `$2`, ...); answers the rows for which it has done something, by their number from
-    ///     1 in the first column, and changes nothing for the others.
-    /// - Returns: what it answered for this row. Nil if it passed over the row, if it was refused and changed nothing at all, or if the
-    ///   database takes no lists: then a transaction of the caller's own decides.
-    func join(_ row: [SQLValue], in statement: String) async throws -> SQLRow?
+    /// - Returns: what the statement answered for this row. Nil if it passed over the row, or if it was refused and changed nothing at all: then
+    ///   a transaction of the caller's own decides.
+    func join(_ row: [SQLValue], in statement: SharedStatement) async throws -> SQLRow?
 
     /// Finishes what was begun and closes.
     func close() async
-}
-
-extension SQLEngine {
-    package func join(_ row: [SQLValue], in statement: String) async throws -> SQLRow? { nil }
 }

@@ -62,6 +62,9 @@ extension SQLTrustStore {
             if current {
                 let row: [SQLValue] = [
                     id, .integer(Int64(advance.counter)), .integer(now), .integer(name.expiresAt), .bytes(name.bytes),
+                    .bytes(advance.expecting?.attestationDigest ?? []),
+                    .integer(Int64(advance.expecting?.largestGap ?? 0)),
+                    .integer(Int64(advance.expecting?.riskMetric ?? Text.noMetric)),
                 ]
                 // Most are accepted, and together; why one is not is found out by itself.
                 if let accepted = try await engine.join(row, in: Text.advanceMany) {
@@ -72,10 +75,11 @@ extension SQLTrustStore {
             return try await engine.transact { session in
                 let results = try session.run(current ? [select, name.spending, update] : [select])
                 guard let row = results[0].rows.first else { return .rollback(.refused(.keyUnknown)) }
-                if current, results[1].changes == 1, results[2].changes == 1 {
+                if current, try !row.contradicts(advance.expecting), results[1].changes == 1, results[2].changes == 1 {
                     return .commit(.advanced(previous: try row.counter(0)))
                 }
                 if try row.optionalInteger(2) != nil { return .rollback(.refused(.revoked)) }
+                if try row.contradicts(advance.expecting) { return .rollback(.changed) }
                 if !current || results[1].changes == 0 {
                     // In the transaction itself the name may be our own row, which the rollback takes back.
                     let isSpent = try session.isSpent(name)
@@ -89,6 +93,7 @@ extension SQLTrustStore {
                     return .rollback(.refused(.keyUnknown))
                 }
                 if try row.optionalInteger(2) != nil { return .rollback(.refused(.revoked)) }
+                if try row.contradicts(advance.expecting) { return .rollback(.changed) }
                 guard current, try session.run([name.spending])[0].changes == 1 else {
                     let isSpent = try session.isSpent(name)
                     return .rollback(.refused(isSpent ? .challengeUsed : .challengeExpired))
@@ -143,8 +148,10 @@ extension SQLTrustStore {
 
     /// Statements of this file.
     private enum Text {
-        static let state: SQLText =
-            "SELECT counter, seen, revoked_at, largest_gap FROM attested_keys WHERE id = $1 {lock}"
+        static let state: SQLText = """
+            SELECT counter, seen, revoked_at, largest_gap, attestation_digest, risk_metric
+            FROM attested_keys WHERE id = $1 {lock}
+            """
         static let advance = SQLText(
             "UPDATE attested_keys SET \(advancing("$2", at: "$3")) WHERE id = $1 AND counter < $2 AND revoked_at IS NULL"
         )
@@ -154,24 +161,50 @@ extension SQLTrustStore {
             largest_gap = CASE WHEN \(counter) - counter - 1 > largest_gap THEN \(counter) - counter - 1 ELSE largest_gap END
             """
         }
-        /// The same for many callers, with the spending of their challenges, in PostgreSQL. The lists: keys, counters, instants, when the
-        /// challenges expire, their names. Passes over keys that somebody else has locked, and over all but one with the same key or name.
+        /// What stands for a missing metric where NULL cannot: no receipt has a metric below zero.
+        static let noMetric = -1
+        /// What a caller may expect of a key: digest, largest gap, metric.
+        static let facts = ["attestation_digest", "largest_gap", "COALESCE(risk_metric, \(noMetric))"]
+        /// Whether these are what the caller expects; an empty digest expects nothing.
+        static func isExpected(_ facts: [String], _ expected: [String]) -> String {
+            "(length(\(expected[0])) = 0 OR (\(facts.joined(separator: ", "))) = (\(expected.joined(separator: ", "))))"
+        }
+        /// The same for many callers, with the spending of their challenges. The columns: key, counter, instant, when the challenge expires, its
+        /// name, and what the caller expects of the key: digest (empty if nothing), largest gap, metric.
+        static let advanceMany = SharedStatement(
+            sqlite: [
+                """
+                SELECT 1, counter FROM attested_keys WHERE id = ?1 AND counter < ?2 AND revoked_at IS NULL
+                AND \(SpentName.mayBeSpent("?4"))
+                AND NOT EXISTS (SELECT 1 FROM spent_names WHERE expires_at = ?4 AND name = ?5)
+                AND \(isExpected(facts, ["?6", "?7", "?8"]))
+                """,
+                "INSERT INTO spent_names (expires_at, name) VALUES (?4, ?5)",
+                "UPDATE attested_keys SET \(advancing("?2", at: "?3")) WHERE id = ?1",
+            ],
+            postgres: advanceManyInPostgres
+        )
+        /// Takes lists. Passes over keys that somebody else has locked, and over all but one with the same key or name.
         ///
         /// What it has locked is as it was committed last. A name is spent only for a key that is locked and may advance, and a key advances
         /// only if its name was spent here. Names are spent in their order, and no key is waited for, so nobody waits in a circle.
-        static let advanceMany = """
+        private static let advanceManyInPostgres = """
             WITH asked AS MATERIALIZED (
             SELECT DISTINCT ON (name) * FROM (
-            SELECT DISTINCT ON (key_id) * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[])
-            WITH ORDINALITY AS given (key_id, signed, now, expires_at, name, number) ORDER BY key_id, signed
+            SELECT DISTINCT ON (key_id) * FROM unnest(
+            $1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bigint[], $8::bigint[]
+            ) WITH ORDINALITY AS given (key_id, signed, now, expires_at, name, digest, gap, metric, number)
+            ORDER BY key_id, signed
             ) AS each_key ORDER BY name
             ), held AS MATERIALIZED (
-            SELECT id AS key_id, counter AS before FROM attested_keys WHERE id = ANY($1) AND revoked_at IS NULL
+            SELECT id AS key_id, counter AS before, \(facts[0]) AS own_digest, \(facts[1]) AS own_gap, \(facts[2]) AS own_metric
+            FROM attested_keys WHERE id = ANY($1) AND revoked_at IS NULL
             FOR UPDATE SKIP LOCKED
             ), spent AS (
             \(SpentName.inserting("""
             SELECT expires_at, name FROM asked JOIN held USING (key_id)
-            WHERE before < signed AND \(SpentName.mayBeSpent("expires_at")) ORDER BY expires_at, name
+            WHERE before < signed AND \(SpentName.mayBeSpent("expires_at"))
+            AND \(isExpected(["own_digest", "own_gap", "own_metric"], ["digest", "gap", "metric"])) ORDER BY expires_at, name
             """)) RETURNING expires_at, name
             )
             UPDATE attested_keys SET \(advancing("signed", at: "now"))
@@ -202,6 +235,13 @@ extension SQLSession {
 }
 
 extension SQLRow {
+    /// Whether the columns of `Text.state` are not what a caller expects of the key.
+    fileprivate func contradicts(_ expected: KeyExpectation?) throws -> Bool {
+        guard let expected else { return false }
+        return try bytes(4) != expected.attestationDigest || integer(3) != Int64(expected.largestGap)
+            || optionalInteger(5) != expected.riskMetric.map(Int64.init)
+    }
+
     /// A counter column; values beyond 32 bits were not written by this program.
     func counter(_ index: Int) throws -> UInt32 {
         guard let value = UInt32(exactly: try integer(index)) else {

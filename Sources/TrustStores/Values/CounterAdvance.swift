@@ -23,12 +23,37 @@ public struct CounterAdvance: Sendable, Equatable {
     public var mode: CounterMode
     /// The challenge that is spent in the same transaction.
     public var challenge: SpendableChallenge
+    /// What the judgement rests on, if the key was read some time ago: the store accepts only if it is still so. Nil if the key was read for
+    /// this assertion.
+    public var expecting: KeyExpectation?
 
-    package init(keyId: KeyIdentifier, counter: UInt32, mode: CounterMode, challenge: SpendableChallenge) {
+    package init(
+        keyId: KeyIdentifier,
+        counter: UInt32,
+        mode: CounterMode,
+        challenge: SpendableChallenge,
+        expecting: KeyExpectation? = nil
+    ) {
         self.keyId = keyId
         self.counter = counter
         self.mode = mode
         self.challenge = challenge
+        self.expecting = expecting
+    }
+}
+
+/// What a caller knows of a key that it read some time ago, beside what every advance decides by itself (counter and revocation).
+public struct KeyExpectation: Sendable, Equatable {
+    /// SHA-256 of the attestation object, 32 bytes: a key that was deleted and attested again has another one.
+    public var attestationDigest: [UInt8]
+    /// The largest jump between two accepted counters.
+    public var largestGap: UInt32
+    /// The metric of the newest receipt that had one.
+    public var riskMetric: Int?
+
+    /// What is known of a key that was read.
+    public init(_ key: StoredKey) {
+        (attestationDigest, largestGap, riskMetric) = (key.record.attestationDigest, key.largestGap, key.riskMetric)
     }
 }
 
@@ -38,6 +63,8 @@ public enum AdvanceOutcome: Sendable, Equatable {
     case advanced(previous: UInt32)
     /// Nothing was changed.
     case refused(AdvanceRefusal)
+    /// Nothing was changed: the key is not what ``CounterAdvance/expecting`` says. Read it, judge again, and ask without an expectation.
+    case changed
 }
 
 /// Why an assertion is not accepted.
