@@ -334,3 +334,24 @@ import TrustStores
         #expect(keys(#"{"tokens": {"keyFiles": ["old"], "signWith": "new"}}"#) == nil)
     }
 }
+
+@Suite struct AuditTargetTests {
+    @Test(
+        "what was done to one app is not taken for another's",
+        arguments: [
+            ("shop", "shop premium"), ("shop", "shop user"), ("*", nil), ("a", "a%20b"), ("a b", "a%20b"), ("%", "%25"),
+        ] as [(String, String?)]
+    )
+    func textsOfOtherApps(_ app: String, _ other: String?) {
+        for target in [AuditTarget.app(other), .user(app: other)] {
+            #expect(!AuditTarget.text(target.text, isOf: app), "\(target.text)")
+            if let other { #expect(AuditTarget.text(target.text, isOf: other), "\(target.text)") }
+        }
+        #expect(!AuditTarget.text(AuditTarget.user(app: app).text, isOf: other ?? "other"))
+    }
+
+    @Test func ordinaryIdsStandAsTheyAre() {
+        #expect(AuditTarget.user(app: "shop.eu-1").text == "app=shop.eu-1 user")
+        #expect(AuditTarget.app(nil).text == "app=*")
+    }
+}

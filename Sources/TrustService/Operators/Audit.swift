@@ -48,12 +48,17 @@ package struct AuditTarget: Sendable, Equatable {
 
     /// One text: `app=ID` and what is meant within it, `*` for all apps.
     var text: String {
-        ["app=\(app ?? "*")", subject].compactMap { $0 }.joined(separator: " ")
+        [AuditTarget.start(app), subject].compactMap { $0 }.joined(separator: " ")
+    }
+
+    /// How the texts about an app begin. A space or `*` in its id is percent-encoded, because one ends the id and the other stands for all apps.
+    private static func start(_ app: String?) -> String {
+        "app=" + (app.map { $0.utf8.percentEncoded { !"% *".utf8.contains($0) } } ?? "*")
     }
 
     /// Whether a recorded target is of an app.
     static func text(_ text: String, isOf app: String) -> Bool {
-        let start = "app=\(app)"
+        let start = start(app)
         return text.hasSameBytes(as: start) || text.utf8.starts(with: "\(start) ".utf8)
     }
 }
