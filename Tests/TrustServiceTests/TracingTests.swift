@@ -2,14 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
+import AsyncHTTPClient
 import Crypto
 import Foundation
 import Logging
 import NIOConcurrencyHelpers
+import SealwardHummingbird
 import StrictJSON
 import TLSFacts
 import TestSupport
 import Testing
+import TraceExport
+import Tracing
 import TrustStores
 import TrustStoresSQLite
 
@@ -80,6 +84,39 @@ import TrustStoresSQLite
         let roots = all.filter { $0.kind == 2 && $0.trace != TracingTests.trace }
         #expect(roots.count == 3 && roots.allSatisfy(\.parent.isEmpty) && Set(roots.map(\.trace)).count == 3)
         #expect(!all.contains { $0.attributes.values.contains { $0.contains("shop") } })
+    }
+
+    /// A backend that checks tokens by the middleware: what its gate asks the service belongs to the backend's own trace.
+    @Test func theTraceOfABackendGoesOnInTheService() async throws {
+        let collector = try TraceCollector()
+        try await RunningService.with(try configuration(collector)) { service in
+            let phone = await Phone(service)
+            let keyId = try await phone.attested()
+            let body = try await phone.assertion(keyId)
+            let token = try #require(try await service.post("/v1/apps/shop/tokens", body)["token"]?.text)
+            var settings = HTTPClient.Configuration()
+            let receiver = try #require(TraceReceiver(collector.base))
+            settings.tracing.tracer = TraceExporter(TraceExporter.Configuration(receiver: receiver)) { _ in }.tracer
+            let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: settings)
+            var wanted = TokenGate.Configuration(
+                service: service.base,
+                issuer: "backend",
+                audience: "backend",
+                apps: ["shop"]
+            )
+            wanted.trustsSimulator = true
+            wanted.proof = .service()
+            let gate = TokenGate(wanted, client: client)
+            var context = ServiceContext.topLevel
+            context.trace = TraceContext(traceparent: TracingTests.parent, tracestate: nil)
+            _ = await ServiceContext.withValue(context) { await gate.judge(token: token) }
+            try await client.shutdown()
+        }
+        let spans = try await collector.spans { spans in
+            spans.contains { $0.trace == TracingTests.trace && $0.kind == 2 }
+        }
+        let asked = spans.filter { $0.trace == TracingTests.trace && $0.kind == 2 }
+        #expect(asked.contains { $0.name.hasPrefix("GET /") } && !asked.contains { $0.parent.isEmpty }, "\(asked)")
     }
 
     /// Who names a trace decides what is recorded, so nobody does but a trusted proxy.
