@@ -15,6 +15,7 @@ test: bootstrap
 	Scripts/check
 	swift build $(SWIFT_FLAGS) --build-tests
 	Scripts/api --check
+	Scripts/check-release
 	Scripts/test
 	packaging/check-deb $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	packaging/check-tarball $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
