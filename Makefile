@@ -35,7 +35,7 @@ TEST_PARTS := client service command-a-e command-f-l command-m-z
 LONG_PARTS := $(TEST_PARTS:%=check-long-%)
 THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
 ADDRESS_PARTS := $(TEST_PARTS:%=check-address-%)
-CHECK_PARTS := check-gateways check-servers check-adoption check-console check-requirements check-laboratory check-exporter check-soak check-nodes check-histories $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
+CHECK_PARTS := check-gateways check-servers check-adoption check-console check-requirements check-laboratory check-exporter check-soak check-nodes check-failover check-histories $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
 SECONDS ?= 60
 SEEDS ?= 1
 .PHONY: $(CHECK_PARTS) sbom
@@ -94,6 +94,11 @@ check-soak: bootstrap
 check-nodes: bootstrap
 	swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --product sealward
 	Scripts/nodes $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
+
+## How long two nodes need after the promotion of a standby, under load.
+check-failover: bootstrap
+	swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --product sealward
+	Scripts/failover $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
 
 ## Simulated histories of the service (docs/histories.md), SEEDS= of them in all: each run of at most 18 minutes continues after the last one.
 ## SEEDS=1, which is the default of fuzzing, stands for the whole.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What commands need around them to do something real: servers with flaws, a simulated Apple and a service, on free ports of this machine.
 
-Scripts/requirements, Scripts/check-schemas and Scripts/cli-pages run their commands in it; Scripts/soak and Scripts/nodes start theirs with it.
+Scripts/requirements, Scripts/check-schemas and Scripts/cli-pages run their commands in it; Scripts/soak, Scripts/nodes and Scripts/failover start theirs with it.
 """
 import contextlib, glob, json, os, pathlib, re, shutil, signal, socket, subprocess, sys, time, urllib.request
 
@@ -101,21 +101,47 @@ class Postgres:
     def is_there():
         return bool(glob.glob(Postgres.PROGRAMS))
 
-    def __init__(self, folder):
-        self.programs, self.folder = max(glob.glob(Postgres.PROGRAMS), key=lambda path: int(path.split("/")[-2])), f"{folder}/postgres"
-        self.port = free_port()
+    def __init__(self, folder, port=None, primary=None):
+        """With a primary, its streaming standby."""
+        self.programs = max(glob.glob(Postgres.PROGRAMS), key=lambda path: int(path.split("/")[-2]))
+        self.port = port or free_port()
+        self.folder = f"{folder}/postgres-{self.port}"
         os.mkdir(self.folder, 0o700)
         # PostgreSQL does not run as root.
         self.user = "postgres" if os.geteuid() == 0 else None
         if self.user:
             shutil.chown(self.folder, self.user)
-        self.run("initdb", "-D", f"{self.folder}/data", "-A", "trust", "-U", "sealward", "-E", "UTF8")
+        if primary:
+            self.run("pg_basebackup", "-D", f"{self.folder}/data", "-h", "127.0.0.1", "-p", str(primary.port), "-U", "sealward", "-R", "-X", "stream", "--checkpoint=fast")
+        else:
+            self.run("initdb", "-D", f"{self.folder}/data", "-A", "trust", "-U", "sealward", "-E", "UTF8")
         self.start()
 
     def run(self, name, *words):
         done = subprocess.run([f"{self.programs}/{name}", *words], user=self.user, capture_output=True, text=True, cwd="/", stdin=subprocess.DEVNULL)
         if done.returncode != 0:
             raise Fault(f"{name}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def query(self, text):
+        return self.run("psql", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, self.url).strip()
+
+    def promote(self):
+        """Makes a standby a primary, on a timeline of its own; returns once it takes writes."""
+        self.control("promote")
+
+    def freeze(self):
+        """Stops all processes where they are: the system still takes connections, and nobody answers. Returns the processes."""
+        first = int(pathlib.Path(self.folder, "data/postmaster.pid").read_text().split("\n")[0])
+        frozen = [first, *children(first)]
+        for process in frozen:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGSTOP)
+        return frozen
+
+    def remove(self):
+        """Removes the files of a server that was stopped."""
+        shutil.rmtree(self.folder)
 
     def control(self, *words):
         self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-s", "-l", f"{self.folder}/log", *words)
