@@ -25,15 +25,19 @@ struct AppCheckHandler: Handler {
     let observer: RequestObserver
 
     var routes: [Route] {
-        func verb(_ operation: String, _ handler: @escaping @Sendable (Call) async throws -> Answer) -> Route {
+        func verb(
+            _ operation: String,
+            asksApple: Bool = false,
+            _ handler: @escaping @Sendable (Call) async throws -> Answer
+        ) -> Route {
             let path = "/v1/projects/{project}/apps/{appId}:\(operation)"
-            return Route(operation, "POST", path, .app, errors: AppCheckError.form, handler)
+            return Route(operation, "POST", path, .app, errors: AppCheckError.form, asksApple: asksApple, handler)
         }
         return [
             verb("generateAppAttestChallenge", issueChallenge),
             verb("exchangeAppAttestAttestation", exchangeAttestation),
             verb("exchangeAppAttestAssertion", exchangeAssertion),
-            verb("exchangeDeviceCheckToken", exchangeDeviceToken),
+            verb("exchangeDeviceCheckToken", asksApple: true, exchangeDeviceToken),
             verb("exchangeDebugToken", exchangeDebugToken),
             Route("appCheckKeySet", "GET", "/v1/jwks", .open, errors: AppCheckError.form) { _ in
                 .json(try side.tokens.published)

@@ -14,9 +14,9 @@ struct DeviceCheckHandler: Handler {
 
     var routes: [Route] {
         [
-            Route("queryBits", "POST", "/v1/devicecheck/query", .server, queryBits),
-            Route("updateBits", "POST", "/v1/devicecheck/update", .server, updateBits),
-            Route("validateDevice", "POST", "/v1/devicecheck/validate", .server, validateDevice),
+            Route("queryBits", "POST", "/v1/devicecheck/query", .server, asksApple: true, queryBits),
+            Route("updateBits", "POST", "/v1/devicecheck/update", .server, asksApple: true, updateBits),
+            Route("validateDevice", "POST", "/v1/devicecheck/validate", .server, asksApple: true, validateDevice),
         ]
     }
 

@@ -21,12 +21,20 @@ struct PromotionHandler: Handler {
 
     var routes: [Route] {
         [
-            Route("claimPromotion", "POST", "/v1/apps/{app}/promotions/{name}/claim", .app, claimPromotion),
+            Route(
+                "claimPromotion",
+                "POST",
+                "/v1/apps/{app}/promotions/{name}/claim",
+                .app,
+                asksApple: true,
+                claimPromotion
+            ),
             Route(
                 "claimPromotionForServer",
                 "POST",
                 "/v1/promotions/{name}/claim",
                 .server,
+                asksApple: true,
                 claimPromotionForServer
             ),
         ]

@@ -15,6 +15,7 @@ extension Code {
     package static let internalError: Code = "internal.error"
     package static let limitAddress: Code = "limit.address"
     package static let limitApp: Code = "limit.app"
+    package static let limitLoad: Code = "limit.load"
     package static let methodNotAllowed: Code = "method.not-allowed"
     package static let pathUnknown: Code = "path.unknown"
     package static let policyApp: Code = "policy.app"

@@ -41,6 +41,8 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     private let limits: ConnectionLimits
     private let watcher: ConnectionWatcher
+    private let gate: RequestGate?
+    private var slots: RequestSlots?
     private var phase = Phase.first
     private var born = NIODeadline.now()
     private var deadline = NIODeadline.distantFuture
@@ -56,6 +58,10 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private var requests = 0
     /// Bytes since the last head.
     private var bytes = 0
+    /// Whether what is being read was refused, and is dropped.
+    private var isRefused = false
+    /// The status of the answer that is being written.
+    private var status: UInt = 0
     /// Whether a request was longer than anything that is read.
     private var isOverrun = false
     /// Whether no further request is taken.
@@ -63,9 +69,12 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     /// Whether the service stops.
     private var isStopping = false
 
-    init(limits: ConnectionLimits, watcher: ConnectionWatcher) {
+    /// - Parameter gate: nil if no request is refused because of the load.
+    init(limits: ConnectionLimits, watcher: ConnectionWatcher, gate: RequestGate?) {
         self.limits = limits
         self.watcher = watcher
+        self.gate = gate
+        slots = gate.map { RequestSlots($0.limit) }
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -74,10 +83,14 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         tick(context)
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) { timer?.cancel() }
+    func handlerRemoved(context: ChannelHandlerContext) {
+        timer?.cancel()
+        slots?.abandon(on: context.eventLoop)
+    }
 
     func channelInactive(context: ChannelHandlerContext) {
         timer?.cancel()
+        slots?.abandon(on: context.eventLoop)
         context.fireChannelInactive()
     }
 
@@ -108,21 +121,32 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             }
             head.uri = target
             requests += 1
-            unanswered += 1
             bytes = 0
             isReading = true
             isLast =
-                !head.isKeepAlive || requests >= limits.requests || unanswered >= limits.pipelined
+                !head.isKeepAlive || requests >= limits.requests
                 || NIODeadline.now() > born + limits.total
+            let place = gate?.place(of: head)
+            if let gate, let place, !gate.limit.admits(place.lane, at: .now()) {
+                return refuse(head, place, by: gate, context)
+            }
+            slots?.open(place?.lane)
+            unanswered += 1
+            isLast = isLast || unanswered >= limits.pipelined
             if unanswered == 1, RequestHeadRule.wantsContinue(head, bodyLimit: limits.bodyBytes) {
                 context.writeAndFlush(wrapOutboundOut(.head(.init(version: .http1_1, status: .continue))), promise: nil)
             }
             settle(context)
             context.fireChannelRead(wrapInboundOut(.head(head)))
-        case .body: context.fireChannelRead(data)
+        case .body: if !isRefused { context.fireChannelRead(data) }
         case .end:
             isReading = false
             bytes = 0
+            if isRefused {
+                isRefused = false
+                return settle(context)
+            }
+            slots?.complete(at: .now())
             settle(context)
             context.fireChannelRead(data)
         }
@@ -159,12 +183,14 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
         case .head(var head):
+            status = head.status.code
             guard isLast, unanswered <= 1 else { return context.write(data, promise: promise) }
             head.headers.replaceOrAdd(name: "connection", value: "close")
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body: context.write(data, promise: promise)
         case .end:
             unanswered = max(0, unanswered - 1)
+            slots?.answered(isAccepted: status < 400, at: .now())
             writeEnd(data, promise, context)
         }
     }
@@ -181,6 +207,40 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         }
         context.write(data, promise: taken)
         settle(context)
+    }
+
+    /// Answers a request for which there is no room, and drops the rest of it. The connection stays, because a new one costs more than a refusal.
+    private func refuse(
+        _ request: HTTPRequestHead,
+        _ place: RequestGate.Place,
+        by gate: RequestGate,
+        _ context: ChannelHandlerContext
+    ) {
+        guard unanswered == 0 else {
+            // Answers keep their order, so this one would have to wait. The client asks again over another connection (RFC 9112, section 9.3.2).
+            _ = gate.refuse(place, isLast: true)
+            (isLast, isReading) = (true, false)
+            return settle(context)
+        }
+        isRefused = true
+        isLast =
+            isLast || unflushed >= ConnectionGuard.refusalsUnread || request.headers.contains(name: "expect")
+            || !ConnectionGuard.isShort(request, limits.bodyBytes)
+        let (head, body) = gate.refuse(place, isLast: isLast)
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        if request.method != .HEAD { context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }
+        writeEnd(NIOAny(HTTPServerResponsePart.end(nil)), nil, context)
+        context.flush()
+    }
+
+    /// Refusals that a client has not read: then its connection ends, so that answers do not pile up.
+    private static let refusalsUnread = 8
+
+    /// Whether the body of a request has no more bytes than that, by its own word.
+    private static func isShort(_ request: HTTPRequestHead, _ limit: Int) -> Bool {
+        if request.headers.contains(name: "transfer-encoding") { return false }
+        guard let length = request.headers.first(name: "content-length") else { return true }
+        return Int(length).map { $0 <= limit } ?? false
     }
 
     /// Answers what is no request with a problem document, and ends the connection.

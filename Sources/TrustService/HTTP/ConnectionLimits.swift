@@ -31,6 +31,8 @@ package struct ConnectionLimits: Sendable {
     package var requestBytes = 1 << 20
     /// Bodies that claim more get no `100 Continue`.
     package var bodyBytes = 1 << 16
+    /// How many requests of all connections may be in flight.
+    package var load = LoadSettings()
 
     package init() {}
 }

@@ -256,6 +256,15 @@ package enum ProblemTable {
                 "raise limits.requestsPerSecondPerApp if the load is real; the app waits as long as Retry-After says"
             )
         ),
+        .limitLoad: Entry(
+            status: 503,
+            title: "The node has more requests than it can handle.",
+            retry: .after,
+            .init(
+                .operator,
+                "add a node or a faster store if this lasts; the app waits as long as Retry-After says, then sends the same again"
+            )
+        ),
         .storeClockOff: Entry(
             status: 503,
             title: "The clock differs too much from the store's.",

@@ -20,6 +20,7 @@ package final class RequestObserver: Sendable {
     /// For lines that one in an hour, or in a minute, is enough of: it is given hours or minutes for seconds.
     let rarely = LineSampler(perSecond: 1)
     private let known = Mutex(Known())
+    private let gauges = Mutex<[@Sendable () -> Void]>([])
 
     /// How many refusals of one code are logged in a second.
     package static let linesPerSecond = 10
@@ -50,19 +51,21 @@ package final class RequestObserver: Sendable {
     /// Counts one answer, and logs it if it is a refusal.
     ///
     /// - Parameters:
-    ///   - seconds: how long the answer took.
+    ///   - seconds: how long the answer took; nil if it was refused before anybody looked at it.
     ///   - uptime: seconds of a clock that never goes back.
     func finished(
         operation: String,
         answer: Answer,
-        seconds: Double,
+        seconds: Double?,
         at uptime: Double,
         correlationId: String,
         evidence: String
     ) {
         let (counter, timer) = series(Name(operation: operation, status: answer.status, code: answer.code))
         counter.increment()
-        timer.recordNanoseconds(Int64(min(max(0, seconds), 1e6) * 1e9))
+        if let seconds {
+            timer.recordNanoseconds(Int64(min(max(0, seconds), 1e6) * 1e9))
+        }
         guard let code = answer.code else { return }
         let verdict = sampler.note(code.description, at: uptime)
         if let sum = verdict.sum { write(sum) }
@@ -125,6 +128,15 @@ package final class RequestObserver: Sendable {
             return counter
         }
         counter.increment(by: amount)
+    }
+
+    /// Remembers what sets gauges whose values are only asked for when somebody reads the metrics.
+    func beforeScrape(_ work: @escaping @Sendable () -> Void) { gauges.withLock { $0.append(work) } }
+
+    /// All metrics as text, as they are now.
+    func scrape() -> String {
+        for work in gauges.withLock({ $0 }) { work() }
+        return registry.render()
     }
 
     /// Sets a value that goes up and down.

@@ -43,6 +43,8 @@ package struct Route: Sendable {
     package let handler: @Sendable (Call) async throws -> Answer
     /// The form of its errors: a problem document unless its interface has another one.
     let errors: ErrorForm
+    /// Whether its answer waits for Apple, so that how long it takes says nothing about this node.
+    let asksApple: Bool
     let segments: [Segment]
 
     package init(
@@ -51,6 +53,7 @@ package struct Route: Sendable {
         _ template: String,
         _ access: Call.Access,
         errors: ErrorForm = .problem,
+        asksApple: Bool = false,
         _ handler: @escaping @Sendable (Call) async throws -> Answer
     ) {
         self.operation = operation
@@ -59,6 +62,7 @@ package struct Route: Sendable {
         self.access = access
         self.handler = handler
         self.errors = errors
+        self.asksApple = asksApple
         // An empty segment at the end is one: `/console/` is not `/console`.
         segments = template.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { part in
             guard part.hasPrefix("{"), let end = part.firstIndex(of: "}") else { return .literal(String(part)) }
@@ -69,7 +73,17 @@ package struct Route: Sendable {
 
     /// The same route with another handler.
     func handled(by handler: @escaping @Sendable (Call) async throws -> Answer) -> Route {
-        Route(operation, method, template, access, errors: errors, handler)
+        Route(operation, method, template, access, errors: errors, asksApple: asksApple, handler)
+    }
+
+    /// Whether its requests are refused while more of them come than the node can handle. Those of operators and monitoring never are, and neither
+    /// are key sets: without them nobody can check a token.
+    var isLimitedByLoad: Bool {
+        switch access {
+        case .app, .server: !asksApple
+        case .open: operation == "authorize"
+        case .admin, .audit, .metrics, .console: false
+        }
     }
 
     /// The values of the parameters if this route has the path.

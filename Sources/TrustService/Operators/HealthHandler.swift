@@ -33,6 +33,6 @@ struct HealthHandler: Handler {
 
     /// `GET /metrics`.
     private func metrics() -> Answer {
-        .text(observer.registry.render(), contentType: "text/plain; version=0.0.4; charset=utf-8")
+        .text(observer.scrape(), contentType: "text/plain; version=0.0.4; charset=utf-8")
     }
 }

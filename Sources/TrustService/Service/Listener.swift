@@ -19,6 +19,7 @@ package struct Listener: Service {
 
     /// - Parameters:
     ///   - setting: what a fault names: the setting or option that holds the address.
+    ///   - gate: refuses requests for which the node has no room; nil if none is refused.
     ///   - announce: is given the URL once connections are accepted.
     init<Responder: HTTPResponder>(
         setting: String,
@@ -26,6 +27,7 @@ package struct Listener: Service {
         responder: Responder,
         limits: ConnectionLimits,
         watcher: ConnectionWatcher,
+        gate: RequestGate?,
         admission: Admission,
         log: Logger,
         announce: @escaping @Sendable (String) -> Void
@@ -41,7 +43,7 @@ package struct Listener: Service {
                 configuration: .init(
                     additionalChannelHandlers: [
                         ConnectionGuardInstaller {
-                            ConnectionGuard(limits: limits, watcher: watcher)
+                            ConnectionGuard(limits: limits, watcher: watcher, gate: gate)
                         }
                     ],
                     httpDecoderConfiguration: .init(
@@ -85,6 +87,7 @@ package struct Listener: Service {
             responder: responder,
             limits: ConnectionLimits(),
             watcher: ConnectionWatcher(observer, CorrelationIds(random: sources.random(6)), uptime: sources.uptime),
+            gate: nil,
             admission: ConnectionDoors.admission(DescriptorLimit.current().limits(total: nil), "public", observer, log),
             log: log,
             announce: announce

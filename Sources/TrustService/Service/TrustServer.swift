@@ -38,6 +38,7 @@ public struct TrustServer: Service {
     let table: RouteTable
     private let announce: @Sendable (String) -> Void
     private let connectionLimits: ConnectionLimits
+    private let load: LoadBook
 
     /// Builds the service over an open store.
     ///
@@ -72,6 +73,7 @@ public struct TrustServer: Service {
         let routes = parts.routes(parts.handlers + interfaces(parts))
         let hasConsole = configuration.internalListen != nil
         table = hasConsole ? RouteTable(routes.routes + ConsoleHandler(parts, operators: routes).routes) : routes
+        load = LoadBook(table, parts.observer, uptime: sources.uptime, settings: connectionLimits.load)
         parts.observer.declareWatchedCounters()
         parts.quotas.declareCounters()
         var connectionLimits = connectionLimits
@@ -179,6 +181,7 @@ public struct TrustServer: Service {
             responder: responder,
             limits: connectionLimits,
             watcher: ConnectionWatcher(parts.observer, correlationIds, uptime: parts.sources.uptime),
+            gate: load.gate(correlationIds),
             admission: admission,
             log: parts.log,
             announce: { announce(isInternal ? "internal listening on \($0)" : "listening on \($0)") }

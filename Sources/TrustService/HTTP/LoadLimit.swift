@@ -1,0 +1,221 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import NIOCore
+import Synchronization
+
+/// Decides how many requests of each operation are in flight at a time, from how long those take that are accepted.
+///
+/// A node that takes every request answers each of them later and later once more come than it can handle. So each operation has a limit on
+/// what is in flight, which counts only when it has been exceeded for ``LoadSettings/grace``: a short burst waits, a load that stays is refused. How
+/// many a node can have in flight depends on the machine and the store, so it is measured and not configured. With ``LoadSettings/floor`` in flight
+/// an accepted request takes its usual time; while requests are refused, the limit follows what keeps that within ``LoadSettings/target`` times the usual.
+///
+/// Operations are apart: one whose part of the store hangs takes nothing from the others. Their usual times are measured at the same moment, so
+/// that none is measured while another one uses the whole machine.
+final class LoadLimit: Sendable {
+    /// What changed, for the log and the metrics.
+    struct Change: Sendable, Equatable {
+        let operation: String
+        /// Whether requests of the operation are being refused.
+        let isRefusing: Bool
+        let limit: Int
+    }
+
+    private let settings: LoadSettings
+    private let lanes: Mutex<[Lane]>
+    private let onChange: @Sendable (Change) -> Void
+
+    /// - Parameters:
+    ///   - operations: the names of the operations; their indices are what the other calls name.
+    ///   - onChange: is told when refusing begins and ends, and of each new limit meanwhile; must be quick.
+    init(
+        operations: [String],
+        settings: LoadSettings = LoadSettings(),
+        onChange: @escaping @Sendable (Change) -> Void = { _ in }
+    ) {
+        self.settings = settings
+        self.onChange = onChange
+        lanes = Mutex(operations.map { Lane(operation: $0, limit: settings.start) })
+    }
+
+    /// The number of requests in flight, and the limit on it, of each operation.
+    var counts: [(operation: String, inFlight: Int, limit: Int)] {
+        lanes.withLock { $0.map { ($0.operation, $0.inFlight, $0.limit) } }
+    }
+
+    /// Whether a request may come in now. One that may counts from ``begin(_:)`` on.
+    func admits(_ index: Int, at now: NIODeadline) -> Bool {
+        let (isAdmitted, change) = lanes.withLock { lanes in
+            update(index, in: &lanes, at: now) { $0.admits(at: now, settings) }
+        }
+        if let change { onChange(change) }
+        return isAdmitted
+    }
+
+    /// Counts a request that has come in whole.
+    func begin(_ index: Int) { lanes.withLock { $0[index].inFlight += 1 } }
+
+    /// Ends a request that ``begin(_:)`` counted.
+    ///
+    /// - Parameters:
+    ///   - start: when it began.
+    ///   - isAccepted: whether it was answered with what was asked for: the time of nothing else says how long that takes.
+    func end(_ index: Int, from start: NIODeadline, isAccepted: Bool, at now: NIODeadline) {
+        let (_, change) = lanes.withLock { lanes in
+            update(index, in: &lanes, at: now) { $0.end(from: start, isAccepted: isAccepted, at: now, settings) }
+        }
+        if let change { onChange(change) }
+    }
+
+    /// How long a request of an operation takes at most that is neither refused nor held up.
+    func expectation(_ index: Int) -> TimeAmount {
+        lanes.withLock { $0[index].expectation(settings) }
+    }
+
+    /// Does something to one lane. If its usual time is due, all lanes in which requests are refused measure it.
+    private func update<Result>(
+        _ index: Int,
+        in lanes: inout [Lane],
+        at now: NIODeadline,
+        _ body: (inout Lane) -> Result
+    ) -> (Result, Change?) {
+        let (wasRefusing, limit) = (lanes[index].isRefusing, lanes[index].limit)
+        let result = body(&lanes[index])
+        let lane = lanes[index]
+        if lane.mustMeasure(at: now, settings) {
+            for other in lanes.indices { lanes[other].measure(from: now) }
+        }
+        if lane.isRefusing == wasRefusing, lane.limit == limit { return (result, nil) }
+        return (result, Change(operation: lane.operation, isRefusing: lane.isRefusing, limit: lane.limit))
+    }
+}
+
+/// One operation of a ``LoadLimit``.
+private struct Lane {
+    let operation: String
+    var inFlight = 0
+    var limit: Int
+    /// Since when the limit was exceeded; nil if it is not, or if requests are refused.
+    private var exceededSince: NIODeadline?
+    private(set) var isRefusing = false
+    private var lastRefusal = NIODeadline.distantPast
+    /// While requests are refused: how many were taken and how many were not since then.
+    private var (admitted, refused) = (0, 0)
+    private var periodStart = NIODeadline.distantPast
+    /// The median with ``LoadSettings/floor`` in flight, in nanoseconds, and when it was measured.
+    private var usual: Int64?
+    private var measuredAt = NIODeadline.distantPast
+    /// Since when only ``LoadSettings/floor`` are taken, to measure the usual time.
+    private var measuringSince: NIODeadline?
+    /// What accepted requests took since `windowStart`, in nanoseconds.
+    private var taken: [Int64] = []
+    private var windowStart = NIODeadline.distantPast
+
+    /// The most times that one window keeps.
+    private static let takenLimit = 256
+
+    init(operation: String, limit: Int) { (self.operation, self.limit) = (operation, limit) }
+
+    mutating func admits(at now: NIODeadline, _ settings: LoadSettings) -> Bool {
+        let bound = measuringSince == nil ? limit : settings.floor
+        if inFlight < bound {
+            exceededSince = nil
+            if isRefusing { admitted += 1 }
+            if isOver(at: now, settings) { (isRefusing, measuringSince) = (false, nil) }
+            return true
+        }
+        if !isRefusing {
+            let since = exceededSince ?? now
+            exceededSince = since
+            if now < since + settings.grace, inFlight / settings.burst < bound { return true }
+            (exceededSince, isRefusing) = (nil, true)
+            openWindow(at: now)
+            (periodStart, admitted, refused) = (now, 0, 0)
+        }
+        lastRefusal = now
+        refused += 1
+        return false
+    }
+
+    /// Whether requests need no longer be refused: nearly none was for so long, so that what is too much is a burst and can wait.
+    private mutating func isOver(at now: NIODeadline, _ settings: LoadSettings) -> Bool {
+        guard isRefusing, now > periodStart + settings.rest else { return false }
+        defer { (periodStart, admitted, refused) = (now, 0, 0) }
+        return now > lastRefusal + settings.rest || Double(refused) < Double(admitted) * settings.remainder
+    }
+
+    mutating func end(from start: NIODeadline, isAccepted: Bool, at now: NIODeadline, _ settings: LoadSettings) {
+        inFlight = max(0, inFlight - 1)
+        // What began before the measurement waited behind more than the floor.
+        guard isAccepted, isRefusing, start >= measuringSince ?? .distantPast, taken.count < Lane.takenLimit else {
+            return
+        }
+        taken.append((now - start).nanoseconds)
+        guard now >= windowStart + settings.window, taken.count >= settings.samples else { return }
+        let sorted = taken.sorted()
+        closeWindow(median: max(1, sorted[sorted.count / 2]), at: now, settings)
+        openWindow(at: now)
+    }
+
+    private mutating func openWindow(at now: NIODeadline) {
+        taken.removeAll(keepingCapacity: true)
+        windowStart = now
+    }
+
+    /// Moves the limit.
+    private mutating func closeWindow(median: Int64, at now: NIODeadline, _ settings: LoadSettings) {
+        guard measuringSince == nil, let usual else {
+            (self.usual, measuredAt, measuringSince) = (median, now, nil)
+            // Even if more in flight mean no more answers a second, each of so many takes no longer than the target.
+            limit = Int((Double(settings.floor) * settings.target).rounded())
+            return
+        }
+        let excess = Double(median) / (Double(usual) * settings.target)
+        // With so few in flight, what takes longer is the usual time by now.
+        if excess > 1, limit <= settings.floor { (self.usual, measuredAt) = (median, now) }
+        let wanted = Double(limit) * min(1.5, max(0.5, 1 / excess))
+        limit = min(settings.most, max(settings.floor, Int(wanted.rounded())))
+    }
+
+    /// Whether requests are refused without knowing the usual time.
+    func mustMeasure(at now: NIODeadline, _ settings: LoadSettings) -> Bool {
+        isRefusing && measuringSince == nil && (usual == nil || now > measuredAt + settings.validity)
+    }
+
+    mutating func measure(from now: NIODeadline) {
+        guard isRefusing else { return }
+        measuringSince = now
+        openWindow(at: now)
+    }
+
+    func expectation(_ settings: LoadSettings) -> TimeAmount {
+        .nanoseconds(Int64(min(Double(usual ?? 33_000_000) * settings.target, 1e10)))
+    }
+}
+
+/// The constants of the rule, for tests to shorten.
+package struct LoadSettings: Sendable {
+    /// So many in flight are never too many.
+    package var floor = 8
+    /// What an operation starts with.
+    package var start = 64
+    /// No limit is higher.
+    package var most = 16_384
+    /// How many times its usual time an accepted request may take.
+    package var target = 3.0
+    /// How long more than the limit may be in flight before anything is refused.
+    package var grace = TimeAmount.milliseconds(100)
+    /// Meanwhile no more than so many times the limit.
+    package var burst = 8
+    /// If for so long no more than such a part of the requests was refused, bursts may wait again.
+    package var rest = TimeAmount.seconds(1)
+    package var remainder = 0.1
+    /// Between two changes of the limit, and at least so many accepted requests.
+    package var window = TimeAmount.milliseconds(100)
+    package var samples = 16
+    /// How long the usual time is believed.
+    package var validity = TimeAmount.seconds(60)
+
+    package init() {}
+}
