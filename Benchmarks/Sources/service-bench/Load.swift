@@ -10,7 +10,12 @@ struct ServedProgram {
     private let process: Process
     let base: String
 
-    init(_ program: String, in folder: URL, store: String, authority: SimulatedAuthority) throws {
+    /// The process that serves.
+    var processIdentifier: Int32 { process.processIdentifier }
+
+    /// - Parameter before: what stands before the program and its words: `taskset`, for example.
+    init(_ program: String, in folder: URL, store: String, authority: SimulatedAuthority, before: [String] = []) throws
+    {
         func file(_ name: String, _ text: String) throws -> String {
             let url = folder.appendingPathComponent(name)
             try Data(text.utf8).write(to: url)
@@ -27,8 +32,9 @@ struct ServedProgram {
             """
         )
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = ["serve", "--config", configuration]
+        let words = before + [program, "serve", "--config", configuration]
+        process.executableURL = URL(fileURLWithPath: words[0])
+        process.arguments = Array(words.dropFirst())
         process.environment = ProcessInfo.processInfo.environment.merging(["SEALWARD_LOG_LEVEL": "error"]) { $1 }
         let pipe = Pipe()
         process.standardError = pipe

@@ -12,11 +12,12 @@ import TrustStoresSQLite
 /// Assertions by HTTP against an empty POST of the same size, with wrk on the same cores in the same run.
 ///
 ///     service-bench [--program SEALWARD] [--folder FOLDER] [--postgres URL] [--seconds N] [--each N] [--connections N]
+///     service-bench --overload SECONDS [--program SEALWARD] [--folder FOLDER] [--postgres URL] [--bodies N]
 ///
 /// The assertions are made beforehand, one key for each connection; each is sent once, and one refused answer fails the bench. What is
 /// measured is what a phone waits for: the signature, and the counter and the challenge committed in one transaction. The empty POST
 /// sends the same bodies to a path that answers without looking at them. Ends with status 1 where SQLite with synchronous=FULL gives
-/// less than 0.4 of it, or PostgreSQL less than 0.3.
+/// less than 0.4 of it, or PostgreSQL less than 0.3. The second form measures what happens with more load than the node can handle (``Overload``).
 @main
 struct ServiceBench {
     static let required = (sqlite: 0.4, postgres: 0.3)
@@ -29,20 +30,28 @@ struct ServiceBench {
 
     /// Measures, prints, and tells whether the required figure was reached.
     private static func holds(_ arguments: BenchArguments) async throws -> Bool {
-        guard let wrk = ["/usr/bin/wrk", "/usr/local/bin/wrk"].first(where: FileManager.default.isExecutableFile) else {
-            print("service-bench: skipped, because the program wrk is not there (apt-get install wrk)")
-            return true
-        }
         let beside = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
         let program = arguments["--program"] ?? beside.appendingPathComponent("sealward").path
-        let connections = arguments.number("--connections") ?? 128
-        let seconds = arguments.number("--seconds") ?? 3
-        let each = arguments.number("--each") ?? seconds * 30_000 / connections
         let folder = URL(fileURLWithPath: arguments["--folder"] ?? FileManager.default.currentDirectoryPath)
             .appendingPathComponent("service-bench-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-
+        if let seconds = arguments.number("--overload") {
+            let count = arguments.number("--bodies") ?? seconds * 20_000
+            let overload = Overload(program: program, folder: folder, seconds: seconds, count: count)
+            if let url = arguments["--postgres"] {
+                return try await overload.holds("PostgreSQL", .postgres(url), url)
+            }
+            let file = "\(folder.path)/store.sqlite"
+            return try await overload.holds("SQLite FULL", .sqlite(at: file), "sqlite:\(file)")
+        }
+        guard let wrk = ["/usr/bin/wrk", "/usr/local/bin/wrk"].first(where: FileManager.default.isExecutableFile) else {
+            print("service-bench: skipped, because the program wrk is not there (apt-get install wrk)")
+            return true
+        }
+        let connections = arguments.number("--connections") ?? 128
+        let seconds = arguments.number("--seconds") ?? 3
+        let each = arguments.number("--each") ?? seconds * 30_000 / connections
         let path = "sqlite:\(folder.path)/store.sqlite"
         let sqlite = try SQLTrustStore.sqlite(at: "\(folder.path)/store.sqlite")
         let ratio = try await measure("SQLite FULL", sqlite, path, program, wrk, folder, connections, seconds, each)
