@@ -4,6 +4,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
+import StrictJSON
 import TestSupport
 import Testing
 
@@ -174,7 +175,7 @@ import Testing
         /// Waits until so many more calls are there.
         func entered(_ count: Int) async {
             var iterator = entries.stream.makeAsyncIterator()
-            for _ in 0..<count { await iterator.next() }
+            for _ in 0..<count { _ = await iterator.next() }
         }
 
         func release() {

@@ -128,7 +128,7 @@ private struct Lane {
         if !isRefusing {
             let since = exceededSince ?? now
             exceededSince = since
-            if now < since + settings.grace, inFlight / settings.burst < bound { return true }
+            if now < since + settings.grace, inFlight < max(settings.start, bound * settings.burst) { return true }
             (exceededSince, isRefusing) = (nil, true)
             openWindow(at: now)
             (periodStart, admitted, refused) = (now, 0, 0)
@@ -199,15 +199,15 @@ package struct LoadSettings: Sendable {
     /// So many in flight are never too many.
     package var floor = 8
     /// What an operation starts with.
-    package var start = 64
+    package var start = 256
     /// No limit is higher.
     package var most = 16_384
     /// How many times its usual time an accepted request may take.
     package var target = 3.0
     /// How long more than the limit may be in flight before anything is refused.
     package var grace = TimeAmount.milliseconds(100)
-    /// Meanwhile no more than so many times the limit.
-    package var burst = 8
+    /// Meanwhile no more than so many times the limit, or than ``start`` if that is more.
+    package var burst = 4
     /// If for so long no more than such a part of the requests was refused, bursts may wait again.
     package var rest = TimeAmount.seconds(1)
     package var remainder = 0.1
