@@ -31,13 +31,13 @@ public struct ATSPolicy: Sendable {
 
     /// Decides about one URL. No network, no clock: whether a server is good enough is for ``evaluate(_:_:host:at:logs:)``.
     public func decide(_ url: LoadURL, loader: Loader = .urlsession) -> URLDecision {
-        let isLocal = LocalHosts.contains(url, profile.localRule.value)
+        let isLocal = LocalHosts.contains(url, profile.localHosts)
         let local = isLocal || LocalHosts.contains(url, .namesAndDirectAddresses)
         guard loader.isCovered, profile.hasTransportSecurity else { return uncovered(url, loader, isLocal: local) }
         let match = lookup.match(url)
         let ruling = ruling(match, isLocal: isLocal, loader: loader)
         let requirements = requirements(for: url, entry: match?.entry, tlsRequired: ruling.tlsRequired)
-        var because: [Cause] = []
+        var failures: [Cause] = []
         // iOS 9 and OS X 10.11 let nothing reach addresses and local names, over TLS neither, but by an entry or the global key.
         let isOutOfReach =
             profile.facts.obeysOnlyArbitraryLoads.value && match == nil && ruling.tlsRequired
@@ -45,7 +45,7 @@ public struct ATSPolicy: Sendable {
         let isCleartext = !url.isSecure && ruling.tlsRequired
         let blocked = isCleartext || isOutOfReach
         if isCleartext {
-            because.append(
+            failures.append(
                 Cause(
                     .cleartextBlocked,
                     "\(url.scheme)://\(url.bracketedHost) is cleartext, and the policy requires TLS for this host.",
@@ -54,7 +54,7 @@ public struct ATSPolicy: Sendable {
             )
         }
         if isOutOfReach {
-            because.append(
+            failures.append(
                 Cause(
                     .localBlocked,
                     url.literalAddress == nil
@@ -65,25 +65,24 @@ public struct ATSPolicy: Sendable {
                 )
             )
         }
-        because.append(ruling.cause)
-        because += notes(url, match: match, requirements: requirements, isLocal: isLocal)
         return URLDecision(
             url: url,
             isLocal: local,
             applies: true,
-            rule: ruling.rule,
             tlsRequired: ruling.tlsRequired,
             requirements: requirements,
             verdict: blocked ? .blocked : (url.isSecure ? .dependsOnServer : .allowed),
             error: blocked ? .requiresSecureConnection : nil,
-            because: because
+            ruling: ruling,
+            failures: failures,
+            notes: notes(url, match: match, requirements: requirements, isLocal: isLocal)
         )
     }
 
     /// What a connection to the host of a URL must meet, without the reasons.
     package func requirements(for url: LoadURL) -> TransportRequirements {
         let match = lookup.match(url)
-        let isLocal = LocalHosts.contains(url, profile.localRule.value)
+        let isLocal = LocalHosts.contains(url, profile.localHosts)
         let ruling = ruling(match, isLocal: isLocal, loader: .urlsession)
         return requirements(for: url, entry: match?.entry, tlsRequired: ruling.tlsRequired)
     }
@@ -160,7 +159,6 @@ public struct ATSPolicy: Sendable {
             url: url,
             isLocal: isLocal,
             applies: false,
-            rule: DecidingRule(.notCovered),
             tlsRequired: false,
             requirements: TransportRequirements(
                 minimumTLS: nil,
@@ -171,21 +169,9 @@ public struct ATSPolicy: Sendable {
             ),
             verdict: .allowed,
             error: nil,
-            because: [
-                profile.hasTransportSecurity
-                    ? Cause(
-                        .ruleNotCovered,
-                        "Loads by \(loader.rawValue) bypass CFNetwork, so ATS does not apply; the app is responsible for its own security.",
-                        citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
-                        kind: .rule
-                    )
-                    : Cause(
-                        .ruleNoTransportSecurity,
-                        profile.absence + ".",
-                        citation: OSProfile.absenceCitation,
-                        kind: .rule
-                    )
-            ]
+            ruling: profile.hasTransportSecurity ? .notCovered(loader) : .noTransportSecurity(profile),
+            failures: [],
+            notes: []
         )
     }
 
@@ -208,7 +194,7 @@ public struct ATSPolicy: Sendable {
             )
         }
         if isLocal, let address = url.literalAddress, LocalHosts.isUnverified(address),
-            profile.localRule.value == .namesAndDirectAddresses
+            profile.localHosts == .namesAndDirectAddresses
         {
             notes.append(
                 Cause(

@@ -30,11 +30,12 @@ struct ExceptionLookup: Sendable {
         entries = dictionary.exceptions
         builtIn = profile.facts.builtInExceptions.value
         readsAddressKeys = profile.readsAddressKeys.value
-        guard !entries.isEmpty else {
+        let written = entries.keys.filter { $0.utf8.contains(0x2F) }
+        guard !written.isEmpty else {
             (ranges, prefixLengths) = ([:], [])
             return
         }
-        let named = dictionary.exceptions.keys.sorted().compactMap { key in AddressRange(key).map { ($0.clean, key) } }
+        let named = written.sorted().compactMap { key in AddressRange(key).map { ($0.clean, key) } }
         ranges = Dictionary(named, uniquingKeysWith: { first, _ in first })
         prefixLengths = Set(named.map(\.0.prefixLength)).sorted(by: >)
     }

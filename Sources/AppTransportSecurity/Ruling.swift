@@ -20,12 +20,16 @@ enum Ruling {
     case nothingPermits
     /// No key is there.
     case nothingSaid
+    /// ATS does not cover what loads.
+    case notCovered(Loader)
+    /// The system is older than ATS.
+    case noTransportSecurity(OSProfile)
 
     var tlsRequired: Bool {
         switch self {
         case .entry(let match): !match.entry.allowsInsecureHTTPLoads
         case .arbitraryLoadsIgnored, .nothingPermits, .nothingSaid: true
-        case .arbitraryLoads, .local, .media, .webContent: false
+        case .arbitraryLoads, .local, .media, .webContent, .notCovered, .noTransportSecurity: false
         }
     }
 
@@ -38,11 +42,20 @@ enum Ruling {
         case .media: DecidingRule(.global, key: ATSKey.arbitraryLoadsForMedia)
         case .webContent: DecidingRule(.global, key: ATSKey.arbitraryLoadsInWebContent)
         case .nothingPermits, .nothingSaid: DecidingRule(.default)
+        case .notCovered, .noTransportSecurity: DecidingRule(.notCovered)
         }
     }
 
     var cause: Cause {
-        Cause(code, message, citation: .security("SecProtocolConfiguration.m, tls_required"), kind: .rule)
+        Cause(code, message, citation: citation, kind: .rule)
+    }
+
+    private var citation: Citation {
+        switch self {
+        case .notCovered: .apple("Preventing Insecure Network Connections", read: "2026-11-21")
+        case .noTransportSecurity: OSProfile.absenceCitation
+        default: .security("SecProtocolConfiguration.m, tls_required")
+        }
     }
 
     private var code: Code {
@@ -54,6 +67,8 @@ enum Ruling {
         case .media: .ruleMedia
         case .webContent: .ruleWebContent
         case .nothingPermits, .nothingSaid: .ruleDefault
+        case .notCovered: .ruleNotCovered
+        case .noTransportSecurity: .ruleNoTransportSecurity
         }
     }
 
@@ -72,6 +87,9 @@ enum Ruling {
         case .webContent: "NSAllowsArbitraryLoadsInWebContent is YES, and a web view loads this URL."
         case .nothingPermits: "No key permits this host: TLS is required."
         case .nothingSaid: "No key says otherwise: TLS is required."
+        case .notCovered(let loader):
+            "Loads by \(loader.rawValue) bypass CFNetwork, so ATS does not apply; the app is responsible for its own security."
+        case .noTransportSecurity(let profile): profile.absence + "."
         }
     }
 }

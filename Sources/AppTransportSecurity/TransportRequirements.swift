@@ -80,13 +80,13 @@ public struct TransportRequirements: Sendable {
     }
 
     /// The oldest version that may be negotiated: ATS's minimum, or that of the system's network stack, whichever is newer.
-    public var effectiveMinimum: TLSVersion { max(policyMinimum, profile.stackMinimum.value) }
+    public var effectiveMinimum: TLSVersion { max(policyMinimum, profile.stackVersion) }
 
     /// What the dictionary alone would let be negotiated.
     package var policyMinimum: TLSVersion { minimumTLS ?? .tls10 }
 
     /// Whether the dictionary would let older versions be negotiated than the network stack speaks for this app.
-    package var isLimitedByStack: Bool { policyMinimum < profile.stackMinimum.value }
+    package var isLimitedByStack: Bool { policyMinimum < profile.stackVersion }
 
     /// The highest version that the system's client offers.
     package var maximum: TLSVersion { profile.maximumVersion }
@@ -94,17 +94,7 @@ public struct TransportRequirements: Sendable {
     /// What a hello offers in the order of the system's client, TLS 1.3 suites first; suites that no allowed version can use are left out.
     public var suites: [CipherSuite] {
         guard effectiveMinimum < .tls13 else { return profile.tls13Suites }
-        let (ats, rsa) = (profile.facts.forwardSecretSuites.value, profile.facts.rsaSuites.value)
-        let kept = profile.facts.unrestrictedSuites.value.filter { suite in
-            let isAllowed =
-                switch suitePolicy {
-                case .ats: ats.contains(suite)
-                case .atsPlusRSA: ats.contains(suite) || rsa.contains(suite)
-                case .system: true
-                }
-            return isAllowed && (!isHardened || SuiteLists.hardened.contains(suite))
-        }
-        return profile.tls13Suites + kept
+        return profile.facts.offers.suites(suitePolicy, isHardened: isHardened)
     }
 
     /// What the system's client offers as supported_groups.

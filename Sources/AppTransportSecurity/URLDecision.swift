@@ -72,7 +72,7 @@ public struct URLDecision: Sendable {
     /// Whether ATS applies at all.
     public let applies: Bool
     /// Which rule decided.
-    public let rule: DecidingRule
+    public var rule: DecidingRule { ruling.rule }
     /// Whether plain `http://` is refused for this host.
     public let tlsRequired: Bool
     /// What the connection has to meet.
@@ -81,6 +81,12 @@ public struct URLDecision: Sendable {
     public let verdict: Verdict
     /// Set where the load is blocked.
     public let error: URLLoadError?
+    /// What decided, before it is put into words.
+    let ruling: Ruling
+    /// What blocks the load; empty if nothing does.
+    package let failures: [Cause]
+    /// What is worth knowing and decides nothing.
+    package internal(set) var notes: [Cause]
     /// The reasons, first cause first; notes last.
-    public internal(set) var because: [Cause]
+    public var because: [Cause] { failures + [ruling.cause] + notes }
 }

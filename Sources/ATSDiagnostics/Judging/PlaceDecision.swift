@@ -18,8 +18,8 @@ struct PlaceDecision: Sendable {
         let decision = ATSPolicy(dictionary: dictionary, profile: profile).decide(place)
         isBlocked = decision.verdict == .blocked
         error = decision.error
-        because = decision.because.filter { $0.kind == .failure }
-        notes = decision.because.filter { $0.kind == .note }
+        because = decision.failures
+        notes = decision.notes
         requirements = decision.requirements
         offer = Offer(decision.requirements)
     }
