@@ -10,6 +10,9 @@ package final class PieceFile {
     package struct Place: Sendable, Equatable {
         package let offset: Int
         package let count: Int
+
+        /// Of a piece without bytes, which needs no file.
+        package static let empty = Place(offset: 0, count: 0)
     }
 
     private let descriptor: Int32

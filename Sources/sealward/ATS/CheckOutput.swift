@@ -36,9 +36,11 @@ struct CheckOutput {
     private let shard: Shard?
     private let stream: ResultStream
     private let text: CheckText
-    /// Where the rendered reports are whose turn has not come: in memory as long as they are few, else in a file.
-    private var waiting: [Int: Waiting] = [:]
+    /// The rendered reports whose turn has not come, as long as they are few.
+    private var waiting: [Int: [UInt8]] = [:]
     private var waitingBytes = 0
+    /// Where the others are: in the journal if there is one, else in a temporary file.
+    private var elsewhere: PiecePlaces
     private var spool: PieceFile?
     private let journal: CheckJournal?
     /// What the page shows, by the place of the target; only the HTML form collects it.
@@ -66,6 +68,7 @@ struct CheckOutput {
         self.shard = shard
         self.journal = journal
         self.stream = stream
+        elsewhere = PiecePlaces(limit: targets.count)
         var width = 0
         for place in places where width < CheckOutput.widest {
             let url = try targets.target(at: Int(place)).url
@@ -80,10 +83,10 @@ struct CheckOutput {
     /// How many bytes of reports wait in memory before the next go to a file.
     private static let waitingLimit = 4 << 20
 
-    private enum Waiting {
+    private enum Rendered {
         case bytes([UInt8])
-        case spooled(PieceFile.Place)
-        case kept(PieceFile.Place)
+        /// In the journal, or in the temporary file.
+        case elsewhere(PieceFile.Place)
     }
 
     /// FAIL beats undetermined.
@@ -121,47 +124,53 @@ struct CheckOutput {
 
     /// Takes what was rendered for a target.
     mutating func add(_ rendered: [UInt8], at place: Int, verdict: TargetSummary.Verdict) throws {
-        try take(verdict, at: place, empty: rendered.isEmpty) { output in
-            if output.waitingBytes + rendered.count <= CheckOutput.waitingLimit { return .bytes(rendered) }
-            do throws(InputFault) {
-                if let spool = output.spool { return .spooled(try spool.append(rendered)) }
-                let spool = try PieceFile.temporary()
-                output.spool = spool
-                return .spooled(try spool.append(rendered))
-            } catch {
-                throw CommandFault("a temporary file for results \(error.reason).")
-            }
-        }
+        try take(.bytes(rendered), verdict, at: place)
     }
 
     /// Takes what was rendered for a target and is in the journal.
     mutating func add(_ kept: PieceFile.Place, at place: Int, verdict: TargetSummary.Verdict) throws {
-        try take(verdict, at: place, empty: kept.count == 0) { _ in .kept(kept) }
+        try take(.elsewhere(kept), verdict, at: place)
     }
 
-    private mutating func take(
-        _ verdict: TargetSummary.Verdict,
-        at place: Int,
-        empty: Bool,
-        _ wait: (inout CheckOutput) throws -> Waiting
-    ) throws {
+    private mutating func take(_ rendered: Rendered, _ verdict: TargetSummary.Verdict, at place: Int) throws {
         finished += 1
         summary.add(verdict)
         defer { options.progress?.advance() }
         if options.format == .jsonl {
-            if !empty { try emit(wait(&self)) }
+            try emit(rendered)
         } else if turn < places.count, places[turn] == place {
-            if !empty { try emit(wait(&self)) }
+            try emit(rendered)
             turn += 1
             while turn < places.count, let next = removeWaiting(Int(places[turn])) {
                 try emit(next)
                 turn += 1
             }
-            if waiting.isEmpty { try? spool?.cut(at: 0) }
+            if elsewhere.count == 0 { try? spool?.cut(at: 0) }
         } else {
-            let next = empty ? .bytes([]) : try wait(&self)
-            if case .bytes(let bytes) = next { waitingBytes += bytes.count }
-            waiting[place] = next
+            try wait(rendered, at: place)
+        }
+    }
+
+    private mutating func wait(_ rendered: Rendered, at place: Int) throws {
+        let piece: PieceFile.Place
+        switch rendered {
+        case .bytes(let bytes) where bytes.isEmpty: piece = .empty
+        case .bytes(let bytes) where waitingBytes + bytes.count <= CheckOutput.waitingLimit:
+            waitingBytes += bytes.count
+            waiting[place] = bytes
+            return
+        case .bytes(let bytes):
+            do throws(InputFault) {
+                let file = if let spool { spool } else { try PieceFile.temporary() }
+                spool = file
+                piece = try file.append(bytes)
+            } catch {
+                throw CommandFault("a temporary file for results \(error.reason).")
+            }
+        case .elsewhere(let kept): piece = kept
+        }
+        guard elsewhere.keep(piece, at: place) else {
+            throw CommandFault("the result of target \(place + 1) is too long, or there twice.")
         }
     }
 
@@ -174,8 +183,8 @@ struct CheckOutput {
 
     /// Writes what is known of targets whose predecessors never finished, and closes the document.
     mutating func end() throws {
-        for place in waiting.keys.sorted() {
-            if let next = removeWaiting(place) { try emit(next) }
+        for place in places[min(turn, places.count)...] {
+            if let next = removeWaiting(Int(place)) { try emit(next) }
         }
         options.progress?.clear()
         switch options.format {
@@ -201,19 +210,25 @@ struct CheckOutput {
 
     private func isShown(_ report: TargetReport) -> Bool { !options.showsChangesOnly || report.changesBetweenSystems }
 
-    private mutating func removeWaiting(_ place: Int) -> Waiting? {
-        guard let next = waiting.removeValue(forKey: place) else { return nil }
-        if case .bytes(let bytes) = next { waitingBytes -= bytes.count }
-        return next
+    private mutating func removeWaiting(_ place: Int) -> Rendered? {
+        if let piece = elsewhere.take(at: place) { return .elsewhere(piece) }
+        guard let bytes = waiting.removeValue(forKey: place) else { return nil }
+        waitingBytes -= bytes.count
+        return .bytes(bytes)
     }
 
-    private mutating func emit(_ next: Waiting) throws {
+    private mutating func emit(_ next: Rendered) throws {
         let bytes: [UInt8]
         do throws(InputFault) {
             switch next {
             case .bytes(let rendered): bytes = rendered
-            case .spooled(let place): bytes = try spool?.bytes(at: place) ?? []
-            case .kept(let place): bytes = try journal?.bytes(at: place) ?? []
+            case .elsewhere(let place) where place.count == 0: bytes = []
+            case .elsewhere(let place):
+                if let journal {
+                    bytes = try journal.bytes(at: place)
+                } else {
+                    bytes = try spool?.bytes(at: place) ?? []
+                }
             }
         } catch {
             throw CommandFault("a result that was kept in a file \(error.reason).")
