@@ -8,25 +8,29 @@ import Testing
 @Suite struct PiecePlacesTests {
     @Test func whatIsKeptIsTakenOnce() {
         var places = PiecePlaces(limit: 3)
-        #expect(places.take(at: 0) == nil)
+        func keep(_ place: PieceFile.Place, at number: Int) -> Bool { places.keep(place, at: number) }
+        func take(at number: Int) -> PieceFile.Place? { places.take(at: number) }
+        #expect(take(at: 0) == nil)
         let far = PieceFile.Place(offset: 1 << 40, count: 7)
-        #expect(places.keep(far, at: 2))
-        #expect(places.keep(.empty, at: 0))
+        #expect(keep(far, at: 2))
+        #expect(keep(.empty, at: 0))
         #expect(places.count == 2)
-        #expect(places.take(at: 2) == far)
-        #expect(places.take(at: 2) == nil)
-        #expect(places.take(at: 0) == .empty)
+        #expect(take(at: 2) == far)
+        #expect(take(at: 2) == nil)
+        #expect(take(at: 0) == .empty)
         #expect(places.count == 0)
     }
 
     @Test func whatHasNoPlaceIsNotKept() {
         var places = PiecePlaces(limit: 2)
-        #expect(!places.keep(.empty, at: 2))
-        #expect(!places.keep(.empty, at: -1))
-        #expect(!places.keep(PieceFile.Place(offset: 0, count: Int(UInt32.max)), at: 0))
-        #expect(places.keep(PieceFile.Place(offset: 0, count: Int(UInt32.max) - 1), at: 0))
-        #expect(!places.keep(.empty, at: 0), "a number has one piece")
-        #expect(places.take(at: 5) == nil)
+        func keep(_ place: PieceFile.Place, at number: Int) -> Bool { places.keep(place, at: number) }
+        func take(at number: Int) -> PieceFile.Place? { places.take(at: number) }
+        #expect(!keep(.empty, at: 2))
+        #expect(!keep(.empty, at: -1))
+        #expect(!keep(PieceFile.Place(offset: 0, count: Int(UInt32.max)), at: 0))
+        #expect(keep(PieceFile.Place(offset: 0, count: Int(UInt32.max) - 1), at: 0))
+        #expect(!keep(.empty, at: 0), "a number has one piece")
+        #expect(take(at: 5) == nil)
         #expect(places.count == 1)
     }
 }
