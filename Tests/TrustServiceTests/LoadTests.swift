@@ -283,8 +283,8 @@ import Testing
         }
     }
 
-    /// A client that sends slowly, or goes away, keeps nobody's place.
-    @Test func placesAreNotHeldByClientsThatAreSlowOrGone() async throws {
+    /// A request counts from its end.
+    @Test func clientsThatSendSlowlyHoldNoPlace() async throws {
         let held = Held()
         try await RunningService.with(connections: LoadTests.limits, interfaces: { _ in [held] }) {
             (service: RunningService) async throws -> Void in
