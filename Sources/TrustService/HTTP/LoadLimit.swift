@@ -172,6 +172,8 @@ private struct Lane {
             return
         }
         let excess = Double(median) / (Double(usual) * settings.target)
+        // With more in flight no request is faster: the usual time was measured while something held up the node.
+        if median < usual { self.usual = median }
         // With so few in flight, what takes longer is the usual time by now.
         if excess > 1, limit <= settings.floor { (self.usual, measuredAt) = (median, now) }
         let wanted = Double(limit) * min(1.5, max(0.5, 1 / excess))
@@ -215,7 +217,7 @@ package struct LoadSettings: Sendable {
     package var window = TimeAmount.milliseconds(100)
     package var samples = 16
     /// How long the usual time is believed.
-    package var validity = TimeAmount.seconds(60)
+    package var validity = TimeAmount.seconds(10)
 
     package init() {}
 }
