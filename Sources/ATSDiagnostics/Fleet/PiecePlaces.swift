@@ -15,7 +15,7 @@ package struct PiecePlaces: Sendable {
 
     /// Keeps the place of a piece of less than 4 GiB with a new number below the limit; false for any other.
     package mutating func keep(_ place: PieceFile.Place, at number: Int) -> Bool {
-        guard (0..<limit).contains(number), let size = UInt32(exactly: place.count), size < .max else { return false }
+        guard number >= 0, number < limit, let size = UInt32(exactly: place.count), size < .max else { return false }
         if sizes.isEmpty {
             offsets = [Int](repeating: 0, count: limit)
             sizes = [UInt32](repeating: 0, count: limit)
