@@ -72,6 +72,8 @@ import Testing
         #expect(calm.refused == 0)
         let overload = node.run(limit, every: .microseconds(83), for: .seconds(5), from: start + .seconds(10))
         #expect(overload.median <= 5 * calm.median, "\(overload.median) against \(calm.median)")
+        // Twice 2.25 ms, at 4,000 a second.
+        #expect((16...21).contains(limit.counts[0].limit), "\(limit.counts)")
         // And nearly as much is done as can be.
         #expect(overload.taken.count > 5 * 4000 * 9 / 10, "\(overload.taken.count)")
         #expect(overload.refused > 5 * 7000)

@@ -20,6 +20,8 @@ struct Overload {
     let program: String
     let folder: URL
     let seconds: Int
+    /// The cores of the service, as taskset names them; the clients have the second one.
+    let cores: String
     /// How many assertions are made beforehand.
     let count: Int
 
@@ -64,7 +66,7 @@ struct Overload {
             in: folder,
             store: url,
             authority: material.authority,
-            before: Overload.core(0)
+            before: Overload.core(cores)
         )
         defer { server.stop() }
         let result = try openLoop(server, bodies)
@@ -115,7 +117,7 @@ struct Overload {
         let run = Process()
         run.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         run.arguments =
-            Overload.core(1) + [
+            Overload.core("1") + [
                 script.path, server.base, "/v1/apps/\(Material.appId)/assertions", bodies.path, "--process",
                 String(server.processIdentifier), "--seconds", String(seconds),
             ]
@@ -129,10 +131,10 @@ struct Overload {
     }
 
     /// The words before a command that keep it on one core; none on a machine with a single one.
-    static func core(_ number: Int) -> [String] {
+    static func core(_ number: String) -> [String] {
         let taskset = "/usr/bin/taskset"
         guard ProcessInfo.processInfo.processorCount > 1, FileManager.default.isExecutableFile(atPath: taskset)
         else { return [] }
-        return [taskset, "-c", String(number)]
+        return [taskset, "-c", number]
     }
 }

@@ -12,7 +12,7 @@ import TrustStoresSQLite
 /// Assertions by HTTP against an empty POST of the same size, with wrk on the same cores in the same run.
 ///
 ///     service-bench [--program SEALWARD] [--folder FOLDER] [--postgres URL] [--seconds N] [--each N] [--connections N]
-///     service-bench --overload SECONDS [--program SEALWARD] [--folder FOLDER] [--postgres URL] [--bodies N]
+///     service-bench --overload SECONDS [--program SEALWARD] [--folder FOLDER] [--postgres URL] [--bodies N] [--cores LIST]
 ///
 /// The assertions are made beforehand, one key for each connection; each is sent once, and one refused answer fails the bench. What is
 /// measured is what a phone waits for: the signature, and the counter and the challenge committed in one transaction. The empty POST
@@ -38,7 +38,13 @@ struct ServiceBench {
         defer { try? FileManager.default.removeItem(at: folder) }
         if let seconds = arguments.number("--overload") {
             let count = arguments.number("--bodies") ?? seconds * 20_000
-            let overload = Overload(program: program, folder: folder, seconds: seconds, count: count)
+            let overload = Overload(
+                program: program,
+                folder: folder,
+                seconds: seconds,
+                cores: arguments["--cores"] ?? "0",
+                count: count
+            )
             if let url = arguments["--postgres"] {
                 return try await overload.holds("PostgreSQL", .postgres(url), url)
             }

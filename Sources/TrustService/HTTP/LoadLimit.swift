@@ -99,6 +99,7 @@ private struct Lane {
     /// Since when the limit was exceeded; nil if it is not, or if requests are refused.
     private var exceededSince: NIODeadline?
     private(set) var isRefusing = false
+    private var refusingSince = NIODeadline.distantPast
     private var lastRefusal = NIODeadline.distantPast
     /// While requests are refused: how many were taken and how many were not since then.
     private var (admitted, refused) = (0, 0)
@@ -131,7 +132,7 @@ private struct Lane {
             if now < since + settings.grace, inFlight < max(settings.start, bound * settings.burst) { return true }
             (exceededSince, isRefusing) = (nil, true)
             openWindow(at: now)
-            (periodStart, admitted, refused) = (now, 0, 0)
+            (refusingSince, periodStart, admitted, refused) = (now, now, 0, 0)
         }
         lastRefusal = now
         refused += 1
@@ -148,10 +149,8 @@ private struct Lane {
     mutating func end(from start: NIODeadline, isAccepted: Bool, at now: NIODeadline, _ settings: LoadSettings) {
         inFlight = max(0, inFlight - 1)
         // What began before the measurement waited behind more than the floor.
-        guard isAccepted, isRefusing, start >= measuringSince ?? .distantPast, taken.count < Lane.takenLimit else {
-            return
-        }
-        taken.append((now - start).nanoseconds)
+        guard isAccepted, isRefusing, start >= measuringSince ?? .distantPast else { return }
+        if taken.count < Lane.takenLimit { taken.append((now - start).nanoseconds) }
         guard now >= windowStart + settings.window, taken.count >= settings.samples else { return }
         let sorted = taken.sorted()
         closeWindow(median: max(1, sorted[sorted.count / 2]), at: now, settings)
@@ -166,9 +165,9 @@ private struct Lane {
     /// Moves the limit.
     private mutating func closeWindow(median: Int64, at now: NIODeadline, _ settings: LoadSettings) {
         guard measuringSince == nil, let usual else {
-            (self.usual, measuredAt, measuringSince) = (median, now, nil)
             // Even if more in flight mean no more answers a second, each of so many takes no longer than the target.
-            limit = Int((Double(settings.floor) * settings.target).rounded())
+            if self.usual == nil { limit = Int((Double(settings.floor) * settings.target).rounded()) }
+            (self.usual, measuredAt, measuringSince) = (median, now, nil)
             return
         }
         let excess = Double(median) / (Double(usual) * settings.target)
@@ -182,7 +181,10 @@ private struct Lane {
 
     /// Whether requests are refused without knowing the usual time.
     func mustMeasure(at now: NIODeadline, _ settings: LoadSettings) -> Bool {
-        isRefusing && measuringSince == nil && (usual == nil || now > measuredAt + settings.validity)
+        guard isRefusing, measuringSince == nil else { return false }
+        // The beginning is no usual moment: many connections are new.
+        let age = max(settings.rest, min(settings.validity, measuredAt - refusingSince))
+        return usual == nil || now > measuredAt + age
     }
 
     mutating func measure(from now: NIODeadline) {
@@ -199,13 +201,13 @@ private struct Lane {
 /// The constants of the rule, for tests to shorten.
 package struct LoadSettings: Sendable {
     /// So many in flight are never too many.
-    package var floor = 8
+    package var floor = 4
     /// What an operation starts with.
     package var start = 256
     /// No limit is higher.
     package var most = 16_384
     /// How many times its usual time an accepted request may take.
-    package var target = 3.0
+    package var target = 2.0
     /// How long more than the limit may be in flight before anything is refused.
     package var grace = TimeAmount.milliseconds(100)
     /// Meanwhile no more than so many times the limit, or than ``start`` if that is more.
