@@ -21,7 +21,6 @@ import Testing
         struct Outcome {
             var taken: [Int64] = []
             var refused = 0
-            var mostInFlight = 0
             /// The median of the second half, after the limit was found.
             var median: Int64 { taken.suffix(taken.count / 2).sorted()[taken.count / 4] }
         }
@@ -52,7 +51,6 @@ import Testing
                     limit?.begin(lane)
                     free = max(free, now) + work
                     open.append((now, free + wait))
-                    outcome.mostInFlight = max(outcome.mostInFlight, open.count - answered)
                 } else {
                     outcome.refused += 1
                 }
@@ -143,6 +141,31 @@ import Testing
         let outcome = slow.run(limit, every: .microseconds(83), for: .seconds(5), from: start + .seconds(10))
         #expect(outcome.taken.count > 5 * 4000 / 3, "\(outcome.taken.count)")
         #expect(limit.counts[0].limit > fast)
+    }
+
+    /// The limit was found while much more came: it does not hold for what the node has handled before.
+    @Test func refusingEndsWhenLessComesThanWasHandledBefore() {
+        var settings = LoadSettings()
+        (settings.start, settings.burst) = (10, 1)
+        let changes = NIOLockedValueBox<[LoadLimit.Change]>([])
+        let limit = LoadLimit(operations: ["assert"], settings: settings) { change in
+            changes.withLockedValue { $0.append(change) }
+        }
+        func take(every milliseconds: Int64, from start: NIODeadline, for seconds: Int64, isAnswered: Bool) {
+            for number in 0..<seconds * 1000 / milliseconds {
+                let now = start + .milliseconds(number * milliseconds)
+                guard limit.admits(0, at: now) else { continue }
+                limit.begin(0)
+                if isAnswered { limit.end(0, from: now, isAccepted: true, at: now) }
+            }
+        }
+        take(every: 10, from: start, for: 3, isAnswered: true)
+        take(every: 5, from: start + .seconds(3), for: 2, isAnswered: false)
+        #expect(changes.withLockedValue { $0.map(\.isRefusing) } == [true])
+        // Four are left, and no more may come in as long as their usual time is to be measured.
+        for _ in 0..<6 { limit.end(0, from: start, isAccepted: false, at: start + .seconds(5)) }
+        take(every: 20, from: start + .seconds(5), for: 3, isAnswered: false)
+        #expect(changes.withLockedValue { $0.map(\.isRefusing).contains(false) })
     }
 
     /// The usual time was measured while something else held up the machine: that is not believed for long.

@@ -101,9 +101,11 @@ private struct Lane {
     private(set) var isRefusing = false
     private var refusingSince = NIODeadline.distantPast
     private var lastRefusal = NIODeadline.distantPast
-    /// While requests are refused: how many were taken and how many were not since then.
+    /// How many requests were taken, and how many were not, since then.
     private var (admitted, refused) = (0, 0)
     private var periodStart = NIODeadline.distantPast
+    /// The most that were taken in one period; less with each in which requests are refused.
+    private var most = 0
     /// The median with ``LoadSettings/floor`` in flight, in nanoseconds, and when it was measured.
     private var usual: Int64?
     private var measuredAt = NIODeadline.distantPast
@@ -119,17 +121,20 @@ private struct Lane {
     init(operation: String, limit: Int) { (self.operation, self.limit) = (operation, limit) }
 
     mutating func admits(at now: NIODeadline, _ settings: LoadSettings) -> Bool {
+        endPeriod(at: now, settings)
         let bound = measuringSince == nil ? limit : settings.floor
         if inFlight < bound {
             exceededSince = nil
-            if isRefusing { admitted += 1 }
-            if isOver(at: now, settings) { (isRefusing, measuringSince) = (false, nil) }
+            admitted += 1
             return true
         }
         if !isRefusing {
             let since = exceededSince ?? now
             exceededSince = since
-            if now < since + settings.grace, inFlight < max(settings.start, bound * settings.burst) { return true }
+            if now < since + settings.grace, inFlight < max(settings.start, bound * settings.burst) {
+                admitted += 1
+                return true
+            }
             (exceededSince, isRefusing) = (nil, true)
             openWindow(at: now)
             (refusingSince, periodStart, admitted, refused) = (now, now, 0, 0)
@@ -139,11 +144,25 @@ private struct Lane {
         return false
     }
 
-    /// Whether requests need no longer be refused: nearly none was for so long, so that what is too much is a burst and can wait.
-    private mutating func isOver(at now: NIODeadline, _ settings: LoadSettings) -> Bool {
-        guard isRefusing, now > periodStart + settings.rest else { return false }
-        defer { (periodStart, admitted, refused) = (now, 0, 0) }
-        return now > lastRefusal + settings.rest || Double(refused) < Double(admitted) * settings.remainder
+    /// Looks once in a while at how many requests came, and how many of them were taken.
+    private mutating func endPeriod(at now: NIODeadline, _ settings: LoadSettings) {
+        guard now > periodStart + settings.rest else { return }
+        // After a pause the counts are those of another time.
+        let isFresh = now < periodStart + settings.rest + settings.rest
+        let (came, taken) = isFresh ? (admitted + refused, admitted) : (0, 0)
+        (periodStart, admitted, refused) = (now, 0, 0)
+        guard isRefusing else {
+            most = max(taken, most)
+            return
+        }
+        let hasRoom = Double(came) < Double(most) * settings.share
+        // A node that has become slower must not believe for long what it could do.
+        most = max(taken, Int(Double(most) * settings.share))
+        guard hasRoom || now > lastRefusal + settings.rest || Double(came - taken) < Double(taken) * settings.remainder
+        else { return }
+        (isRefusing, measuringSince) = (false, nil)
+        // It handled more than what comes now, so the limit is too low for that.
+        if hasRoom { limit = max(limit, settings.start) }
     }
 
     mutating func end(from start: NIODeadline, isAccepted: Bool, at now: NIODeadline, _ settings: LoadSettings) {
@@ -215,6 +234,8 @@ package struct LoadSettings: Sendable {
     /// If for so long no more than such a part of the requests was refused, bursts may wait again.
     package var rest = TimeAmount.seconds(1)
     package var remainder = 0.1
+    /// Requests are no longer refused either if fewer come than such a part of what was taken before.
+    package var share = 0.9
     /// Between two changes of the limit, and at least so many accepted requests.
     package var window = TimeAmount.milliseconds(100)
     package var samples = 16
