@@ -344,7 +344,8 @@ let package = Package(
                 "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest", "AppleServices",
                 "Findings", "StrictCBOR", "StrictJSON", "TLSFacts", "TrustStores", "TrustStoresSQLite",
                 "TrustStoresPostgres", "SealwardHummingbird", "TraceExport", .asyncHTTPClient, .tracing, .jwt,
-                .hummingbird, .httpTypes, .crypto, .cryptoExtras, .lifecycle, .logging, .metrics, .nioConcurrency, .nioCore, .nioHTTP1,
+                .hummingbird, .httpTypes, .crypto, .cryptoExtras, .lifecycle, .logging, .metrics, .nioConcurrency,
+                .nioCore, .nioHTTP1,
             ]
         ),
         tests(
