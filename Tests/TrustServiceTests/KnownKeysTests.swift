@@ -116,6 +116,25 @@ import TrustStores
         }
     }
 
+    /// Also where both apps are configured with the same bundle identifier, so that the signature itself is good.
+    @Test(arguments: ["com.example.shop", "com.example.other"])
+    func aKnownKeyOfAnotherAppIsUnknown(_ bundle: String) async throws {
+        let configuration = RunningService.configuration {
+            var other = $0.apps[0]
+            other.id = "other"
+            other.bundleIds = [bundle]
+            $0.apps.append(other)
+        }
+        try await RunningService.with(configuration) { service in
+            let phone = await Phone(service)
+            let keyId = try await phone.attested()
+            #expect(try await phone.assert(try await phone.assertion(keyId)).status == 200)
+            let challenge = try await phone.challenge("assert", app: "other")
+            let body = try await phone.assertion(keyId, challenge: challenge)
+            #expect(try await service.post("/v1/apps/other/assertions", body).verdict == "404 key.unknown")
+        }
+    }
+
     /// The tier of a token is that of the key as it is, not as it was read.
     @Test func aTokenHasTheTierOfTheChangedKey() async throws {
         try await Self.service { service, _ in

@@ -44,8 +44,11 @@ final class KnownKeys: Sendable {
 
     init(observer: RequestObserver) { self.observer = observer }
 
-    /// A key that was read at most ten minutes ago; nil after the clock went back too.
-    func key(_ id: KeyIdentifier, at now: Date) -> KnownKey? { kept[id].flatMap { $0.isRecent(at: now) ? $0 : nil } }
+    /// A key of an app that was read at most ten minutes ago; nil after the clock went back too.
+    func key(_ id: KeyIdentifier, of app: String, at now: Date) -> KnownKey? {
+        guard let known = kept[id], known.stored.app.hasSameBytes(as: app), known.isRecent(at: now) else { return nil }
+        return known
+    }
 
     func keep(_ key: KnownKey) { kept.keep(key, for: key.stored.id) { !$0.isRecent(at: key.readAt) } }
 

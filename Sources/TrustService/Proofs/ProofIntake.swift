@@ -33,7 +33,7 @@ struct ProofIntake: Sendable {
     ) async throws -> Prepared {
         let reading = try AssertionReading(presented, app, challenges.current, at: call.now)
         var refusal: (of: StoredKey, ProofRefusal)?
-        if let known = known.key(presented.keyId, at: call.now) {
+        if let known = known.key(presented.keyId, of: app.settings.id, at: call.now) {
             do {
                 let judged = try await judge(reading, of: known, expecting: KeyExpectation(known.stored), app, call)
                 let prepared = try await prepare(judged)
