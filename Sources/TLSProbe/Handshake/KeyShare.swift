@@ -126,7 +126,7 @@ package struct HandshakeSecrets: Sendable {
     package let random: [UInt8]
     /// 32 bytes.
     package let sessionIdentifier: [UInt8]
-    /// A fresh key for a group; nil for a group that is not supported.
+    /// A key for a group; nil for a group that is not supported.
     package let keyShare: @Sendable (NamedGroup) -> KeyShare?
 
     package init(

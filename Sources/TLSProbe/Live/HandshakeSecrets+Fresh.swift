@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
+import NIOCore
 import TLSFacts
 
 #if canImport(Glibc)
@@ -13,7 +14,7 @@ import TLSFacts
 #endif
 
 extension HandshakeSecrets {
-    /// Secrets from the system's source of randomness.
+    /// Secrets from the system's source of randomness. Key shares may be those of the last hellos (``RecentKeyShares``).
     package static func fresh() -> HandshakeSecrets {
         var bytes = [UInt8](repeating: 0, count: 64)
         // One call for all of it: the generator of the standard library asks the system for each eight bytes.
@@ -23,14 +24,25 @@ extension HandshakeSecrets {
             for index in bytes.indices { bytes[index] = generator.next() }
         }
         return HandshakeSecrets(random: Array(bytes.prefix(32)), sessionIdentifier: Array(bytes.suffix(32))) { group in
-            switch group {
-            case .x25519: .x25519(.init())
-            case .secp256r1: .secp256r1(.init())
-            case .secp384r1: .secp384r1(.init())
-            case .secp521r1: .secp521r1(.init())
-            case .x25519MLKEM768: HybridKey().map { .x25519MLKEM768($0) }
-            default: nil
-            }
+            recentShares.share(group, at: .now(), make: KeyShare.init(fresh:))
+        }
+    }
+
+    private static let recentShares = RecentKeyShares()
+}
+
+extension KeyShare {
+    /// A fresh key for a group; nil for a group that is not supported.
+    fileprivate init?(fresh group: NamedGroup) {
+        switch group {
+        case .x25519: self = .x25519(.init())
+        case .secp256r1: self = .secp256r1(.init())
+        case .secp384r1: self = .secp384r1(.init())
+        case .secp521r1: self = .secp521r1(.init())
+        case .x25519MLKEM768:
+            guard let key = HybridKey() else { return nil }
+            self = .x25519MLKEM768(key)
+        default: return nil
         }
     }
 }
