@@ -10,7 +10,7 @@
     /// A connection string, parsed once. It may contain a password, so nothing of it but hosts is ever shown.
     struct PostgresAddress: Sendable {
         /// One server of the string: what its lists of hosts, addresses and ports say at one place.
-        struct Host: Sendable {
+        struct Host: Sendable, Equatable {
             let name: String?
             let address: String?
             let port: String?

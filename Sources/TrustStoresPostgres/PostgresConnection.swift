@@ -22,6 +22,12 @@
         /// Where it connected to.
         let host: PostgresAddress.Host
         let hostaddr: String?
+        /// Whether it is found to be a primary that may be used.
+        private var isAdmitted = false
+        /// How many primaries were known when it began to connect.
+        private let changesBefore: Int
+        /// Whether other servers are asked while this one is silent.
+        private let hasOthers: Bool
         /// How much the server may send.
         private var intake = PostgresIntake()
         /// The names of statements that this connection has prepared, by their text.
@@ -29,11 +35,14 @@
 
         /// Connects, logs in and prepares the session within the limit of one connection.
         ///
+        /// - Parameter limit: that limit, if the connection only asks whether the server is a primary; nobody is asked beside it then.
         /// - Throws: ``BrokenConnection``, also if the server is no primary that may be used.
-        init(_ host: PostgresAddress.Host, hostaddr: String?, facts: PostgresFacts) throws {
+        init(_ host: PostgresAddress.Host, hostaddr: String?, facts: PostgresFacts, limit: Duration? = nil) throws {
             (self.facts, self.host, self.hostaddr) = (facts, host, hostaddr)
             notices = PostgresNotices(facts)
-            deadline = .now + facts.connectTimeout
+            deadline = .now + min(limit ?? facts.connectTimeout, facts.connectTimeout)
+            changesBefore = facts.lineage.changes
+            hasOthers = limit == nil && facts.address.hosts.count > 1
             guard let libpq = LibpqConnection(facts.address.parameters(host, hostaddr: hostaddr), notices: notices)
             else {
                 throw BrokenConnection(reason: "libpq has no memory for a connection")
@@ -103,10 +112,11 @@
                 facts.observe(.unchecked, facts.address.safe("the cluster's number: \(error.message)"))
             }
             identity = PostgresIdentity(system: system, timeline: timeline)
-            if let refusal = facts.lineage.admit(identity) {
+            if let refusal = facts.lineage.admit(identity, at: host) {
                 facts.observe(.otherServer, "\(host.title): \(refusal)")
                 throw BrokenConnection(reason: refusal)
             }
+            isAdmitted = true
         }
 
         /// Whether the server has said something since the connection was set aside: an answer, or that it is gone.
@@ -324,6 +334,7 @@
 
         /// Waits for the socket until the deadline. Looks at the clock first, so that a server that never stops to send gains nothing.
         private func wait(for events: Int16) throws {
+            let start = ContinuousClock.now
             while true {
                 var descriptor = pollfd(fd: libpq.socket, events: events, revents: 0)
                 // With no socket poll would wait, for nothing.
@@ -337,7 +348,21 @@
                 let count = unsafe poll(&descriptor, 1, Int32(clamping: StoreTime.milliseconds(slice) + 1))
                 if count > 0 { return }
                 if count < 0, errno != EINTR { throw broken() }
+                if hasOthers { try considerOthers(after: ContinuousClock.now - start) }
             }
+        }
+
+        /// Gives a silent server up if a newer primary is known, and has the others asked after a moment.
+        private func considerOthers(after silence: Duration) throws {
+            let isReplaced =
+                isAdmitted ? !facts.lineage.isNewest(identity) : facts.lineage.changes != changesBefore
+            if isReplaced {
+                throw BrokenConnection(
+                    reason: "PostgreSQL does not answer, and another server is the primary now",
+                    isSilent: isAdmitted
+                )
+            }
+            if silence >= PostgresLookout.patience { facts.lookout.look(besides: host, facts) }
         }
 
         func broken() -> BrokenConnection {

@@ -5,7 +5,8 @@
     import Foundation
     import TrustStores
 
-    /// Opens one connection on a thread of its own: the first server of the string that is a primary, each address with its own limit.
+    /// Opens one connection on a thread of its own: the first server that is a primary, each address with its own limit.
+    /// The one that was the primary last is asked before the others, which have the order of the string.
     ///
     /// On a thread of its own, because the resolver of names cannot be told when to stop, and because several servers may take longer
     /// than one caller waits. A link has at most one of these; callers who come later wait for the same one.
@@ -39,7 +40,7 @@
 
         private func connect() -> Result<PostgresConnection, StoreFault> {
             var reasons: [String] = []
-            for host in facts.address.hosts {
+            for host in facts.lineage.ordered(facts.address.hosts) {
                 do {
                     for address in try host.addresses() {
                         if facts.closingDeadline != nil { return .failure(.unavailable("the store is closing")) }

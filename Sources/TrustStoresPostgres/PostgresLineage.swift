@@ -16,30 +16,50 @@
     ///
     /// Kept in memory: a process that starts knows nothing, and believes the first primary that it reaches.
     final class PostgresLineage: Sendable {
-        private let newest = Mutex<PostgresIdentity?>(nil)
+        private struct Seen {
+            var newest: PostgresIdentity?
+            /// Where the newest one was reached last.
+            var host: PostgresAddress.Host?
+            var changes = 0
+        }
+
+        private let seen = Mutex(Seen())
 
         /// Remembers the server, or gives the reason to refuse it.
-        func admit(_ identity: PostgresIdentity) -> String? {
-            newest.withLock { newest in
-                guard let known = newest else {
-                    newest = identity
-                    return nil
+        func admit(_ identity: PostgresIdentity, at host: PostgresAddress.Host) -> String? {
+            seen.withLock { seen in
+                if let known = seen.newest {
+                    if let old = known.system, let new = identity.system, old != new {
+                        return "is another cluster (\(new)) than the store's (\(old))"
+                    }
+                    if identity.timeline < known.timeline {
+                        return "is on timeline \(identity.timeline), and timeline \(known.timeline) has been seen: "
+                            + "an old primary that a newer one replaced; stop it"
+                    }
                 }
-                if let old = known.system, let new = identity.system, old != new {
-                    return "is another cluster (\(new)) than the store's (\(old))"
-                }
-                if identity.timeline < known.timeline {
-                    return "is on timeline \(identity.timeline), and timeline \(known.timeline) has been seen: "
-                        + "an old primary that a newer one replaced; stop it"
-                }
-                newest = PostgresIdentity(system: known.system ?? identity.system, timeline: identity.timeline)
+                if seen.newest?.timeline != identity.timeline { seen.changes += 1 }
+                seen.newest = PostgresIdentity(
+                    system: seen.newest?.system ?? identity.system,
+                    timeline: identity.timeline
+                )
+                seen.host = host
                 return nil
             }
         }
 
         /// Whether no newer primary has been seen since.
         func isNewest(_ identity: PostgresIdentity) -> Bool {
-            newest.withLock { $0.map { identity.timeline >= $0.timeline } ?? true }
+            seen.withLock { $0.newest.map { identity.timeline >= $0.timeline } ?? true }
+        }
+
+        /// How often a newer primary was seen, the first one included.
+        var changes: Int { seen.withLock { $0.changes } }
+
+        /// The servers in the order in which they are asked: the one first that was the primary last, so that nobody waits for one that
+        /// was replaced and is silent.
+        func ordered(_ hosts: [PostgresAddress.Host]) -> [PostgresAddress.Host] {
+            guard let last = seen.withLock({ $0.host }) else { return hosts }
+            return hosts.filter { $0 == last } + hosts.filter { $0 != last }
         }
     }
 #endif

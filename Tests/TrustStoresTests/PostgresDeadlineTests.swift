@@ -175,14 +175,26 @@ import Testing
         @Test("an older timeline and another cluster are refused; a newer one ends the connections to the older")
         func lineage() {
             let lineage = PostgresLineage()
+            let hosts = ["a", "b"].map { PostgresAddress.Host(name: $0, address: nil, port: nil) }
+            let (first, second) = (hosts[0], hosts[1])
+            #expect(lineage.ordered(hosts) == hosts && lineage.changes == 0)
             let old = PostgresIdentity(system: "7", timeline: 3)
-            #expect(lineage.admit(old) == nil && lineage.isNewest(old))
-            #expect(lineage.admit(PostgresIdentity(system: "8", timeline: 9))?.contains("another cluster") == true)
-            #expect(lineage.admit(PostgresIdentity(system: nil, timeline: 2))?.contains("old primary") == true)
-            #expect(lineage.admit(PostgresIdentity(system: nil, timeline: 4)) == nil)
+            #expect(lineage.admit(old, at: first) == nil && lineage.isNewest(old))
+            #expect(
+                lineage.admit(PostgresIdentity(system: "8", timeline: 9), at: first)?.contains("another cluster")
+                    == true
+            )
+            #expect(
+                lineage.admit(PostgresIdentity(system: nil, timeline: 2), at: first)?.contains("old primary") == true
+            )
+            #expect(lineage.admit(PostgresIdentity(system: nil, timeline: 4), at: first) == nil)
             #expect(!lineage.isNewest(old))
-            #expect(lineage.admit(old)?.contains("old primary") == true)
-            #expect(lineage.admit(PostgresIdentity(system: "8", timeline: 4)) != nil)
+            #expect(lineage.admit(old, at: first)?.contains("old primary") == true)
+            #expect(lineage.admit(PostgresIdentity(system: "8", timeline: 4), at: first) != nil)
+            // Where the newest one was reached is asked first.
+            #expect(lineage.changes == 2 && lineage.ordered(hosts) == hosts)
+            #expect(lineage.admit(PostgresIdentity(system: "7", timeline: 5), at: second) == nil)
+            #expect(lineage.changes == 3 && lineage.ordered(hosts) == [second, first])
         }
     }
 

@@ -243,5 +243,46 @@ import TrustStoreContract
                 try new.crash()
             }
         }
+
+        @Test("a primary that falls silent: the promoted standby is used within five seconds, with the default limits")
+        func silentPrimary() async throws {
+            let old = try await onThread { try PostgresServer() }
+            _ = try await onThread { try old.emptyStore() }
+            let schema = try await onThread {
+                try old.query("SELECT max(nspname) FROM pg_namespace WHERE nspname LIKE 'store%'")
+            }
+            let new = try await onThread { try PostgresServer(standbyOf: old) }
+            let url = PostgresServer.url(of: schema, at: [old.port, new.port])
+            let store = try await SQLTrustStore.postgres(url)
+            let name = try await write(store)
+            try await eventually("the standby has everything") {
+                try await onThread {
+                    let sent = try old.query("SELECT pg_current_wal_lsn()")
+                    return try new.query("SELECT pg_last_wal_replay_lsn() >= '\(sent)'") == "t"
+                }
+            }
+            try old.signal(SIGSTOP)
+            defer { try? old.signal(SIGCONT) }
+            // On a connection that is open it ends with a fault, on a new one it finds the other server: either way in time.
+            let onItsWay = Task { _ = try? await write(store) }
+            try await onThread { try new.promote() }
+            let promoted = ContinuousClock.now
+            try await eventually("the promoted standby is used") { await works(store) }
+            await onItsWay.value
+            #expect(ContinuousClock.now - promoted < .seconds(5))
+            let kept = try await store.secret(named: name, orElse: [2])
+            #expect(kept == [1])
+            // A process that starts now waits no longer for the silent one.
+            let start = ContinuousClock.now
+            let other = try await SQLTrustStore.postgres(url)
+            #expect(ContinuousClock.now - start < .seconds(4))
+            await other.close()
+            await store.close()
+            try old.signal(SIGCONT)
+            try await onThread {
+                try old.crash()
+                try new.crash()
+            }
+        }
     }
 #endif
