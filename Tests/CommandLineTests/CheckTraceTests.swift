@@ -31,6 +31,31 @@ import Testing
         #expect(hello.parent == check.id && check.start <= hello.start && hello.end <= check.end)
     }
 
+    /// Each scrape of the exporter is a trace of its own, also if Prometheus asks twice for the same target.
+    @Test func eachCheckOfTheExporterIsATrace() async throws {
+        let collector = try TraceCollector()
+        let port = try HeldPort()
+        defer { withExtendedLifetime(port) {} }
+        let folder = try TemporaryDirectory()
+        let exporter = try await ListeningProgram(
+            ["ats", "exporter", "--listen", "127.0.0.1:0", "--quiet"],
+            in: folder,
+            environment: ["OTEL_EXPORTER_OTLP_ENDPOINT": collector.base]
+        )
+        for _ in 0..<2 {
+            let url = "\(exporter.address)/probe?target=https://127.0.0.1:\(port.port)/"
+            #expect(try await HTTPCall("GET", url, headers: [:], timeout: 60).status == 200)
+        }
+        #expect(exporter.stop() == 0)
+        let spans = try await collector.spans { $0.count { $0.name == "check" } == 2 }
+        let checks = spans.filter { $0.name == "check" }
+        #expect(Set(checks.map(\.trace)).count == 2 && checks.allSatisfy(\.parent.isEmpty))
+        for check in checks {
+            let hello = try #require(spans.first { $0.name == "hello" && $0.trace == check.trace })
+            #expect(hello.parent == check.id && check.start <= hello.start && hello.end <= check.end)
+        }
+    }
+
     /// The definitions that OpenTelemetry publishes for Python read every member, and know no other.
     @Test(
         .enabled(

@@ -15,10 +15,14 @@ package struct ListeningProgram {
     }
 
     /// Starts `sealward` and waits until it says where it listens.
-    package init(_ arguments: [String], in folder: TemporaryDirectory) async throws {
+    ///
+    /// - Parameter environment: variables beside those of the tests.
+    package init(_ arguments: [String], in folder: TemporaryDirectory, environment: [String: String] = [:]) async throws
+    {
         process = Process()
         process.executableURL = BuiltProgram.url
         process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let log = folder.path("log-\(UUID().uuidString)")
         _ = FileManager.default.createFile(atPath: log, contents: nil)
         process.standardError = FileHandle(forWritingAtPath: log)

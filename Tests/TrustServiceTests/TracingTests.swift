@@ -15,6 +15,7 @@ import Testing
 import TraceExport
 import Tracing
 import TrustStores
+import TrustStoresPostgres
 import TrustStoresSQLite
 
 @testable import TrustService
@@ -39,11 +40,23 @@ import TrustStoresSQLite
     }
 
     @Test func aRequestIsOneTraceFromTheGatewayToTheStore() async throws {
-        let collector = try TraceCollector()
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let store = try SQLTrustStore.sqlite(at: folder.appendingPathComponent("s.sqlite").path)
+        try await checkOneTraceFromTheGateway(to: store, "sqlite")
+    }
+
+    #if Postgres
+        @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
+        func aRequestIsOneTraceFromTheGatewayToPostgreSQL() async throws {
+            let url = try await PostgresServer.sharedWithEmptyStore().url
+            try await checkOneTraceFromTheGateway(to: try await SQLTrustStore.postgres(url), "postgresql")
+        }
+    #endif
+
+    private func checkOneTraceFromTheGateway(to store: SQLTrustStore, _ system: String) async throws {
+        let collector = try TraceCollector()
         let lines = LogLines()
         try await RunningService.with(try configuration(collector), store: store, log: lines.logger) {
             (service: RunningService) async throws -> Void in
@@ -70,7 +83,7 @@ import TrustStoresSQLite
         let verbs = spans.filter { $0.parent == server.id }
         #expect(verbs.map(\.name).contains("advance"))
         for verb in verbs {
-            #expect(verb.kind == 3 && verb.attributes["db.system.name"] == "sqlite")
+            #expect(verb.kind == 3 && verb.attributes["db.system.name"] == system)
             #expect(verb.attributes["db.operation.name"] == verb.name)
             #expect(server.start <= verb.start && verb.end <= server.end)
         }
