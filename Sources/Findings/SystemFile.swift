@@ -62,7 +62,8 @@ package enum SystemFile {
         return descriptor
     }
 
-    /// Writes all bytes, at an offset or where the descriptor is.
+    /// Writes all bytes, at an offset or where the descriptor is. Waits for the reader of a full pipe even if the pipe is not to block: that is
+    /// a setting of all who share it, and a parent may have made it.
     ///
     /// - Returns: 0, or the number of the fault.
     package static func write(_ bytes: [UInt8], to descriptor: CInt, at offset: Int? = nil) -> CInt {
@@ -79,6 +80,12 @@ package enum SystemFile {
                         unsafe Foundation.write(descriptor, start, left)
                     }
                 if count < 0, errno == EINTR { continue }
+                if count < 0, errno == EAGAIN {
+                    var full = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    // Safe: one entry is lent, and one is announced.
+                    _ = unsafe poll(&full, 1, -1)
+                    continue
+                }
                 guard count > 0 else { return count < 0 ? errno : ENOSPC }
                 done += count
             }

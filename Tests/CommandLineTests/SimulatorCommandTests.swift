@@ -69,6 +69,13 @@ import Testing
             #expect(again.stop() == 0)
             #expect(try String(contentsOfFile: key, encoding: .utf8) == text)
             #expect(try FileManager.default.attributesOfItem(atPath: key)[.posixPermissions] as? Int == 0o600)
+            // What a start leaves that is killed while it writes.
+            for length in [0, 1, 100, text.utf8.count - 1] {
+                try String(text.prefix(length)).write(toFile: key, atomically: true, encoding: .utf8)
+                let third = try await self.apple(in: folder)
+                #expect(third.stop() == 0)
+                #expect(try String(contentsOfFile: key, encoding: .utf8) == text)
+            }
             try (text + "kept").write(toFile: key, atomically: true, encoding: .utf8)
             try FileManager.default.removeItem(atPath: other)
             try FileManager.default.createSymbolicLink(atPath: other, withDestinationPath: key)

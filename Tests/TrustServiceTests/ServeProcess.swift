@@ -13,6 +13,7 @@ import TrustStores
 /// The real `sealward serve` as a process of its own.
 final class ServeProcess: Sendable {
     private let process: Process
+    private let errors = Pipe()
     private let lines = NIOLockedValueBox<String>("")
     let base: String
 
@@ -76,11 +77,10 @@ final class ServeProcess: Sendable {
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         // From anywhere: nothing but the binary and what the configuration names.
         process.currentDirectoryURL = configuration.deletingLastPathComponent()
-        let pipe = Pipe()
-        process.standardError = pipe
+        process.standardError = errors
         process.standardOutput = FileHandle.nullDevice
         let lines = lines
-        pipe.fileHandleForReading.readabilityHandler = { handle in
+        errors.fileHandleForReading.readabilityHandler = { handle in
             let text = String(decoding: handle.availableData, as: UTF8.self)
             if text.isEmpty { handle.readabilityHandler = nil }
             lines.withLockedValue { $0 += text }
@@ -99,6 +99,17 @@ final class ServeProcess: Sendable {
             if found == nil { try await Task.sleep(for: .milliseconds(20)) }
         }
         base = found ?? ""
+    }
+
+    /// Reads standard error no more, and makes its pipe as small as the system lets it be. Gives how many bytes wait in it.
+    func stopReading() -> () -> Int {
+        let reading = errors.fileHandleForReading
+        reading.readabilityHandler = nil
+        _ = fcntl(reading.fileDescriptor, 1031, 4096)  // F_SETPIPE_SZ
+        return {
+            var count: CInt = 0
+            return ioctl(reading.fileDescriptor, UInt(FIONREAD), &count) == 0 ? Int(count) : 0
+        }
     }
 
     var standardError: String { lines.withLockedValue { $0 } }

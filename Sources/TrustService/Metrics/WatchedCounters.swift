@@ -18,7 +18,7 @@ extension RequestObserver {
     /// Labels with their dimensions. Series whose dimension is a code of a refusal are not here: those rules look at rates.
     static var watchedCounters: [(label: String, dimensions: [(String, String)])] {
         var all: [(String, [(String, String)])] = [
-            ("audit.lost", []), ("challengekeys.unread", []), ("promotions.undecided", []),
+            ("audit.lost", []), ("challengekeys.unread", []), ("log.dropped", []), ("promotions.undecided", []),
             ("receipts.results.lost", []), ("sweep.failures", []), ("files.reread", [("outcome", "kept")]),
             ("risk.alerts", [("code", "risk.metric.above-baseline")]),
             ("traces.dropped", [("reason", "queue")]), ("traces.dropped", [("reason", "receiver")]),

@@ -71,9 +71,11 @@ struct ExporterCommand: AsyncParsableCommand {
         try await CommandIO.run {
             // A peer that goes away while it is written to is no reason to end.
             signal(SIGPIPE, SIG_IGN)
-            var log = Logger(label: "sealward") { StreamLogHandler.standardError(label: $0) }
-            log.logLevel = quiet ? .error : .info
             let registry = PrometheusRegistry()
+            let output = LogOutput(descriptor: STDERR_FILENO, label: "sealward", registry: registry)
+            defer { output.finish(within: CommandIO.lastWords) }
+            var log = output.logger
+            log.logLevel = quiet ? .error : .info
             let observer = RequestObserver(registry: registry, log: log)
             let traces = CommandTraces.exporter { observer.note($0, at: SystemSources.live.uptime()) }
             let profile = try system.profile()
@@ -102,7 +104,7 @@ struct ExporterCommand: AsyncParsableCommand {
             }
             // Files that cannot be used are said now, not with the first scrape.
             _ = try configuration.session(configuration.profile)
-            let exporter = CheckExporter(configuration, registry: registry, log: log) { CommandIO.say($0) }
+            let exporter = CheckExporter(configuration, registry: registry, log: log) { output.write(CommandIO.lines($0)) }
             // They stop from the last to the first, so spans go out after the checks.
             try await serve((traces.map { [$0] } ?? []) + [exporter], log)
             return .clean

@@ -97,18 +97,25 @@ struct ServeCommand: AsyncParsableCommand {
     private func serve(_ settings: Configuration, readable: [String]) async throws -> Outcome {
         // A peer that goes away while it is written to is no reason to end.
         signal(SIGPIPE, SIG_IGN)
-        var log = Logger(label: "sealward") { StreamLogHandler.standardError(label: $0) }
+        let registry = PrometheusRegistry()
+        let output = LogOutput(descriptor: STDERR_FILENO, label: "sealward", registry: registry)
+        defer { output.finish(within: CommandIO.lastWords) }
+        var log = output.logger
         log.logLevel = quiet ? .error : .info
         let level = ProcessInfo.processInfo.environment[ConfigurationReader.logLevel]
         if let level = level.flatMap({ Logger.Level(rawValue: $0) }) { log.logLevel = level }
         if settings.trustSimulator != nil {
-            CommandIO.say(
-                "WARNING: simulated devices are trusted. Their tokens carry another issuer and \"sim\": true."
+            output.write(
+                CommandIO.lines(
+                    "WARNING: simulated devices are trusted. Their tokens carry another issuer and \"sim\": true."
+                )
             )
         }
         if settings.appCheck?.simulated == .allow {
-            CommandIO.say(
-                "WARNING: simulated devices get App Check tokens, signed with the keys of all others, with \"sim\": true."
+            output.write(
+                CommandIO.lines(
+                    "WARNING: simulated devices get App Check tokens, signed with the keys of all others, with \"sim\": true."
+                )
             )
         }
         for warning in settings.warnings { log.warning("\(warning)") }
@@ -123,7 +130,6 @@ struct ServeCommand: AsyncParsableCommand {
             log.warning("Receipts are not refreshed: no Apple account is configured.")
         }
         let server: TrustServer
-        let registry = PrometheusRegistry()
         let opening = StoreOpening(
             location: settings.store,
             patience: .seconds(storeTimeout),
@@ -138,10 +144,14 @@ struct ServeCommand: AsyncParsableCommand {
                 transport: LiveAppleTransport(),
                 registry: registry,
                 log: log,
-                announce: { CommandIO.say($0) }
+                announce: { output.write(CommandIO.lines($0)) }
             )
         } catch let fault as StoreFault where fault.code == .storeUnavailable && opening.isServer {
-            CommandIO.say("sealward: the store did not answer within \(storeTimeout) seconds: \(fault.reason).")
+            output.write(
+                CommandIO.lines(
+                    "sealward: the store did not answer within \(storeTimeout) seconds: \(fault.reason)."
+                )
+            )
             throw ExitCode(StoreOpening.unavailableStatus)
         } catch let fault as StoreFault {
             throw CommandFault("the store: \(fault.reason).")

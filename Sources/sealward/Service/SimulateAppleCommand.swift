@@ -150,7 +150,8 @@ struct SimulatedTeam: ExpressibleByArgument {
     }
 
     /// Writes a key for its owner alone. What is there stays as it is, because Apple gives the key of a real team only once: the same key of
-    /// an earlier start is left, and another key, a link, a pipe or a device is not written to.
+    /// an earlier start is left, and another key, a link, a pipe or a device is not written to. The beginning of the same key, which a start
+    /// left that was killed while it wrote, is no key of anybody and is completed.
     private static func writeKey(_ text: [UInt8], _ path: String) throws(CommandFault) {
         func fault(_ reason: String) -> CommandFault {
             CommandFault(
@@ -163,7 +164,7 @@ struct SimulatedTeam: ExpressibleByArgument {
         guard SystemFile.isRegular(descriptor) else { throw fault("it is not a regular file") }
         let old = SystemFile.read(descriptor, at: 0, count: text.count + 1)
         guard old.fault == 0 else { throw fault(SystemFile.message(old.fault)) }
-        guard old.bytes.isEmpty || old.bytes == text else { throw fault("another key is there") }
+        guard text.starts(with: old.bytes) else { throw fault("another key is there") }
         guard fchmod(descriptor, 0o600) == 0 else { throw fault(SystemFile.message(errno)) }
         if old.bytes == text { return }
         let number = SystemFile.write(text, to: descriptor)

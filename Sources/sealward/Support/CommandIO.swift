@@ -36,12 +36,18 @@ enum CommandIO {
     ///
     /// - Parameter fitted: whether long lines are broken for a terminal; not for words that were.
     static func say(_ words: String, fitted: Bool = true) {
-        let line = words.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
-            .map { String(decoding: $0, as: UTF8.self).terminalSafe }.joined(separator: "\n")
-        try? FileHandle.standardError.write(
-            contentsOf: Data(((fitted && isatty(STDERR_FILENO) == 1 ? line.fitted : line) + "\n").utf8)
-        )
+        try? FileHandle.standardError.write(contentsOf: Data(lines(words, fitted: fitted).utf8))
     }
+
+    /// What ``say(_:fitted:)`` writes, with the end of its last line.
+    static func lines(_ words: String, fitted: Bool = true) -> String {
+        let lines = words.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+            .map { String(decoding: $0, as: UTF8.self).terminalSafe }.joined(separator: "\n")
+        return (fitted && isatty(STDERR_FILENO) == 1 ? lines.fitted : lines) + "\n"
+    }
+
+    /// How long the last lines of a log may take to be written before the program ends without them.
+    static let lastWords = Duration.seconds(2)
 
     /// Writes data to `path`, or to standard output where no path is given.
     static func write(_ text: String, to path: String?) throws {
