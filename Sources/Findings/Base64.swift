@@ -43,18 +43,29 @@ package enum Base64 {
 
     private static func decode(_ text: [UInt8], isStrict: Bool) -> [UInt8]? {
         guard text.count % 4 == 0 else { return nil }
-        let padding = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count / 4 * 3)
+        guard let last = text.last else { return [] }
+        let pad = UInt8(ascii: "=")
+        let padding = last != pad ? 0 : text[text.count - 2] != pad ? 1 : 2
+        // Read once: each use of a static value asks whether it was made already.
+        let values = values
+        // Whatever is no character of the alphabet has a bit that none of them has.
+        var all: UInt8 = 0
         var bits: UInt32 = 0
-        var count: UInt32 = 0
-        for character in text.dropLast(padding) {
-            let value = values[Int(character)]
-            guard value < 64 else { return nil }
-            append(value, &bits, &count, to: &bytes)
+        var bytes = [UInt8](repeating: 0, count: text.count / 4 * 3)
+        for group in 0..<text.count / 4 {
+            bits = 0
+            for place in group * 4..<group * 4 + 4 {
+                let value = place < text.count - padding ? values[Int(text[place])] : 0
+                all |= value
+                bits = bits << 6 | UInt32(value)
+            }
+            bytes[group * 3] = UInt8(truncatingIfNeeded: bits >> 16)
+            bytes[group * 3 + 1] = UInt8(truncatingIfNeeded: bits >> 8)
+            bytes[group * 3 + 2] = UInt8(truncatingIfNeeded: bits)
         }
-        // The bits that pad the last character are zero, and there are as many as the padding says.
-        guard Int(count) == padding * 2, !isStrict || bits & (1 << count - 1) == 0 else { return nil }
+        // The bits that pad the last character are zero.
+        guard all < 64, !isStrict || bits & (1 << UInt32(padding * 8) - 1) == 0 else { return nil }
+        bytes.removeLast(padding)
         return bytes
     }
 

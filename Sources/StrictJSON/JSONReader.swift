@@ -186,6 +186,8 @@ package struct JSONReader {
     }
 
     private func text(_ utf8: ArraySlice<UInt8>) throws(MalformedInput) -> String {
+        // Most is ASCII, which cannot be wrong.
+        if utf8.reduce(0, |) < 0x80 { return String(decoding: utf8, as: UTF8.self) }
         guard let text = String(validating: utf8, as: UTF8.self) else { throw fault("a string is not UTF-8") }
         return text
     }

@@ -21,6 +21,23 @@ import Testing
         #expect(places.count == 0)
     }
 
+    /// Any order, far apart and close together, as often as one likes.
+    @Test func numbersOfAListOfAnyLengthAreToldApart() {
+        var places = PiecePlaces(limit: 1_000_000)
+        func place(_ number: Int) -> PieceFile.Place { PieceFile.Place(offset: number << 12, count: number % 9000) }
+        func keep(_ number: Int) -> Bool { places.keep(place(number), at: number) }
+        func take(_ number: Int) -> PieceFile.Place? { places.take(at: number) }
+        let numbers = Array(stride(from: 999_999, through: 0, by: -1_237)) + [4095, 4096, 8191, 8192]
+        for _ in 0..<2 {
+            #expect(numbers.allSatisfy(keep))
+            #expect(!numbers.contains(where: keep))
+            #expect(places.count == numbers.count)
+            #expect(take(1) == nil && take(-4096) == nil && take(.min) == nil && take(.max) == nil)
+            #expect(numbers.shuffled().allSatisfy { take($0) == place($0) })
+            #expect(places.count == 0 && take(4096) == nil)
+        }
+    }
+
     @Test func whatHasNoPlaceIsNotKept() {
         var places = PiecePlaces(limit: 2)
         func keep(_ place: PieceFile.Place, at number: Int) -> Bool { places.keep(place, at: number) }

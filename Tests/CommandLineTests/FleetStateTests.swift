@@ -189,6 +189,21 @@ import Testing
         if !BuiltProgram.isSanitized { #expect(held < written / 2) }
     }
 
+    /// A system without a folder for temporary files is no reason to fail for a list of a hundred.
+    @Test func whatWaitsForItsTurnNeedsNoFile() throws {
+        let (silent, refused) = (try HeldPort(isListening: true), try HeldPort())
+        let targets = ["127.0.0.1:\(silent.port)"] + Self.targets(100, port: refused.port)
+        let run = try ProgramRun(
+            ["ats", "check", "--format", "json", "--no-http", "--connect-timeout", "2", "--timeout", "3"] + targets,
+            environment: ["TMPDIR": "/nowhere"]
+        )
+        #expect(run.status == 2 && !run.errors.contains("temporary file"), "\(run.errors)")
+        let found = try #require(run.json["targets"] as? [[String: Any]])
+        #expect(found.map { ($0["target"] as? String)?.contains("127.0.0.1:\(silent.port)") ?? false }.first == true)
+        #expect(found.count == targets.count)
+        #expect(run.data.count > 1 << 20, "so few that they would have waited in memory anyway")
+    }
+
     /// nginx closes without close_notify, as most servers do; what a load held goes with its connection and not seconds later.
     @Test(.enabled(if: LoopbackServers.isAvailable)) func aLoadThatIsOverHoldsNoMemory() throws {
         let servers = try #require(LoopbackServers.shared)

@@ -11,6 +11,9 @@ import Testing
             ("AAAA", [0, 0, 0], [0, 0, 0]), ("AAE=", [0, 1], [0, 1]), ("AQ==", [1], [1]), ("", [], []),
             ("AAF=", nil, [0, 1]), ("AR==", nil, [1]),
             ("AA=A", nil, nil), ("A===", nil, nil), ("=", nil, nil), ("AAA", nil, nil), ("AAAA\n", nil, nil),
+            ("AAAAAB==", nil, [0, 0, 0, 0]), ("====", nil, nil), ("AAAA====", nil, nil), ("AA==", [0], [0]),
+            ("AA=\u{0}", nil, nil), ("\u{80}AA", nil, nil), ("AAAA AA=", nil, nil),
+            ("+/+/", [251, 255, 191], [251, 255, 191]),
             ("AA-_", nil, nil), ("AA==AAAA", nil, nil), ("\u{FF21}AAA", nil, nil),
         ] as [(String, [UInt8]?, [UInt8]?)]
     )

@@ -27,8 +27,8 @@ package struct ErrorForm: Sendable {
     }
 }
 
-/// One method of one path, who may call it, and what answers.
-package struct Route: Sendable {
+/// One method of one path, who may call it, and what answers. By reference, as every request looks at many.
+package final class Route: Sendable {
     package enum Segment: Sendable, Equatable {
         case literal(String)
         /// A name in braces, and what stands behind it: `{app}:exchangeToken`.

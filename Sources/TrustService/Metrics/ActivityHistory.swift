@@ -87,10 +87,9 @@ final class ActivityHistory: Sendable {
         case .refusal: event.refusals = 1
         }
         apps.withLock { apps in
-            if apps[app]?.minutes[minute] == nil {
-                apps[app, default: App()].minutes.keep(ActivityHistory.minuteLimit, upTo: minute)
+            apps[app, default: App()].minutes.change(minute, of: ActivityHistory.minuteLimit, Counts()) {
+                $0.add(event)
             }
-            apps[app, default: App()].minutes[minute, default: Counts()].add(event)
         }
     }
 
@@ -100,14 +99,11 @@ final class ActivityHistory: Sendable {
     func note(system: String?, bundle: String?, app: String, at now: Date) -> Bool {
         let hour = ActivityHistory.number(of: now, seconds: 3600)
         return apps.withLock { apps in
-            if apps[app]?.hours[hour] == nil {
-                apps[app, default: App()].hours.keep(ActivityHistory.hourLimit, upTo: hour)
+            apps[app, default: App()].hours.change(hour, of: ActivityHistory.hourLimit, Versions()) { versions in
+                let isSystemApart = ActivityHistory.count(system, in: &versions.systems)
+                let isBundleApart = ActivityHistory.count(bundle, in: &versions.bundles)
+                return isSystemApart && isBundleApart
             }
-            var versions = apps[app]?.hours[hour] ?? Versions()
-            let isSystemApart = ActivityHistory.count(system, in: &versions.systems)
-            let isBundleApart = ActivityHistory.count(bundle, in: &versions.bundles)
-            apps[app, default: App()].hours[hour] = versions
-            return isSystemApart && isBundleApart
         }
     }
 
@@ -157,8 +153,20 @@ final class ActivityHistory: Sendable {
 }
 
 extension Dictionary where Key == Int {
+    /// Changes the value of a number where it is. If there is none, it begins with `empty`, and what is more than `count` numbers back
+    /// leaves for it.
+    fileprivate mutating func change<Result>(
+        _ number: Int,
+        of count: Int,
+        _ empty: Value,
+        _ change: (inout Value) -> Result
+    ) -> Result {
+        if self[number] == nil { keep(count, upTo: number) }
+        return change(&self[number, default: empty])
+    }
+
     /// Forgets all but the last `count` numbers up to the newest, and what lies in the future after a clock was put back.
-    fileprivate mutating func keep(_ count: Int, upTo newest: Int) {
+    private mutating func keep(_ count: Int, upTo newest: Int) {
         guard self.count >= count else { return }
         self = filter { $0.key <= newest && $0.key > newest - count }
     }

@@ -9,8 +9,8 @@ import Logging
 import Synchronization
 import TrustStores
 
-/// A key as it was read from the store, ready to check signatures.
-struct KnownKey: Sendable {
+/// A key as it was read from the store, ready to check signatures. By reference, as it is kept and handed around.
+final class KnownKey: Sendable {
     let stored: StoredKey
     let publicKey: AttestationPublicKey
     let readAt: Date

@@ -4,10 +4,15 @@
 import AppAttest
 import Findings
 
-/// One configured app with its verifiers.
-struct ServedApp: Sendable {
+/// One configured app with its verifiers. By reference, as every request hands it around.
+final class ServedApp: Sendable {
     let settings: Configuration.App
     let verifiers: AppVerifiers
+
+    init(settings: Configuration.App, verifiers: AppVerifiers) {
+        self.settings = settings
+        self.verifiers = verifiers
+    }
 
     /// The environment whose host of Apple's the app's device tokens belong to.
     var deviceTokenEnvironment: String { settings.environments.contains(.production) ? "production" : "development" }

@@ -7,7 +7,9 @@ import Synchronization
 import TrustStores
 
 /// What is made from files of tokens, keys and roots, and may be made again while the service runs.
-struct LiveParts: Sendable {
+///
+/// By reference, as every request takes it several times.
+final class LiveParts: Sendable {
     let apps: [String: ServedApp]
     let tokens: TokenAuthority
     let apple: AppleSide?

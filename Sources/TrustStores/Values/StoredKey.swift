@@ -61,7 +61,8 @@ public struct KeyRecord: Sendable, Equatable {
 @dynamicMemberLookup
 public struct StoredKey: Sendable, Equatable {
     /// What the attestation said.
-    public let record: KeyRecord
+    @inlinable public var record: KeyRecord { shared.record }
+    @usableFromInline let shared: SharedRecord
     /// When the key was accepted.
     public let attestedAt: Date
     /// The highest counter that was accepted; 0 before the first assertion.
@@ -85,7 +86,7 @@ public struct StoredKey: Sendable, Equatable {
         revokedAt: Date?,
         riskMetric: Int?
     ) {
-        self.record = record
+        shared = SharedRecord(record)
         self.attestedAt = attestedAt
         self.counter = counter
         self.largestGap = largestGap
@@ -95,5 +96,16 @@ public struct StoredKey: Sendable, Equatable {
     }
 
     /// A member of ``record``.
-    public subscript<Value>(dynamicMember path: KeyPath<KeyRecord, Value>) -> Value { record[keyPath: path] }
+    @inlinable public subscript<Value>(dynamicMember path: KeyPath<KeyRecord, Value>) -> Value { record[keyPath: path] }
+}
+
+/// A record that all copies of a key have in common: an accepted assertion copies its key a dozen times.
+@usableFromInline final class SharedRecord: Sendable, Equatable {
+    @usableFromInline let record: KeyRecord
+
+    fileprivate init(_ record: KeyRecord) { self.record = record }
+
+    @usableFromInline static func == (left: SharedRecord, right: SharedRecord) -> Bool {
+        left === right || left.record == right.record
+    }
 }

@@ -80,8 +80,11 @@ struct CheckOutput {
 
     /// The widest column of names; longer names move their line.
     private static let widest = 48
-    /// How many bytes of reports wait in memory before the next go to a file.
-    private static let waitingLimit = 4 << 20
+    /// How many bytes of reports wait in memory before the next go to a file. Few, because what is kept a while between what is freed at once
+    /// leaves holes in the heap: 4 MiB took 11.
+    private static let waitingLimit = 64 << 10
+    /// How many wait in memory if there can be no file.
+    private static let limitWithoutFile = 4 << 20
 
     private enum Rendered {
         case bytes([UInt8])
@@ -156,8 +159,7 @@ struct CheckOutput {
         switch rendered {
         case .bytes(let bytes) where bytes.isEmpty: piece = .empty
         case .bytes(let bytes) where waitingBytes + bytes.count <= CheckOutput.waitingLimit:
-            waitingBytes += bytes.count
-            waiting[place] = bytes
+            keepInMemory(bytes, at: place)
             return
         case .bytes(let bytes):
             do throws(InputFault) {
@@ -165,6 +167,10 @@ struct CheckOutput {
                 spool = file
                 piece = try file.append(bytes)
             } catch {
+                if spool == nil, waitingBytes + bytes.count <= CheckOutput.limitWithoutFile {
+                    keepInMemory(bytes, at: place)
+                    return
+                }
                 throw CommandFault("a temporary file for results \(error.reason).")
             }
         case .elsewhere(let kept): piece = kept
@@ -172,6 +178,11 @@ struct CheckOutput {
         guard elsewhere.keep(piece, at: place) else {
             throw CommandFault("the result of target \(place + 1) is too long, or there twice.")
         }
+    }
+
+    private mutating func keepInMemory(_ bytes: [UInt8], at place: Int) {
+        waitingBytes += bytes.count
+        waiting[place] = bytes
     }
 
     /// Puts beside each target of the page what changed since the run before.
