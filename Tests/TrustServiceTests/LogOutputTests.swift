@@ -4,8 +4,8 @@
 import Foundation
 import Logging
 import StrictJSON
-import Testing
 import TestSupport
+import Testing
 
 @testable import TrustService
 

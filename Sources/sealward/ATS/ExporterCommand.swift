@@ -104,7 +104,9 @@ struct ExporterCommand: AsyncParsableCommand {
             }
             // Files that cannot be used are said now, not with the first scrape.
             _ = try configuration.session(configuration.profile)
-            let exporter = CheckExporter(configuration, registry: registry, log: log) { output.write(CommandIO.lines($0)) }
+            let exporter = CheckExporter(configuration, registry: registry, log: log) {
+                output.write(CommandIO.lines($0))
+            }
             // They stop from the last to the first, so spans go out after the checks.
             try await serve((traces.map { [$0] } ?? []) + [exporter], log)
             return .clean
