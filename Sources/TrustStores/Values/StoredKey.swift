@@ -99,7 +99,7 @@ public struct StoredKey: Sendable, Equatable {
     @inlinable public subscript<Value>(dynamicMember path: KeyPath<KeyRecord, Value>) -> Value { record[keyPath: path] }
 }
 
-/// A record that all copies of a key have in common: an accepted assertion copies its key a dozen times.
+/// A record that all copies of a key have in common, so that a copy costs one reference instead of nine.
 @usableFromInline final class SharedRecord: Sendable, Equatable {
     @usableFromInline let record: KeyRecord
 

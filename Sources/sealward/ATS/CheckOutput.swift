@@ -81,7 +81,7 @@ struct CheckOutput {
     /// The widest column of names; longer names move their line.
     private static let widest = 48
     /// How many bytes of reports wait in memory before the next go to a file. Few, because what is kept a while between what is freed at once
-    /// leaves holes in the heap: 4 MiB took 11.
+    /// leaves holes in the heap: with 4 MiB a list of 50,000 took 12 MB more.
     private static let waitingLimit = 64 << 10
     /// How many wait in memory if there can be no file.
     private static let limitWithoutFile = 4 << 20
