@@ -14,8 +14,11 @@ import Testing
 @Suite struct LoadLimitTests {
     /// A node that works at one request after the other, and in which each also waits for something that takes no work.
     private struct Node {
-        let work = TimeAmount.microseconds(250)
+        var work = TimeAmount.microseconds(250)
         var wait = TimeAmount.milliseconds(2)
+        /// Each waits so much longer for every one in flight with itself, as callers of one commit do, up to `most`.
+        var waitOfEach = TimeAmount.nanoseconds(0)
+        var most = TimeAmount.hours(1)
 
         /// What a phase showed: the times of what was accepted, oldest first, and how much was not.
         struct Outcome {
@@ -50,7 +53,8 @@ import Testing
                 if limit?.admits(lane, at: now) ?? true {
                     limit?.begin(lane)
                     free = max(free, now) + work
-                    open.append((now, free + wait))
+                    let end = free + min(most, wait + waitOfEach * (open.count - answered + 1))
+                    open.append((now, max(end, open.last?.end ?? end)))
                 } else {
                     outcome.refused += 1
                 }
@@ -166,6 +170,49 @@ import Testing
         for _ in 0..<6 { limit.end(0, from: start, isAccepted: false, at: start + .seconds(5)) }
         take(every: 20, from: start + .seconds(5), for: 3, isAnswered: false)
         #expect(changes.withLockedValue { $0.map(\.isRefusing).contains(false) })
+    }
+
+    /// Requests of a load that the node handles take more than twice the usual time, because many wait for one commit. After a long overload the
+    /// same load is handled again, though it does not become less than what was handled then.
+    @Test(arguments: [true, false]) func aLoadThatWasHandledIsHandledAgain(_ hasTrials: Bool) {
+        var settings = LoadSettings()
+        if !hasTrials { settings.trial = .hours(1) }
+        let limit = LoadLimit(operations: ["assert"], settings: settings)
+        var node = Node(work: .microseconds(100), wait: .microseconds(0))
+        (node.waitOfEach, node.most) = (.microseconds(180), .milliseconds(7))
+        let calm = node.run(limit, every: .microseconds(125), for: .seconds(3), from: start)
+        #expect(calm.refused == 0)
+        // The clients take time from it too.
+        var slow = node
+        slow.work = .microseconds(250)
+        let overload = slow.run(limit, every: .microseconds(25), for: .seconds(12), from: start + .seconds(3))
+        #expect(overload.refused > 12 * 30_000)
+        #expect(overload.median <= 5 * calm.median, "\(overload.median) against \(calm.median)")
+        _ = node.run(limit, every: .microseconds(125), for: .seconds(25), from: start + .seconds(15))
+        let after = node.run(limit, every: .microseconds(125), for: .seconds(10), from: start + .seconds(40))
+        if hasTrials {
+            #expect(after.refused == 0 && after.median <= calm.median, "\(after.refused), \(after.median)")
+        } else {
+            // Without trials the rest of the rule refuses some of it for ever: else this test would show nothing.
+            #expect(after.refused > 10 * 1000, "\(after.refused)")
+        }
+    }
+
+    /// An overload that lasts is tried ever more seldom, and what is let in for a trial is not much.
+    @Test func trialsInAnOverloadCostLittle() {
+        let node = Node()
+        func overload(_ settings: LoadSettings) -> Node.Outcome {
+            let limit = LoadLimit(operations: ["assert"], settings: settings)
+            return node.run(limit, every: .microseconds(83), for: .seconds(120), from: start)
+        }
+        func late(_ outcome: Node.Outcome) -> Int { outcome.taken.count { $0 > 5 * 2_250_000 } }
+        var without = LoadSettings()
+        without.trial = .hours(1)
+        let (tried, untried) = (overload(LoadSettings()), overload(without))
+        // After 5, 10, 20 and 40 seconds, with at most 256 in flight each, behind which others wait until they are gone.
+        let more = late(tried) - late(untried)
+        #expect((1...4 * 512).contains(more), "\(more) of \(tried.taken.count)")
+        #expect(tried.taken.count > untried.taken.count * 98 / 100, "\(tried.taken.count), \(untried.taken.count)")
     }
 
     /// The usual time was measured while something else held up the machine: that is not believed for long.

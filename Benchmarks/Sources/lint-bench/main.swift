@@ -48,6 +48,7 @@ func best(of count: Int, _ body: () throws -> Void) rethrows -> Double {
     return best
 }
 
+/// Waits by the handler: `waitUntilExit` looks only every 50 ms whether the program has ended.
 @discardableResult
 func run(_ program: String, _ arguments: [String]) throws -> Int32 {
     let process = Process()
@@ -55,8 +56,10 @@ func run(_ program: String, _ arguments: [String]) throws -> Int32 {
     process.arguments = arguments
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
+    let ended = DispatchSemaphore(value: 0)
+    process.terminationHandler = { _ in ended.signal() }
     try process.run()
-    process.waitUntilExit()
+    ended.wait()
     return process.terminationStatus
 }
 

@@ -38,7 +38,7 @@ struct ServiceBench {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         if let seconds = arguments.number("--overload") {
-            let count = arguments.number("--bodies") ?? seconds * 20_000
+            let count = arguments.number("--bodies") ?? seconds * 60_000
             let overload = Overload(
                 program: program,
                 folder: folder,

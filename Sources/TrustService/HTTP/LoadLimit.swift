@@ -111,6 +111,11 @@ private struct Lane {
     private var measuredAt = NIODeadline.distantPast
     /// Since when only ``LoadSettings/floor`` are taken, to measure the usual time.
     private var measuringSince: NIODeadline?
+    /// Since when as many are taken as at the start, to see whether the node can handle what comes now.
+    private var tryingSince: NIODeadline?
+    /// When the last such trial failed, and how long after it the next one begins; nil before the first.
+    private var failedAt = NIODeadline.distantPast
+    private var trialPause: TimeAmount?
     /// What accepted requests took since `windowStart`, in nanoseconds.
     private var taken: [Int64] = []
     private var windowStart = NIODeadline.distantPast
@@ -122,7 +127,8 @@ private struct Lane {
 
     mutating func admits(at now: NIODeadline, _ settings: LoadSettings) -> Bool {
         endPeriod(at: now, settings)
-        let bound = measuringSince == nil ? limit : settings.floor
+        var bound = tryingSince == nil ? limit : max(limit, settings.start)
+        if measuringSince != nil { bound = settings.floor }
         if inFlight < bound {
             exceededSince = nil
             admitted += 1
@@ -138,6 +144,11 @@ private struct Lane {
             (exceededSince, isRefusing) = (nil, true)
             openWindow(at: now)
             (refusingSince, periodStart, admitted, refused) = (now, now, 0, 0)
+        }
+        if tryingSince != nil {
+            (tryingSince, failedAt) = (nil, now)
+            trialPause = min(settings.trialMost, pause(settings) + pause(settings))
+            openWindow(at: now)
         }
         lastRefusal = now
         refused += 1
@@ -159,16 +170,24 @@ private struct Lane {
         // A node that has become slower must not believe for long what it could do.
         most = max(taken, Int(Double(most) * settings.share))
         guard hasRoom || now > lastRefusal + settings.rest || Double(came - taken) < Double(taken) * settings.remainder
-        else { return }
-        (isRefusing, measuringSince) = (false, nil)
-        // It handled more than what comes now, so the limit is too low for that.
-        if hasRoom { limit = max(limit, settings.start) }
+        else {
+            // Requests of a load that the node handles may take longer than the target allows, and be refused for as long as it lasts.
+            if measuringSince == nil, now > max(refusingSince, failedAt) + pause(settings) { tryingSince = now }
+            return
+        }
+        // It handled more than what comes now, or has just done so: the limit is too low for that.
+        if hasRoom || tryingSince != nil { limit = max(limit, settings.start) }
+        (isRefusing, measuringSince, tryingSince, trialPause) = (false, nil, nil, nil)
     }
+
+    /// How long requests are refused before more are taken for a trial.
+    private func pause(_ settings: LoadSettings) -> TimeAmount { trialPause ?? settings.trial }
 
     mutating func end(from start: NIODeadline, isAccepted: Bool, at now: NIODeadline, _ settings: LoadSettings) {
         inFlight = max(0, inFlight - 1)
-        // What began before the measurement waited behind more than the floor.
-        guard isAccepted, isRefusing, start >= measuringSince ?? .distantPast else { return }
+        // What began before the measurement, or in a trial, waited behind more than the limit.
+        guard isAccepted, isRefusing, tryingSince == nil, start >= max(measuringSince ?? .distantPast, failedAt)
+        else { return }
         if taken.count < Lane.takenLimit { taken.append((now - start).nanoseconds) }
         guard now >= windowStart + settings.window, taken.count >= settings.samples else { return }
         let sorted = taken.sorted()
@@ -200,7 +219,7 @@ private struct Lane {
 
     /// Whether requests are refused without knowing the usual time.
     func mustMeasure(at now: NIODeadline, _ settings: LoadSettings) -> Bool {
-        guard isRefusing, measuringSince == nil else { return false }
+        guard isRefusing, measuringSince == nil, tryingSince == nil else { return false }
         // The beginning is no usual moment: many connections are new.
         let age = max(settings.rest, min(settings.validity, measuredAt - refusingSince))
         return usual == nil || now > measuredAt + age
@@ -208,7 +227,7 @@ private struct Lane {
 
     mutating func measure(from now: NIODeadline) {
         guard isRefusing else { return }
-        measuringSince = now
+        (measuringSince, tryingSince) = (now, nil)
         openWindow(at: now)
     }
 
@@ -236,6 +255,9 @@ package struct LoadSettings: Sendable {
     package var remainder = 0.1
     /// Requests are no longer refused either if fewer come than such a part of what was taken before.
     package var share = 0.9
+    /// How long requests are refused until as many as at the start are taken for a trial; twice as long after each trial that failed.
+    package var trial = TimeAmount.seconds(5)
+    package var trialMost = TimeAmount.seconds(60)
     /// Between two changes of the limit, and at least so many accepted requests.
     package var window = TimeAmount.milliseconds(100)
     package var samples = 16
