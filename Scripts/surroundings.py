@@ -15,6 +15,11 @@ def free_port():
         return one.getsockname()[1]
 
 
+def loopback_address(number):
+    """The loopback address of a number: 127.1.0.1, 127.1.0.2 and so on, 250 in each /24 and 250 of those in each /16."""
+    return f"127.{1 + number // 62500}.{number // 250 % 250}.{number % 250 + 1}"
+
+
 def wait(url):
     """Until something answers, or the end of the program after thirty seconds."""
     for _ in range(600):

@@ -5,11 +5,17 @@ extension StringProtocol {
     /// The number that the text writes in decimal digits alone, without sign or space; nil for anything else, and if it is too large.
     ///
     /// - Parameter digits: the most digits, leading zeros included; at most 19.
-    package func decimalNumber(digits: Int) -> Int? {
-        guard !isEmpty, utf8.count <= Swift.min(digits, 19), utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            return nil
+    @inlinable package func decimalNumber(digits: Int) -> Int? {
+        guard !isEmpty, utf8.count <= Swift.min(digits, 19) else { return nil }
+        var number = 0
+        for byte in utf8 {
+            guard (0x30...0x39).contains(byte) else { return nil }
+            let (tens, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+            let (sum, isLarger) = tens.addingReportingOverflow(Int(byte - 0x30))
+            if isTooLarge || isLarger { return nil }
+            number = sum
         }
-        return Int(self)
+        return number
     }
 
     /// The seconds of a Retry-After field, at most a day; nil for its form with a date, and for anything else (RFC 9110 section 10.2.3).

@@ -358,9 +358,7 @@ private final class Share: WaitingTransaction, @unchecked Sendable {
     var isAnswered: Bool { caller.isAnswered }
 
     func run(in session: SQLiteSession) throws {
-        guard let ask = statement.sqlite.first, let found = try session.run(ask, row).rows.first else { return }
-        for change in statement.sqlite.dropFirst() { _ = try session.run(change, row, takesFirst: true) }
-        answer = found
+        answer = try session.run(statement, for: row)
     }
 
     func succeed() { caller.answer(.success(answer)) }

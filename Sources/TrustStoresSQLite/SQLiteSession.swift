@@ -17,15 +17,28 @@ package struct SQLiteSession: SQLSession {
         return results
     }
 
+    /// Runs a shared statement for one row: the answer of the first statement, or nil if it passed over the row.
+    func run(_ statement: SharedStatement, for row: [SQLValue]) throws -> SQLRow? {
+        let prepared = unsafe try connection.prepared(statement)
+        guard let first = unsafe prepared.first, let found = unsafe try run(first, row, takesFirst: false).rows.first
+        else { return nil }
+        try unsafe prepared.dropFirst().forEach { _ = unsafe try run($0, row, takesFirst: true) }
+        return found
+    }
+
     /// Runs a statement that has no arguments and no rows.
     func execute(_ text: String) throws { _ = try run(text, []) }
 
+    private func run(_ text: String, _ arguments: [SQLValue]) throws -> SQLResult {
+        unsafe try run(try connection.prepared(text), arguments, takesFirst: false)
+    }
+
     /// Runs one statement.
     ///
+    /// Safe: the connection keeps the statement until it is closed, and one thread uses it at a time.
+    ///
     /// - Parameter takesFirst: whether it may have fewer arguments than are given, and takes the first ones.
-    func run(_ text: String, _ arguments: [SQLValue], takesFirst: Bool = false) throws -> SQLResult {
-        // Safe: the connection keeps the statement until it is closed, and one thread uses it at a time.
-        let statement = try unsafe connection.prepared(text)
+    private func run(_ statement: OpaquePointer, _ arguments: [SQLValue], takesFirst: Bool) throws -> SQLResult {
         // Whatever happens, the statement is ready for its next use, and holds neither a lock nor what was bound.
         defer {
             unsafe sqlite3_reset(statement)

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import CSQLite
 public import TrustStores
 
 extension Store {
@@ -20,6 +21,14 @@ extension Store {
     ) throws -> any TrustStore {
         try SQLTrustStore.sqlite(at: path, observe: observe)
     }
+}
+
+/// What a program decides about SQLite for its whole process.
+package enum SQLiteLibrary {
+    /// Lets SQLite use memory without counting it under a lock that all connections share: nobody here asks how much it is.
+    ///
+    /// Has an effect only before a process first uses SQLite. A library does not do this to the program that it is part of.
+    package static func configure() { _ = sqlite3_config_without_memory_statistics() }
 }
 
 extension SQLTrustStore {

@@ -101,6 +101,7 @@ extension HostileClient {
         one("HTTP of three parts", "GET /livez HTTP/1.1.1\r\nHost: x\r\n\r\n", [400]),
         one("no host", "GET /livez HTTP/1.1\r\n\r\n", [400]),
         one("two hosts", "GET /livez HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", [400]),
+        one("two media types", post("Content-Type: application/json\r\nContent-Length: 20\r\n", body), [415]),
         one("a target of marks", "GET /live\u{301}z HTTP/1.1\r\nHost: x\r\n\r\n", [400]),
         one("a target with a space", "GET /live z HTTP/1.1\r\nHost: x\r\n\r\n", [400]),
         one("a target of 9 kB", "GET /\(String(repeating: "a", count: 9000)) HTTP/1.1\r\nHost: x\r\n\r\n", [400]),

@@ -52,4 +52,20 @@ import TrustStoreContract
         #expect(tries.contains { $0.waiting > 2 * $0.alone }, "accepted a second: \(tries)")
         await store.close()
     }
+
+    @Test("a fast disk is not kept waiting for more callers than a commit is worth")
+    func enoughForAFastDisk() {
+        let gathering = Gathering()
+        gathering.ended(atWork: 128, spent: .milliseconds(1))
+        // Without the rule each try takes four milliseconds at least.
+        let shortest = (0..<20).map { _ in ContinuousClock().measure { gathering.pause(upTo: 256) { 40 } } }.min()
+        #expect(shortest.map { $0 < .milliseconds(4) } ?? false, "\(String(describing: shortest))")
+    }
+
+    @Test("a slow disk waits a moment for everybody")
+    func everybodyForASlowDisk() {
+        let gathering = Gathering()
+        gathering.ended(atWork: 128, spent: .milliseconds(5))
+        #expect(ContinuousClock().measure { gathering.pause(upTo: 256) { 40 } } >= .milliseconds(4))
+    }
 }

@@ -19,3 +19,15 @@ extension HTTPField.Name {
     static let sealwardQuotaRemaining = HTTPField.Name("X-Sealward-Quota-Remaining") ?? .from
     static let sealwardEnvironment = HTTPField.Name("X-Sealward-Environment") ?? .from
 }
+
+extension HTTPFields {
+    /// What the subscript gives, without its cost if the field is there once.
+    func value(of name: HTTPField.Name) -> String? {
+        var found: String?
+        for field in self where field.name == name {
+            if found != nil { return self[name] }
+            found = field.value
+        }
+        return found
+    }
+}

@@ -166,7 +166,7 @@ struct ServiceResponder: HTTPResponder {
     private func body(of request: Request, _ route: Route) async throws -> [UInt8] {
         // A gateway asks with the method and the header fields of its client's request: what is in that body is not asked for.
         guard route.method == "POST", route.access != .open else { return [] }
-        if let length = request.headers[.contentLength].flatMap({ $0.utf8.count <= 20 ? Int($0) : Int.max }),
+        if let length = request.headers.value(of: .contentLength).flatMap({ $0.utf8.count <= 20 ? Int($0) : Int.max }),
             length > bodyLimit
         {
             throw Problem(.bodyTooLarge)
@@ -179,7 +179,7 @@ struct ServiceResponder: HTTPResponder {
         } catch {
             throw Problem(.requestMalformed, evidence: "the body ended early")
         }
-        let contentType = request.headers[.contentType]
+        let contentType = request.headers.value(of: .contentType)
         if buffer.readableBytes == 0, contentType == nil { return [] }
         guard route.access == .console ? ServiceResponder.isForm(contentType) : ServiceResponder.isJSON(contentType)
         else {

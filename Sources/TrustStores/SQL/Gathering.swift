@@ -14,6 +14,9 @@ package final class Gathering: Sendable {
     private static let callers = 4
     /// And never longer than this, however slow the disk is.
     private static let longest = Duration.milliseconds(4)
+    /// If a batch takes less than that, no pause is for more callers than this: what a commit costs the processor is small for each of them then,
+    /// and the others have work to do while it is flushed. If all are in one batch, nobody has.
+    private static let crowd = 32
 
     private struct State {
         /// For how many the thread waits just now.
@@ -50,12 +53,13 @@ package final class Gathering: Sendable {
         if isComing { enough.wait() }
     }
 
-    /// Waits a moment until as many callers wait as were at work before, or as many as a batch may have.
+    /// Waits a moment until as many callers wait as were at work before, or as many as are enough for a batch.
     package func pause(upTo limit: Int, waiting: () -> Int) {
         let (atWork, spent) = state.withLock { ($0.atWork, $0.spent) }
         guard atWork > 1 else { return }
         let pause = min(spent * atWork / Gathering.callers, Gathering.longest)
-        wait(for: min(atWork, limit), atMost: pause, waiting: waiting)
+        let most = spent < Gathering.longest ? min(limit, Gathering.crowd) : limit
+        wait(for: min(atWork, most), atMost: pause, waiting: waiting)
     }
 
     /// Notes how many callers were in a batch or waited at its end, and how long it took: before anybody is answered, so that nobody

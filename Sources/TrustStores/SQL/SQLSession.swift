@@ -38,8 +38,8 @@ package struct SQLText: Sendable, ExpressibleByStringLiteral {
     }
 }
 
-/// A statement that does the same for the rows of many callers, in both dialects.
-package struct SharedStatement: Sendable {
+/// A statement that does the same for the rows of many callers, in both dialects. By reference: an engine knows it again by its identity.
+package final class SharedStatement: Sendable {
     /// Statements for one row after the other (`?1`, `?2`, ... are its columns). If the first one answers, the others are run, and its answer
     /// is the row's. Only the first may find a reason not to go on.
     package let sqlite: [String]

@@ -3,19 +3,19 @@
 
 /// First in, first out, both in constant time however long the line is. The caller bounds it.
 package struct WaitingLine<Element> {
-    private var elements: [Element?] = []
-    private var head = 0
+    @usableFromInline var elements: [Element?] = []
+    @usableFromInline var head = 0
 
-    package init() {}
+    @inlinable package init() {}
 
-    package var count: Int { elements.count - head }
-    package var isEmpty: Bool { count == 0 }
-    package var first: Element? { isEmpty ? nil : elements[head] }
+    @inlinable package var count: Int { elements.count - head }
+    @inlinable package var isEmpty: Bool { count == 0 }
+    @inlinable package var first: Element? { isEmpty ? nil : elements[head] }
 
-    package mutating func append(_ element: Element) { elements.append(element) }
+    @inlinable package mutating func append(_ element: Element) { elements.append(element) }
 
     /// Takes up to `limit` elements from the front.
-    package mutating func take(upTo limit: Int) -> [Element] {
+    @inlinable package mutating func take(upTo limit: Int) -> [Element] {
         let end = head + min(max(0, limit), count)
         let taken = elements[head..<end].compactMap { $0 }
         for index in head..<end { elements[index] = nil }

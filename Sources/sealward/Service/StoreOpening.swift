@@ -46,6 +46,7 @@ struct StoreOpening {
     func open() async throws -> any TrustStore {
         switch location {
         case .sqlite(let path):
+            SQLiteLibrary.configure()
             StoreOpening.nameChanges(since: SQLTrustStore.schema(ofSQLiteAt: path))
             return try SQLTrustStore.sqlite(at: path, observe: observer.observe)
         case .postgres(let url):
