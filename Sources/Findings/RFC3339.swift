@@ -29,9 +29,10 @@ package enum RFC3339 {
 
     /// Reads `date-time` of RFC 3339 section 5.6: `T` and `Z` in either case, a fraction of any length of which nine digits count, an offset.
     /// Nil for anything else, and for a day that the month has not.
-    @inlinable package static func date(_ bytes: some Sequence<UInt8>) -> Date? { date(Array(bytes.prefix(41))) }
+    @inlinable package static func date(_ bytes: some Collection<UInt8>) -> Date? { date(Array(bytes.prefix(41))) }
 
-    @usableFromInline static func date(_ bytes: [UInt8]) -> Date? {
+    /// The same, without a copy.
+    package static func date(_ bytes: [UInt8]) -> Date? {
         let form = Array("0000-00-00T00:00:00".utf8)
         guard bytes.count > form.count, bytes.count <= 40, let day = civilDate(bytes[..<10]),
             zip(bytes, form).dropFirst(10).allSatisfy({ fits($0, $1) })
@@ -57,7 +58,7 @@ package enum RFC3339 {
     }
 
     /// Reads `full-date`, as its midnight in UTC.
-    @inlinable package static func day(_ bytes: some Sequence<UInt8>) -> Date? { day(Array(bytes.prefix(11))) }
+    @inlinable package static func day(_ bytes: some Collection<UInt8>) -> Date? { day(Array(bytes.prefix(11))) }
 
     @usableFromInline static func day(_ bytes: [UInt8]) -> Date? {
         civilDate(bytes[...])?.instant(hour: 0, minute: 0, second: 0)

@@ -76,7 +76,10 @@ extension PlistNode {
 
     /// The member that counts for a key: of duplicates the last one, as in Apple's parser.
     package func member(_ key: String) -> PlistMember? {
-        members?.last { $0.key.hasSameBytes(as: key) }
+        guard let members, let index = members.indices.last(where: { members[$0].key.hasSameBytes(as: key) }) else {
+            return nil
+        }
+        return members[index]
     }
 
     /// The value of a key, of duplicates the last one.

@@ -19,6 +19,7 @@ package struct SQLiteSession: SQLSession {
 
     /// Runs a shared statement for one row: the answer of the first statement, or nil if it passed over the row.
     func run(_ statement: SharedStatement, for row: [SQLValue]) throws -> SQLRow? {
+        // Safe: the connection keeps the statements until it is closed, and one thread uses it at a time.
         let prepared = unsafe try connection.prepared(statement)
         guard let first = unsafe prepared.first, let found = unsafe try run(first, row, takesFirst: false).rows.first
         else { return nil }
@@ -30,6 +31,7 @@ package struct SQLiteSession: SQLSession {
     func execute(_ text: String) throws { _ = try run(text, []) }
 
     private func run(_ text: String, _ arguments: [SQLValue]) throws -> SQLResult {
+        // Safe: as above.
         unsafe try run(try connection.prepared(text), arguments, takesFirst: false)
     }
 

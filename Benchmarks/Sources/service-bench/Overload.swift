@@ -10,7 +10,7 @@ import TrustStores
 /// little load, in the same run.
 ///
 /// The service has one core and the clients another one, if there are two, so that the clients take no time from it. `Scripts/open-loop` finds how
-/// much the service can do, then sends 0.6 of that, three times as much, and 0.6 again.
+/// much the service can do, then sends 0.6 of that, three times as much (or another number of times), and 0.6 again.
 struct Overload {
     /// The most that the median may grow.
     static let required = 5.0
@@ -24,6 +24,8 @@ struct Overload {
     let cores: String
     /// How many assertions are made beforehand.
     let count: Int
+    /// How many times what the service can do is sent.
+    let above: Int
 
     private struct Result: Decodable {
         struct Phase: Decodable {
@@ -89,7 +91,7 @@ struct Overload {
             throw BenchFault("nothing was accepted")
         }
         var holds = figure(
-            "accepted assertions at three times the capacity against 0.6 of it, median, \(name)",
+            "accepted assertions at \(above) times the capacity against 0.6 of it, median, \(name)",
             during / before,
             .atMost(Overload.required)
         )
@@ -119,7 +121,7 @@ struct Overload {
         run.arguments =
             Overload.core("1") + [
                 script.path, server.base, "/v1/apps/\(Material.appId)/assertions", bodies.path, "--process",
-                String(server.processIdentifier), "--seconds", String(seconds),
+                String(server.processIdentifier), "--seconds", String(seconds), "--above", String(above),
             ]
         let pipe = Pipe()
         run.standardOutput = pipe

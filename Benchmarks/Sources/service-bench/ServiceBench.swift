@@ -13,6 +13,7 @@ import TrustStoresSQLite
 ///
 ///     service-bench [--program SEALWARD] [--folder FOLDER] [--postgres URL] [--seconds N] [--each N] [--connections N]
 ///     service-bench --overload SECONDS [--program SEALWARD] [--folder FOLDER] [--postgres URL] [--bodies N] [--cores LIST]
+///                   [--above N]
 ///
 /// The assertions are made beforehand, one key for each connection; each is sent once, and one refused answer fails the bench. What is
 /// measured is what a phone waits for: the signature, and the counter and the challenge committed in one transaction. The empty POST
@@ -44,7 +45,8 @@ struct ServiceBench {
                 folder: folder,
                 seconds: seconds,
                 cores: arguments["--cores"] ?? "0",
-                count: count
+                count: count,
+                above: arguments.number("--above") ?? 3
             )
             if let url = arguments["--postgres"] {
                 return try await overload.holds("PostgreSQL", .postgres(url), url)

@@ -21,8 +21,10 @@ extension RuleCatalog {
         passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: Example(nil, root: "<key>NSAllowArbitrary</key>\n<true/>"),
         check: .plist { facts, hits in
-            for member in facts.subject.document.root.members ?? [] where facts.ats == nil {
-                report(member, [], among: [ATSKey.dictionary], &hits)
+            if facts.ats == nil {
+                for member in facts.subject.document.root.members ?? [] {
+                    report(member, [], among: [ATSKey.dictionary], &hits)
+                }
             }
             for member in facts.members where KeyPlacement.of(member.key, at: .global) == .unknown {
                 report(member, PlistFacts.atsPath, among: GlobalKeys.all, &hits)
