@@ -39,6 +39,7 @@ struct Overload {
             let refused99: Double?
             let watched: [String: Int]
             let health99: Double?
+            let generatorLate: Double
             let memory: [Int]
             let descriptors: [Int]
             let wrong: [String: Int]
@@ -82,7 +83,7 @@ struct Overload {
                 \(phase.name): \(phase.rate)/s sent, \(phase.acceptedPerSecond)/s accepted (median \(number(phase.median)) ms, 99% \(number(phase.p99)) ms, after \
                 the first second \(number(phase.settled99)) ms), \
                 \(statuses.joined(separator: ", ")); 99% of refusals in \(number(phase.refused99)) ms, of /livez and /metrics in \(number(phase.health99)) ms; \
-                memory \(phase.memory[0]) to \(phase.memory[1]) KiB, descriptors \(phase.descriptors[0]) to \(phase.descriptors[1])
+                memory \(phase.memory[0]) to \(phase.memory[1]) KiB, descriptors \(phase.descriptors[0]) to \(phase.descriptors[1]); the clients were up to \(number(phase.generatorLate)) ms late
                 """
             )
         }
