@@ -115,11 +115,7 @@ extension JSONValue {
         text.append(0x22)
         // Most text needs no escape. Safe: the buffer is read while it is lent.
         let isPlain = unsafe string.utf8.withContiguousStorageIfAvailable { bytes in
-            // Without an early end, many bytes are compared at once.
-            let special = unsafe bytes.reduce(into: false) { special, byte in
-                special = special || byte < 0x20 || byte > 0x7E || byte == 0x22 || byte == 0x5C
-            }
-            return !special
+            unsafe bytes.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
         }
         if isPlain ?? false {
             text.append(contentsOf: string.utf8)
