@@ -216,7 +216,7 @@ let package = Package(
             [
                 "AppTransportSecurity", "PropertyLists", "StrictJSON", "TLSFacts", "TLSProbe", "ATSClient", "Findings",
                 "Bounds",
-                .httpTypes, .nioCore, .nioPosix, .tracing,
+                .crypto, .httpTypes, .nioCore, .nioPosix, .tracing,
             ]
         ),
         library(

@@ -46,12 +46,18 @@ public struct CheckTarget: Sendable, Hashable {
         return "https://\(url.bracketedHost):\(port)\(url.pathAndQuery)"
     }
 
-    /// A bare IPv6 address needs no brackets here: it has more than one colon before any slash, and no scheme.
     private static func given(_ text: String) throws(MalformedInput) -> LoadURL {
-        let end = text.utf8.firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
-        let authority = text[..<end]
-        let isBareAddress =
-            authority.utf8.first != UInt8(ascii: "[") && authority.utf8.count { $0 == UInt8(ascii: ":") } > 1
-        return try LoadURL(isBareAddress ? "https://[\(authority)]\(text[end...])" : text)
+        let end = authorityEnd(of: text)
+        return try LoadURL(isBareAddress(text) ? "https://[\(text[..<end])]\(text[end...])" : text)
+    }
+
+    private static func authorityEnd(of text: String) -> String.Index {
+        text.utf8.firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
+    }
+
+    /// Whether a target is a bare IPv6 address, which needs no brackets here: it has more than one colon before any slash, and no scheme.
+    package static func isBareAddress(_ text: String) -> Bool {
+        let authority = text[..<authorityEnd(of: text)].utf8
+        return authority.first != UInt8(ascii: "[") && authority.count { $0 == UInt8(ascii: ":") } > 1
     }
 }

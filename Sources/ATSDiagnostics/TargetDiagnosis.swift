@@ -223,7 +223,8 @@ package struct TargetDiagnosis: Sendable {
             target: target.url.text,
             host: target.url.host,
             port: target.url.effectivePort,
-            address: known.address,
+            // What nobody reached is told apart by the address that was asked.
+            address: target.address ?? known.address,
             results: results,
             secure: secure,
             smallestException: exception,

@@ -109,12 +109,13 @@ package struct AllowedTarget: Sendable, Equatable {
         host = UTF8Key(target.url.host)
         let authority = text.utf8.drop { $0 != UInt8(ascii: "]") }
         let tail = authority.isEmpty ? text.utf8[...] : authority
-        port = tail.contains(UInt8(ascii: ":")) ? target.url.port : nil
+        let hasPort = !CheckTarget.isBareAddress(text) && tail.contains(UInt8(ascii: ":"))
+        port = hasPort ? target.url.effectivePort : nil
     }
 
     /// Whether a target is this one.
     package func allows(_ target: CheckTarget) -> Bool {
-        UTF8Key(target.url.host) == host && (port == nil || port == target.url.port)
+        UTF8Key(target.url.host) == host && (port == nil || port == target.url.effectivePort)
     }
 }
 
@@ -157,19 +158,47 @@ actor SharedChecks {
         observer.set("exporter.checks.limit", Double(limit))
     }
 
-    /// The report of a check that is under way, or of a new one; nil if too many are.
-    func report(_ name: UTF8Key, _ check: @escaping @Sendable () async -> TargetReport) async -> TargetReport? {
+    /// What a scrape gets.
+    enum Answer: Sendable {
+        case report(TargetReport)
+        /// Too many checks are under way.
+        case busy
+        /// Another scrape, which waits longer, began the check, and it has not ended in the time of this one.
+        case late
+    }
+
+    /// The report of a check that is under way, or of a new one.
+    ///
+    /// - Parameter time: how long a check that somebody else began is waited for; one of its own ends by itself.
+    func report(
+        _ name: UTF8Key,
+        within time: Duration,
+        _ check: @escaping @Sendable () async -> TargetReport
+    ) async -> Answer {
         if let task = running[name] {
             observer.count("exporter.checks.shared")
-            return await task.value
+            return await SharedChecks.answer(of: task, within: time)
         }
-        guard running.count < limit else { return nil }
+        guard running.count < limit else { return .busy }
         let task = Task { await check() }
         running[name] = task
         observer.set("exporter.checks.running", Double(running.count))
         let report = await task.value
         running[name] = nil
         observer.set("exporter.checks.running", Double(running.count))
-        return report
+        return .report(report)
+    }
+
+    /// Nobody can stop waiting for a task, so whoever comes first answers: the task, or the clock.
+    private static func answer(of task: Task<TargetReport, Never>, within time: Duration) async -> Answer {
+        let (answers, first) = AsyncStream.makeStream(of: Answer.self, bufferingPolicy: .bufferingOldest(1))
+        let clock = Task {
+            try? await Task.sleep(for: time)
+            first.yield(.late)
+        }
+        Task { first.yield(.report(await task.value)) }
+        defer { clock.cancel() }
+        for await answer in answers { return answer }
+        return .late
     }
 }

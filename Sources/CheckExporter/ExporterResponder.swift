@@ -59,10 +59,15 @@ struct ExporterResponder: HTTPResponder {
         }
         let limit = ExporterResponder.limit(of: request.headers, atMost: configuration.timeout)
         let name = UTF8Key("\(profile.id) \(profile.sdk?.description ?? "") \(target.url.text)")
-        let report = await checks.report(name) {
+        let answer = await checks.report(name, within: limit) {
             await TargetDeadline.within(limit) { await session.check(target) }
         }
-        guard let report else {
+        let report: TargetReport
+        switch answer {
+        case .report(let made): report = made
+        // A check without time connects nowhere, and its report says so.
+        case .late: report = await TargetDeadline.within(.zero) { await session.check(target) }
+        case .busy:
             return refuse(
                 .busy,
                 .serviceUnavailable,

@@ -13,14 +13,16 @@ import TrustStoresSQLite
 package final class HistoryFile {
     /// One target in one run.
     package struct Observation: Sendable, Equatable {
-        /// When the run began, in seconds since 1970.
+        /// The time that the run judged at, in seconds since 1970: when it began, if nobody said otherwise.
         package let at: Int64
+        /// What the run asked: systems and dictionary. Only observations that asked the same are compared.
+        package let asked: String
         package let summary: TargetSummary
     }
 
     /// `SWHI`: says to SQLite's own tools, and to us, whose file it is.
     private static let application: Int64 = 0x5357_4849
-    private static let version: Int64 = 1
+    private static let version: Int64 = 2
     /// How many targets are read at once.
     private static let page = 500
 
@@ -29,13 +31,15 @@ package final class HistoryFile {
 
     /// Opens a history, or makes one with mode 0600.
     ///
-    /// - Parameter writes: whether the file is made if it is not there, and may be changed.
-    package init(_ path: String, writes: Bool) throws(HistoryFault) {
+    /// - Parameters:
+    ///   - writes: whether the file may be changed.
+    ///   - creates: whether it is made if it is not there.
+    package init(_ path: String, writes: Bool, creates: Bool) throws(HistoryFault) {
         self.path = path
-        if let fault = InputFile.refusal(of: path), !writes || fault != .missing { throw HistoryFault(fault.reason) }
+        if let fault = InputFile.refusal(of: path), !creates || fault != .missing { throw HistoryFault(fault.reason) }
         do {
             if writes { try SQLiteFile.prepare(path) { _ in } }
-            connection = try SQLiteConnection(path: path, writes: writes)
+            connection = try HistoryFile.connection(path, writes: writes)
         } catch {
             throw HistoryFault(error, path: path)
         }
@@ -47,7 +51,26 @@ package final class HistoryFile {
         }
     }
 
+    /// A run that was killed while it wrote leaves a file that must be written once more before anybody can read it.
+    private static func connection(_ path: String, writes: Bool) throws -> SQLiteConnection {
+        let connection = try SQLiteConnection(path: path, writes: writes)
+        if writes { return connection }
+        do {
+            _ = try connection.value("PRAGMA user_version")
+            return connection
+        } catch let failure as SQLiteFailure where failure.code == HistoryFault.interruptedWrite {
+            connection.close()
+            let restored = try SQLiteConnection(path: path, writes: true)
+            defer { restored.close() }
+            _ = try restored.value("PRAGMA user_version")
+            return try SQLiteConnection(path: path, writes: false)
+        }
+    }
+
     deinit { connection.close() }
+
+    /// The file and those that SQLite keeps beside it.
+    package static func files(of path: String) -> [String] { ["", "-journal", "-wal", "-shm"].map { path + $0 } }
 
     private func check(writes: Bool) throws {
         let isEmpty = try connection.value("SELECT count(*) FROM sqlite_schema") == .integer(0)
@@ -69,6 +92,16 @@ package final class HistoryFile {
             )
         }
         try connection.run(script: "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF")
+        // Whoever made the file may have put something else in the place of the tables: a view can give rows without end.
+        let tables =
+            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('runs', 'targets', 'results')"
+        let others = "SELECT count(*) FROM sqlite_schema WHERE type IN ('view', 'trigger')"
+        guard try connection.value(tables) == .integer(3), try connection.value(others) == .integer(0) else {
+            throw HistoryFault("does not have the tables of a history; name a file that 'ats check --history' wrote")
+        }
+        if writes, version < 2 {
+            try connection.transaction { try connection.run(script: HistoryFile.second) }
+        }
     }
 
     private static let schema = """
@@ -81,22 +114,36 @@ package final class HistoryFile {
         ) WITHOUT ROWID;
         CREATE INDEX results_run ON results (run);
         PRAGMA application_id = \(application);
+        \(second)
+        """
+    /// Version 2: a run that is taken up again is the same run.
+    private static let second = """
+        ALTER TABLE runs ADD COLUMN token TEXT;
+        CREATE UNIQUE INDEX runs_token ON runs (token) WHERE token IS NOT NULL;
         PRAGMA user_version = \(version);
         """
 
     // MARK: - Writing
 
-    /// Begins a run.
+    /// Begins a run, or takes up the one with the same token.
     ///
+    /// - Parameters:
+    ///   - instant: the time that the run judges at.
+    ///   - asked: what it asks of every target; only runs that ask the same are compared.
+    ///   - token: what a run that is taken up again has in common with itself; nil for one that cannot be.
     /// - Returns: its number, for ``append(_:to:)``.
-    package func begin(at instant: Date, systems: String) throws(HistoryFault) -> Int64 {
+    package func begin(at instant: Date, asked: String, token: String? = nil) throws(HistoryFault) -> Int64 {
         let seconds = Int64(exactly: instant.timeIntervalSince1970.rounded(.down)) ?? 0
         return try guarded {
             let rows = try SQLiteSession(connection).run([
                 SQLStatement(
-                    "INSERT INTO runs (at, systems) VALUES ($1, $2) RETURNING id",
+                    """
+                    INSERT INTO runs (at, systems, token) VALUES ($1, $2, $3)
+                    ON CONFLICT (token) WHERE token IS NOT NULL DO UPDATE SET token = excluded.token RETURNING id
+                    """,
                     .integer(seconds),
-                    .text(systems)
+                    .text(asked),
+                    .optional(token)
                 )
             ])
             guard let id = try rows.first?.rows.first?.integer(0) else { throw HistoryFault("gave a run no number") }
@@ -131,7 +178,7 @@ package final class HistoryFile {
         }
     }
 
-    /// Forgets runs that began before an instant, and targets that no run knows anymore.
+    /// Forgets runs before an instant, but never the last one, and targets that no run knows anymore.
     ///
     /// - Returns: how many runs are gone.
     package func forget(before instant: Date) throws(HistoryFault) -> Int {
@@ -140,11 +187,18 @@ package final class HistoryFile {
             var gone = 0
             try connection.transaction {
                 let results = try SQLiteSession(connection).run([
+                    // With a clock that is wrong by years everything is old.
                     SQLStatement(
-                        "DELETE FROM results WHERE run IN (SELECT id FROM runs WHERE at < $1)",
+                        """
+                        DELETE FROM results WHERE run IN
+                        (SELECT id FROM runs WHERE at < $1 AND id < (SELECT max(id) FROM runs))
+                        """,
                         .integer(seconds)
                     ),
-                    SQLStatement("DELETE FROM runs WHERE at < $1", .integer(seconds)),
+                    SQLStatement(
+                        "DELETE FROM runs WHERE at < $1 AND id < (SELECT max(id) FROM runs)",
+                        .integer(seconds)
+                    ),
                     SQLStatement(
                         "DELETE FROM targets WHERE NOT EXISTS (SELECT 1 FROM results WHERE target = targets.id)"
                     ),
@@ -157,7 +211,7 @@ package final class HistoryFile {
 
     // MARK: - Reading
 
-    /// How many runs there are, and when the first and the last began.
+    /// How many runs there are, and the earliest and the latest time that they judged at.
     package func runs() throws(HistoryFault) -> (count: Int, first: Int64?, last: Int64?) {
         try guarded {
             let row = try SQLiteSession(connection).run([SQLStatement("SELECT count(*), min(at), max(at) FROM runs")])
@@ -169,45 +223,57 @@ package final class HistoryFile {
 
     /// Every target in the order of its name with its observations, oldest first; few targets are in memory at once.
     package func each(_ body: (_ target: String, _ observations: [Observation]) throws -> Void) throws {
-        var last = ""
+        var last: Int64 = 0
         while true {
             let names: [(id: Int64, name: String)] = try guarded {
                 try SQLiteSession(connection).run([
+                    // The database compares what it has: a name that is no UTF-8 would be another one here.
                     SQLStatement(
-                        "SELECT id, name FROM targets WHERE name > $1 ORDER BY name LIMIT $2",
-                        .text(last),
+                        """
+                        SELECT id, name FROM targets
+                        WHERE name > coalesce((SELECT name FROM targets WHERE id = $1), '') ORDER BY name LIMIT $2
+                        """,
+                        .integer(last),
                         .integer(Int64(HistoryFile.page))
                     )
                 ]).first?.rows.map { (id: try $0.integer(0), name: try $0.text(1)) } ?? []
             }
             if names.isEmpty { return }
             for (id, name) in names {
-                let found: [Observation] = try guarded { try observations(of: id) }
+                let found: [Observation] = try guarded {
+                    try observations("WHERE target = $1", [.integer(id)], newest: HistoryFile.observationLimit)
+                }
                 try body(name, found)
-                last = name
+                last = id
             }
         }
     }
 
-    /// The newest observations of one target, oldest first; none for a target that the file does not have.
-    package func newest(_ count: Int, of name: String) throws(HistoryFault) -> [Observation] {
+    /// What a run has of one target, and the run before it that asked the same: oldest first.
+    package func newest(_ count: Int, of name: String, upTo run: Int64) throws(HistoryFault) -> [Observation] {
         try guarded {
-            let found = try SQLiteSession(connection).run([
-                SQLStatement("SELECT id FROM targets WHERE name = $1", .text(name))
-            ]).first?.rows.first
-            return try found.map { try observations(of: try $0.integer(0), newest: Int64(count)) } ?? []
+            try observations(
+                """
+                WHERE target = (SELECT id FROM targets WHERE name = $1) AND run <= $2
+                AND systems = (SELECT systems FROM runs WHERE id = $2)
+                """,
+                [.text(name), .integer(run)],
+                newest: count
+            )
         }
     }
 
-    private func observations(of target: Int64, newest: Int64 = observationLimit) throws -> [Observation] {
+    /// In the order in which they were made, whatever the clock said.
+    private func observations(_ filter: String, _ values: [SQLValue], newest: Int) throws -> [Observation] {
         let rows = try SQLiteSession(connection).run([
             SQLStatement(
-                """
-                SELECT at, verdict, cause, certificate, not_after, key_group FROM results JOIN runs ON runs.id = results.run
-                WHERE target = $1 ORDER BY at DESC, run DESC LIMIT $2
-                """,
-                .integer(target),
-                .integer(newest)
+                SQLText(
+                    """
+                    SELECT at, verdict, cause, certificate, not_after, key_group, systems
+                    FROM results JOIN runs ON runs.id = results.run \(filter) ORDER BY run DESC LIMIT \(newest)
+                    """
+                ),
+                arguments: values
             )
         ]).first?.rows
         return try (rows ?? []).reversed().map { row in
@@ -216,6 +282,7 @@ package final class HistoryFile {
             }
             return Observation(
                 at: try row.integer(0),
+                asked: try row.text(6),
                 summary: TargetSummary(
                     verdict: verdict,
                     cause: try row.optionalText(2),
@@ -228,7 +295,7 @@ package final class HistoryFile {
     }
 
     /// The newest observations of a target that are read: a check every hour for a year and more.
-    private static let observationLimit: Int64 = 10_000
+    private static let observationLimit = 10_000
 
     private func guarded<Value>(_ body: () throws -> Value) throws(HistoryFault) -> Value {
         do {

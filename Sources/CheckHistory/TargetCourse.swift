@@ -11,9 +11,9 @@ package struct TargetCourse: Sendable {
     /// What is compared between two runs.
     package enum Field: String, Sendable, CaseIterable { case verdict, cause, certificate, expiry, group }
 
-    /// One difference between a run and the one before it that has the target.
+    /// One difference between a run and the one before it that has the target and asked the same.
     package struct Change: Sendable, Equatable {
-        /// When the later run began, in seconds since 1970.
+        /// The time that the later run judged at, in seconds since 1970.
         package let at: Int64
         package let field: Field
         package let before: String?
@@ -30,7 +30,10 @@ package struct TargetCourse: Sendable {
     package init(_ target: String, _ observations: [HistoryFile.Observation], since: Int64? = nil) {
         self.target = target
         self.observations = observations
-        changes = zip(observations, observations.dropFirst()).flatMap { before, after -> [Change] in
+        var previous: [UTF8Key: HistoryFile.Observation] = [:]
+        changes = observations.flatMap { after -> [Change] in
+            // Another system or dictionary may judge otherwise: that is no change of the server.
+            guard let before = previous.updateValue(after, forKey: UTF8Key(after.asked)) else { return [] }
             if let since, after.at < since { return [] }
             return Field.allCases.compactMap { field in
                 let (old, new) = (field.value(before.summary), field.value(after.summary))

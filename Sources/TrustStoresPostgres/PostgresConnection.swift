@@ -27,11 +27,13 @@
         /// How many primaries were known when it began to connect.
         private let changesBefore: Int
         /// Whether other servers are asked while this one is silent.
-        private let hasOthers: Bool
+        let hasOthers: Bool
         /// How much the server may send.
         private var intake = PostgresIntake()
         /// The names of statements that this connection has prepared, by their text.
         private var prepared: [String: String] = [:]
+        /// How many statements were ever prepared: a name is never given twice, also if the server refused what had it.
+        private var preparations: UInt64 = 0
 
         /// Connects, logs in and prepares the session within the limit of one connection.
         ///
@@ -85,6 +87,7 @@
             try execute(
                 """
                 SET statement_timeout = \(limit); SET idle_in_transaction_session_timeout = \(2 * limit);
+                SET default_transaction_isolation = 'read committed';
                 SELECT set_config('synchronous_commit', 'on', false)
                 WHERE current_setting('synchronous_commit') IN ('off', 'local');
                 """
@@ -265,7 +268,8 @@
                 guard libpq.execute(name, arguments) else { throw broken() }
                 return false
             }
-            let name = "s\(prepared.count)-\(text.utf8.count)"
+            preparations &+= 1
+            let name = "s\(preparations)"
             guard libpq.prepare(name, text, arguments.types), libpq.execute(name, arguments) else { throw broken() }
             prepared[text] = name
             return true

@@ -144,12 +144,12 @@
             }
         }
 
-        /// Closes what was set aside and has been answered since.
+        /// Closes what was set aside and has been answered since, and what waits for a primary that a newer one has replaced: that one may be silent
+        /// for good, while its system keeps the connection.
         private func lookAside() {
-            let answered = aside.count { $0.hasNews }
-            if answered == 0 { return }
-            aside.removeAll { $0.hasNews }
-            facts.countAside(-answered)
+            let before = aside.count
+            aside.removeAll { $0.hasNews || !facts.lineage.isNewest($0.identity) }
+            if aside.count != before { facts.countAside(aside.count - before) }
         }
 
         private func opened(by deadline: ContinuousClock.Instant) throws -> PostgresConnection {
@@ -157,6 +157,8 @@
             if let connection, facts.lineage.isNewest(connection.identity) { return connection }
             connection = nil
             guard aside.count < PostgresLink.mostConnections else {
+                // Nobody waits for that server any more, so nobody else has the others asked.
+                if let silent = aside.last, silent.hasOthers { facts.lookout.look(besides: silent.host, facts) }
                 throw StoreFault.unavailable(
                     "PostgreSQL has not answered earlier requests yet; is a standby holding up commits?"
                 )

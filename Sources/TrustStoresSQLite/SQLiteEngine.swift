@@ -20,6 +20,8 @@ final class SQLiteEngine: SQLEngine {
     private let readers: SQLiteReaders
     /// Where long reads are done: histories, tallies and metrics must not hold one of the few threads on which requests are answered.
     private let reading = OperationQueue()
+    /// How many read on threads on which requests are answered.
+    private let looking = Turnstile(limit: max(0, ProcessInfo.processInfo.activeProcessorCount - 1))
     private let identity: SQLiteFileIdentity
     private let queue = Mutex(Queue())
     /// Where the writer waits for more callers.
@@ -40,6 +42,8 @@ final class SQLiteEngine: SQLEngine {
         var closingDeadline: ContinuousClock.Instant?
         var isDraining = false
         var isClosed = false
+        /// Who waits for a long read, in the order of their deadlines; some are answered already.
+        var reading = WaitingLine<any WaitingReader>()
         /// Whether all was finished goes to who waits.
         var whenIdle: [CheckedContinuation<Bool, Never>] = []
     }
@@ -140,7 +144,7 @@ final class SQLiteEngine: SQLEngine {
         let pause = answerTimeout / 20
         DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(Int(pause / .nanoseconds(1)))) { [self] in
             let now = ContinuousClock.now
-            let (overdue, hopeless, goesOn) = queue.withLock { queue in
+            let (overdue, readers, hopeless, goesOn) = queue.withLock { queue in
                 let isGivenUp = queue.closingDeadline.map { $0 <= now } ?? false
                 var overdue = queue.current.filter { isGivenUp || $0.until <= now }
                 while let first = queue.waiting.first, isGivenUp || first.until <= now {
@@ -148,8 +152,15 @@ final class SQLiteEngine: SQLEngine {
                 }
                 let hopeless = isGivenUp ? queue.whenIdle : []
                 if isGivenUp { queue.whenIdle = [] }
-                queue.isWatched = queue.isDraining && !isGivenUp
-                return (overdue, hopeless, queue.isWatched)
+                var readers: [any WaitingReader] = []
+                while let first = queue.reading.first, isGivenUp || first.isAnswered || first.until <= now {
+                    readers += queue.reading.take(upTo: 1)
+                }
+                queue.isWatched = (queue.isDraining || !queue.reading.isEmpty) && !isGivenUp
+                return (overdue, readers, hopeless, queue.isWatched)
+            }
+            for reader in readers where reader.fail(.unavailable("the disk has not answered in time")) {
+                observe(StoreObservation(.overdue, detail: "a read"))
             }
             for transaction in overdue where transaction.fail(.unavailable("the disk has not answered in time")) {
                 observe(StoreObservation(.overdue, detail: "a commit"))
@@ -162,14 +173,40 @@ final class SQLiteEngine: SQLEngine {
     func read<Outcome: Sendable>(
         _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
     ) async throws -> Outcome {
-        if queue.withLock({ $0.isClosed }) { throw StoreFault.unavailable("the store is closed") }
-        return try await withCheckedThrowingContinuation { continuation in
-            reading.addOperation { [self] in continuation.resume(with: Result { try look(body) }) }
+        try await withCheckedThrowingContinuation { continuation in
+            let reader = Reader(continuation, until: .now + answerTimeout)
+            let refusal = queue.withLock { queue -> String? in
+                if queue.isClosed { return "the store is closed" }
+                // Those that were answered before an older one is.
+                if queue.reading.count >= SQLiteEngine.waitingLimit { queue.reading.removeAll { $0.isAnswered } }
+                if queue.reading.count >= SQLiteEngine.waitingLimit { return "too many callers wait for the disk" }
+                queue.reading.append(reader)
+                return nil
+            }
+            if let refusal {
+                if refusal.hasPrefix("too many") { observe(StoreObservation(.lineFull)) }
+                reader.fail(.unavailable(refusal))
+                return
+            }
+            watch()
+            reading.addOperation { [self] in
+                // Who was told already that the disk does not answer is not read for.
+                if !reader.isAnswered { reader.answer(Result { try readNow(body) }) }
+            }
         }
     }
 
-    /// On the caller's own thread: a row by its key takes some microseconds, less than to hand it to another thread and back.
-    func look<Outcome: Sendable>(_ body: @Sendable (any SQLSession) throws -> Outcome) throws -> Outcome {
+    /// On the caller's own thread: a row by its key takes some microseconds, less than to hand it to another thread and back. But never on the last of
+    /// the threads on which requests are answered: a disk that does not answer must not stop what needs none.
+    func look<Outcome: Sendable>(
+        _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
+    ) async throws -> Outcome {
+        guard looking.enter() else { return try await read(body) }
+        defer { looking.leave() }
+        return try readNow(body)
+    }
+
+    private func readNow<Outcome>(_ body: (any SQLSession) throws -> Outcome) throws -> Outcome {
         do {
             return try readers.read(body)
         } catch {
@@ -191,7 +228,10 @@ final class SQLiteEngine: SQLEngine {
         guard isFinished else { return }
         await withCheckedContinuation { continuation in
             writing.async { [self] in
-                reading.waitUntilAllOperationsAreFinished()
+                // What reads longer gives its connection back to a pool that is closed.
+                let isRead = DispatchSemaphore(value: 0)
+                reading.addBarrierBlock { isRead.signal() }
+                _ = isRead.wait(timeout: .now() + .nanoseconds(Int(SQLiteEngine.closeTimeout / .nanoseconds(1))))
                 readers.close()
                 // The writer last: it takes the log along into the file.
                 writer.close()
@@ -269,6 +309,52 @@ private protocol WaitingTransaction: AnyObject, Sendable {
     var until: ContinuousClock.Instant { get }
     /// Whether the caller waits no more.
     var isAnswered: Bool { get }
+}
+
+/// Lets so many in at a time, and nobody wait.
+private final class Turnstile: Sendable {
+    private let limit: Int
+    private let inside = Mutex(0)
+
+    init(limit: Int) { self.limit = limit }
+
+    /// Whether there was room; who entered must leave.
+    func enter() -> Bool {
+        inside.withLock { inside in
+            if inside >= limit { return false }
+            inside += 1
+            return true
+        }
+    }
+
+    func leave() { inside.withLock { $0 -= 1 } }
+}
+
+/// One caller who waits for a long read.
+private protocol WaitingReader: AnyObject, Sendable {
+    /// When the caller is answered at the latest.
+    var until: ContinuousClock.Instant { get }
+    /// Whether the caller waits no more.
+    var isAnswered: Bool { get }
+    /// Answers the caller that nothing was read; false if it has been answered already.
+    @discardableResult func fail(_ fault: StoreFault) -> Bool
+}
+
+/// The caller of one long read.
+private final class Reader<Outcome: Sendable>: WaitingReader {
+    let until: ContinuousClock.Instant
+    private let caller: WaitingCaller<Outcome>
+
+    init(_ continuation: CheckedContinuation<Outcome, any Error>, until: ContinuousClock.Instant) {
+        self.until = until
+        caller = WaitingCaller(continuation)
+    }
+
+    var isAnswered: Bool { caller.isAnswered }
+
+    func answer(_ result: Result<Outcome, any Error>) { caller.answer(result) }
+
+    @discardableResult func fail(_ fault: StoreFault) -> Bool { caller.answer(.failure(fault)) }
 }
 
 /// The caller of a transaction until somebody answers it: the commit, the clock or the end of the store.

@@ -63,6 +63,33 @@ import Testing
         )
     }
 
+    /// A disk that gives back other bytes than it was given: the target is asked again, and whoever takes the run up again knows it as the same.
+    @Test func aResultWithOtherBytesIsLeftOut() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("state")
+        var run: String?
+        do {
+            let (journal, _) = try Self.open(path)
+            run = journal.run
+            try Self.write([7, 3], to: journal)
+        }
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        let piece = try #require(bytes.range(of: Data("r\n7\n".utf8)))
+        bytes[piece.lowerBound] = 0
+        try bytes.write(to: URL(fileURLWithPath: path))
+        do {
+            let journal = try CheckJournal(path, conditions: Self.conditions)
+            var places: [Int] = []
+            #expect(try journal.replay(count: 100) { places.append($0.place) } == 1)
+            #expect(places == [3] && journal.run == run && run?.utf8.count == 32)
+            try Self.write([7], to: journal)
+        }
+        let again = try CheckJournal(path, conditions: Self.conditions)
+        var places: [Int] = []
+        #expect(try again.replay(count: 100) { places.append($0.place) } == 0)
+        #expect(places == [3, 7])
+    }
+
     /// Whatever byte the run was stopped at: what was written before is there, and what is written afterwards too.
     @Test func everyTruncationLosesAtMostTheLastRecord() throws {
         let folder = try TemporaryDirectory()

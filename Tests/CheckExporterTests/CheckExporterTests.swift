@@ -23,7 +23,8 @@ import Testing
         ("a.example", "https://a.example/", true), ("a.example", "https://a.example:8443/x", true),
         ("a.example", "http://a.example/", true), ("a.example:443", "https://a.example", true),
         ("a.example:443", "https://a.example:8443", false), ("a.example", "https://b.a.example", false),
-        ("A.example", "https://a.EXAMPLE", true), ("[::1]", "https://[::1]:9", true),
+        ("A.example", "https://a.EXAMPLE", true), ("::1", "https://[::1]:9", true),
+        ("[::1]", "https://[::1]:9", true),
         ("[::1]:9", "https://[::1]:10", false),
     ])
     func aTargetIsAllowedByHostAndPort(_ rule: String, _ target: String, _ isAllowed: Bool) throws {

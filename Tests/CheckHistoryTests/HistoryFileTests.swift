@@ -25,20 +25,20 @@ import Testing
 
     /// Three runs: a certificate is renewed, then the server breaks.
     static func fill(_ path: String) throws {
-        let history = try HistoryFile(path, writes: true)
+        let history = try HistoryFile(path, writes: true, creates: true)
         let results = [
             summary(), summary(certificate: "02 bb", expiry: 1_810_000_000),
             summary("ats.tls.version-too-low", certificate: "02 bb", expiry: 1_810_000_000),
         ]
         for (number, result) in results.enumerated() {
-            let run = try history.begin(at: day(number), systems: "macos26")
+            let run = try history.begin(at: day(number), asked: "macos26")
             try history.append([("https://a.example/", result), ("https://b.example/", summary())], to: run)
         }
     }
 
     static func courses(_ path: String, since: Int64? = nil) throws -> [TargetCourse] {
         var courses: [TargetCourse] = []
-        try HistoryFile(path, writes: false).each { courses.append(TargetCourse($0, $1, since: since)) }
+        try HistoryFile(path, writes: false, creates: false).each { courses.append(TargetCourse($0, $1, since: since)) }
         return courses
     }
 
@@ -54,33 +54,116 @@ import Testing
         #expect(courses[1].changes.isEmpty && courses[1].text.isEmpty)
         let late = try Self.courses(path, since: Int64(Self.day(2).timeIntervalSince1970))
         #expect(late[0].changes.map(\.field) == [.verdict, .cause])
-        #expect(try HistoryFile(path, writes: false).runs().count == 3)
+        #expect(try HistoryFile(path, writes: false, creates: false).runs().count == 3)
     }
 
     @Test func oldRunsAreForgotten() throws {
         let folder = try TemporaryDirectory()
         let path = folder.path("h.sqlite")
         try Self.fill(path)
-        let history = try HistoryFile(path, writes: true)
+        let history = try HistoryFile(path, writes: true, creates: true)
         #expect(try history.forget(before: Self.day(1)) == 1)
         #expect(try Self.courses(path)[0].changes.map(\.field) == [.verdict, .cause])
-        #expect(try history.forget(before: Self.day(9)) == 2)
-        #expect(try Self.courses(path).isEmpty)
+        // With a clock that is wrong by years everything is old: the last run stays.
+        #expect(try history.forget(before: Self.day(9)) == 1)
+        #expect(try Self.courses(path).map(\.observations.count) == [1, 1])
+        #expect(try history.forget(before: Self.day(9)) == 0)
+    }
+
+    /// What another system or dictionary says is no change of the server, and the clock says nothing about which run came last.
+    @Test func onlyRunsThatAskedTheSameAreComparedInTheirOrder() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("h.sqlite")
+        let history = try HistoryFile(path, writes: true, creates: true)
+        let name = "https://a.example/"
+        func run(_ asked: String, _ day: Int, _ cause: String?) throws -> Int64 {
+            let run = try history.begin(at: Self.day(day), asked: asked)
+            try history.append([(name, Self.summary(cause))], to: run)
+            return run
+        }
+        _ = try run("ios12", 9, nil)
+        _ = try run("macos26", 8, "ats.trust.lifetime")
+        _ = try run("ios12", 7, nil)
+        #expect(try Self.courses(path)[0].changes.isEmpty)
+        let last = try run("ios12", 1, "ats.net.refused")
+        let changes = try Self.courses(path)[0].changes
+        #expect(changes.map(\.field) == [.verdict, .cause] && changes[0].before == "PASS")
+        #expect(changes[0].at == Int64(Self.day(1).timeIntervalSince1970))
+        #expect(try history.newest(2, of: name, upTo: last).map(\.summary.verdict) == [.pass, .fail])
+        #expect(try history.newest(2, of: "https://b.example/", upTo: last).isEmpty)
+    }
+
+    @Test func aRunThatIsTakenUpAgainIsOne() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("h.sqlite")
+        let history = try HistoryFile(path, writes: true, creates: true)
+        let first = try history.begin(at: Self.day(1), asked: "macos26", token: "one")
+        try history.append([("https://a.example/", Self.summary())], to: first)
+        let again = try history.begin(at: Self.day(5), asked: "macos26", token: "one")
+        #expect(again == first)
+        try history.append([("https://a.example/", Self.summary())], to: again)
+        #expect(try Self.courses(path)[0].observations.map(\.at) == [Int64(Self.day(1).timeIntervalSince1970)])
+        #expect(try history.begin(at: Self.day(6), asked: "macos26", token: "two") != first)
+        #expect(
+            try history.begin(at: Self.day(6), asked: "macos26") != history.begin(at: Self.day(6), asked: "macos26")
+        )
+    }
+
+    /// Files of the first version are read as they are, and brought forward by the first run that writes.
+    @Test func theFirstVersionIsReadAndBroughtForward() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("h.sqlite")
+        try Self.fill(path)
+        try Self.change(path, "DROP INDEX runs_token; ALTER TABLE runs DROP COLUMN token; PRAGMA user_version = 1")
+        #expect(try Self.courses(path)[0].changes.count == 4)
+        _ = try HistoryFile(path, writes: true, creates: false).begin(at: Self.day(4), asked: "macos26", token: "a")
+        #expect(try HistoryFile(path, writes: false, creates: false).runs().count == 4)
+    }
+
+    /// A name that is no UTF-8 stands before its repaired form and must not be read for ever; a view can give rows without end.
+    @Test(.timeLimit(.minutes(1))) func hostileFilesEnd() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("h.sqlite")
+        try Self.fill(path)
+        try Self.change(path, "INSERT INTO targets (name) VALUES (CAST(x'FE' AS TEXT)), (CAST(x'FF41' AS TEXT))")
+        #expect(try Self.courses(path).count == 4)
+        let view = """
+            ALTER TABLE targets RENAME TO others; CREATE VIEW targets AS WITH RECURSIVE x(id, name) AS
+            (SELECT 1, 'a' UNION ALL SELECT id + 1, 'a' FROM x) SELECT * FROM x
+            """
+        try Self.change(path, view)
+        #expect(throws: HistoryFault.self) { _ = try HistoryFile(path, writes: false, creates: false) }
+    }
+
+    /// A run that is killed while it writes leaves half a transaction, which the next reader takes back.
+    @Test func halfATransactionIsTakenBack() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("h.sqlite")
+        try Self.fill(path)
+        let script = """
+            import sqlite3,sys,os; c=sqlite3.connect(sys.argv[1],isolation_level=None); c.execute("PRAGMA cache_size=5")
+            c.execute("BEGIN IMMEDIATE")
+            for i in range(20000): c.execute("INSERT INTO targets (name) VALUES (?)", ("x%d" % i,))
+            os.kill(os.getpid(), 9)
+            """
+        _ = try ProgramRun(URL(fileURLWithPath: "/usr/bin/env"), ["python3", "-c", script, path])
+        #expect(FileManager.default.fileExists(atPath: path + "-journal"))
+        #expect(try Self.courses(path).count == 2)
+    }
+
+    private static func change(_ path: String, _ script: String) throws {
+        let run = try ProgramRun(URL(fileURLWithPath: "/usr/bin/env"), ["python3", "-c", python, path, script])
+        try #require(run.status == 0, "\(run.errors)")
     }
 
     @Test func otherFilesAreRefusedInASentence() throws {
         let folder = try TemporaryDirectory()
         func reason(_ name: String, writes: Bool = true) throws -> String {
-            try #require(throws: HistoryFault.self) { _ = try HistoryFile(folder.path(name), writes: writes) }.reason
+            try #require(throws: HistoryFault.self) {
+                _ = try HistoryFile(folder.path(name), writes: writes, creates: writes)
+            }.reason
         }
-        func sqlite(_ name: String, _ script: String) throws {
-            try #require(
-                try ProgramRun(
-                    URL(fileURLWithPath: "/usr/bin/env"),
-                    ["python3", "-c", Self.python, folder.path(name), script]
-                ).status == 0
-            )
-        }
+        func sqlite(_ name: String, _ script: String) throws { try Self.change(folder.path(name), script) }
         try "not a database, but long enough to have a header of its own".write(
             toFile: folder.path("text"),
             atomically: true,
@@ -94,13 +177,15 @@ import Testing
         #expect(try reason("newer").contains("newer sealward"))
         try Self.fill(folder.path("damaged"))
         try sqlite("damaged", "DROP TABLE runs; CREATE TABLE runs (x)")
-        #expect(throws: HistoryFault.self) { _ = try HistoryFile(folder.path("damaged"), writes: false).runs() }
+        #expect(throws: HistoryFault.self) {
+            _ = try HistoryFile(folder.path("damaged"), writes: false, creates: false).runs()
+        }
         #expect(try reason("absent", writes: false).contains("no such file"))
         try Data().write(to: URL(fileURLWithPath: folder.path("empty")))
         #expect(try reason("empty", writes: false).contains("is empty"))
         #expect(try reason(".").contains("folder"))
         let before = try Data(contentsOf: URL(fileURLWithPath: folder.path("other")))
-        #expect(throws: HistoryFault.self) { _ = try HistoryFile(folder.path("other"), writes: true) }
+        #expect(throws: HistoryFault.self) { _ = try HistoryFile(folder.path("other"), writes: true, creates: true) }
         #expect(try Data(contentsOf: URL(fileURLWithPath: folder.path("other"))) == before)
     }
 

@@ -48,6 +48,59 @@ import Testing
         #expect(kept.output == text.output && kept.errors.isEmpty)
     }
 
+    /// What a command reads or keeps is never overwritten by what it prints, whatever name leads there.
+    @Test func noFileOfACommandIsItsOutput() throws {
+        let folder = try TemporaryDirectory()
+        let (history, list, lines) = (folder.path("h"), folder.path("list"), folder.path("lines"))
+        try "127.0.0.1:9\n".write(toFile: list, atomically: true, encoding: .utf8)
+        let check = ["ats", "check", "--no-http", "--targets-from", list]
+        #expect(try ProgramRun(check + ["--history", history, "--format", "jsonl", "--output", lines]).status == 2)
+        try FileManager.default.linkItem(atPath: history, toPath: folder.path("other"))
+        try FileManager.default.createSymbolicLink(atPath: folder.path("link"), withDestinationPath: lines)
+        let before = try [history, list, lines].map { try Data(contentsOf: URL(fileURLWithPath: $0)) }
+        for words in [
+            check + ["--history", history, "--output", history],
+            check + ["--history", history, "--output", folder.path("other")],
+            check + ["--output", list], check + ["--state", folder.path("s"), "--output", folder.path("s")],
+            check + ["--history", folder.path("new"), "--output", folder.path("new")],
+            ["ats", "history", history, "--output", history], ["ats", "merge", lines, "--output", folder.path("link")],
+        ] {
+            let run = try ProgramRun(words)
+            #expect(run.status == 2 && run.errors.contains("that this command uses itself"), "\(words) \(run.errors)")
+        }
+        #expect(try [history, list, lines].map { try Data(contentsOf: URL(fileURLWithPath: $0)) } == before)
+        #expect(try ProgramRun(["ats", "history", folder.path("typo"), "--keep", "3"]).status == 2)
+        #expect(!FileManager.default.fileExists(atPath: folder.path("typo")))
+    }
+
+    /// A program that holds the history keeps nobody from the results, and the document has an end.
+    @Test func aHistoryInUseDoesNotEndTheCheck() throws {
+        let folder = try TemporaryDirectory()
+        let (history, output) = (folder.path("h"), folder.path("o"))
+        let check = [
+            "ats", "check", "--no-http", "127.0.0.1:9", "127.0.0.2:9", "--history", history, "--format", "json",
+        ]
+        #expect(try ProgramRun(check).status == 2)
+        // As a backup does, or a shell in the middle of a transaction.
+        let script = """
+            import sqlite3,sys; c=sqlite3.connect(sys.argv[1],isolation_level=None); c.execute('BEGIN')
+            c.execute('SELECT * FROM runs').fetchall(); print('held', flush=True); sys.stdin.read()
+            """
+        let holder = Process()
+        holder.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        holder.arguments = ["python3", "-c", script, history]
+        let (input, said) = (Pipe(), Pipe())
+        (holder.standardInput, holder.standardOutput) = (input, said)
+        try holder.run()
+        #expect(said.fileHandleForReading.availableData == Data("held\n".utf8))
+        let run = try ProgramRun(check + ["--output", output])
+        try input.fileHandleForWriting.close()
+        holder.waitUntilExit()
+        #expect(run.status == 2 && run.errors.contains("is in use by another program"), "\(run.errors)")
+        let document = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: output)))
+        #expect(((document as? [String: Any])?["targets"] as? [Any])?.count == 2)
+    }
+
     @Test func fourFaultsInASentenceEach() throws {
         let folder = try TemporaryDirectory()
         func run(_ name: String) throws -> ProgramRun { try ProgramRun(["ats", "history", folder.path(name)]) }

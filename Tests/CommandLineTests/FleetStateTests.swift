@@ -123,6 +123,14 @@ import Testing
         let document = try ProgramRun(["ats", "merge", "--format", "json"] + files)
         #expect(document.string("os") == "macos26" && (document.json["targets"] as? [Any])?.count == kinds.count)
 
+        // The same targets in another order: the places say something else.
+        let turned = folder.path("turned")
+        let order =
+            arguments.filter { !$0.hasPrefix("https://") } + arguments.filter { $0.hasPrefix("https://") }.reversed()
+        _ = try ProgramRun(order + ["--shard", "2/3", "--output", turned])
+        let confused = try ProgramRun(["ats", "merge", files[0], turned, files[2]])
+        #expect(confused.status == 2 && confused.errors.contains("in the same order"), "\(confused.errors)")
+
         let other = try ProgramRun(arguments + ["--shard", "1/2", "--output", folder.path("other")])
         #expect(other.status != 64)
         let mixed = try ProgramRun(["ats", "merge", folder.path("other")] + files)

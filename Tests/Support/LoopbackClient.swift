@@ -34,6 +34,12 @@ package final class LoopbackClient {
 
     deinit { close(descriptor) }
 
+    /// Ends the connection, once the client is released, with a reset and not with an end.
+    package func reset() {
+        var value = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size))
+    }
+
     private static func limit(_ descriptor: CInt, _ option: CInt, _ seconds: Int) {
         var wait = timeval(tv_sec: seconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, option, &wait, socklen_t(MemoryLayout<timeval>.size))

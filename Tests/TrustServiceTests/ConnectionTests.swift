@@ -56,6 +56,46 @@ import Testing
         }
     }
 
+    /// Nothing is read behind such a request, so its answer ends the connection, and the client asks again over another one.
+    @Test(arguments: [
+        "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n\r\n",
+        "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n",
+        "CONNECT /livez HTTP/1.1\r\nHost: x\r\n\r\n",
+    ])
+    func whoeverAsksForAnotherProtocolLearnsThatTheConnectionEnds(_ request: String) async throws {
+        try await RunningService.with { (service: RunningService) async throws -> Void in
+            let connection = try LoopbackClient(port: try port(service))
+            let start = ContinuousClock.now
+            connection.send(request + ConnectionTests.get)
+            let all = await connection.everything()
+            #expect(count("HTTP/1.1 ", in: all) == 1 && all.lowercased().contains("connection: close"), "\(all)")
+            #expect(ContinuousClock.now - start < .seconds(5))
+        }
+    }
+
+    /// Clients that send and reset: nothing is done for those that are gone when their turn comes.
+    @Test func nothingIsDoneForWhoeverHasGoneAway() async throws {
+        let configuration = RunningService.configuration { $0.limits.requestsPerSecondPerAddress = 1_000_000 }
+        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+            let port = try port(service)
+            let body =
+                "{\"keyId\":\"\(String(repeating: "A", count: 43))=\",\"attestation\":\"\(String(repeating: "A", count: 40_000))\",\"challenge\":\"AAAA\"}"
+            let request =
+                "POST /v1/apps/shop/attestations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+            let deadline = ContinuousClock.now + .seconds(60)
+            var metrics = ""
+            while !metrics.contains("sealward_requests_abandoned_total "), ContinuousClock.now < deadline {
+                for _ in 0..<100 {
+                    let client = try LoopbackClient(port: port)
+                    client.send(request)
+                    client.reset()
+                }
+                metrics = String(decoding: try await service.get("/metrics").body, as: UTF8.self)
+            }
+            #expect(metrics.contains("sealward_requests_abandoned_total "))
+        }
+    }
+
     private static let get = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
 
     /// How often something stands in a text.

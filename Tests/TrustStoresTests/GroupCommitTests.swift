@@ -53,6 +53,27 @@ import TrustStoreContract
         await store.close()
     }
 
+    @Test(
+        "a disk that answers no read keeps callers no longer than the deadline, and takes no more threads than it may",
+        .timeLimit(.minutes(1))
+    )
+    func silentReads() async throws {
+        let path = TemporaryFolder.shared.file("reads.sqlite")
+        let engine = try SQLiteEngine(path: path, migrations: [], answerTimeout: .milliseconds(400))
+        let disk = DispatchSemaphore(value: 0)
+        let cores = ProcessInfo.processInfo.activeProcessorCount
+        // As many as there are threads on which requests are answered, and more than there are threads for long reads.
+        let looks = (0..<cores + 1).map { _ in Task { try await engine.look { _ in disk.wait() } } }
+        let reads = (0..<8).map { _ in Task { try await engine.read { _ in disk.wait() } } }
+        for read in reads { await #expect(throws: StoreFault.unavailable("")) { try await read.value } }
+        // Nothing has answered: this task runs on a thread that is left.
+        for _ in 0..<cores + 12 { disk.signal() }
+        for look in looks { _ = await look.result }
+        let number = try await engine.read { _ in 7 }
+        #expect(number == 7)
+        await engine.close()
+    }
+
     @Test("a fast disk is not kept waiting for more callers than a commit is worth")
     func enoughForAFastDisk() {
         let gathering = Gathering()

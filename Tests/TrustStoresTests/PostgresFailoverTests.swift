@@ -13,6 +13,18 @@ import TrustStoreContract
 @testable import TrustStoresPostgres
 
 #if Postgres
+    /// Numbers that grow.
+    private final class Counter: Sendable {
+        private let last = Mutex<UInt32>(0)
+
+        func next() -> UInt32 {
+            last.withLock { last in
+                last += 1
+                return last
+            }
+        }
+    }
+
     /// Real servers that fall silent, lose answers, and take each other's place.
     @Suite(.serialized, .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL")) struct PostgresFailoverTests {
         private func write(_ store: SQLTrustStore) async throws -> String {
@@ -242,6 +254,86 @@ import TrustStoreContract
                 try old.crash()
                 try new.crash()
             }
+        }
+
+        @Test("commits that hung before the primary fell silent keep nobody from the promoted standby")
+        func hungThenSilent() async throws {
+            let old = try await onThread { try PostgresServer() }
+            _ = try await onThread { try old.emptyStore() }
+            let schema = try await onThread {
+                try old.query("SELECT max(nspname) FROM pg_namespace WHERE nspname LIKE 'store%'")
+            }
+            let new = try await onThread { try PostgresServer(standbyOf: old) }
+            let seen = Sightings()
+            let store = try await SQLTrustStore.postgres(
+                PostgresServer.url(of: schema, at: [old.port, new.port]),
+                configuration: PostgresDeadlineTests.hasty { configuration in
+                    configuration.connectTimeout = .seconds(3)
+                    configuration.observe = { seen.add($0) }
+                }
+            )
+            let fixture = StoreFixture(store: store, clock: FixtureClock(), another: { store }, reopened: nil)
+            var made: [KeyIdentifier] = []
+            for _ in 0..<16 { made.append(try await Sample.storeWithKey(in: fixture)) }
+            let keys = made
+            try await eventually("the standby has everything") {
+                try await onThread {
+                    let sent = try old.query("SELECT pg_current_wal_lsn()")
+                    return try new.query("SELECT pg_last_wal_replay_lsn() >= '\(sent)'") == "t"
+                }
+            }
+            try await onThread {
+                _ = try old.query("ALTER SYSTEM SET synchronous_standby_names = 'nosuch'")
+                _ = try old.query("SELECT pg_reload_conf()")
+            }
+            let taken = Counter()
+            @Sendable func accept(_ key: KeyIdentifier) async -> Bool {
+                let counter = taken.next()
+                let advance = CounterAdvance(keyId: key, counter: counter, mode: .strict, challenge: Sample.challenge())
+                guard let outcome = try? await store.advance(advance, at: Sample.now) else { return false }
+                if case .advanced = outcome { return true }
+                return false
+            }
+            try await eventually("every connection hangs and is set aside") {
+                let before = ContinuousClock.now
+                await withTaskGroup(of: Void.self) { group in
+                    for key in keys { group.addTask { _ = await accept(key) } }
+                }
+                // Nobody waits any more: everyone is refused at once.
+                return seen.highest("set-aside") >= PostgresLink.mostConnections
+                    && ContinuousClock.now - before < .milliseconds(300)
+            }
+            try old.signal(SIGSTOP)
+            defer { try? old.signal(SIGCONT) }
+            try await onThread { try new.promote() }
+            let promoted = ContinuousClock.now
+            try await eventually("the promoted standby is used") { await accept(keys[0]) }
+            #expect(ContinuousClock.now - promoted < .seconds(5))
+            for key in keys { #expect(await accept(key)) }
+            await store.close()
+            try old.signal(SIGCONT)
+            try await onThread {
+                try old.crash()
+                try new.crash()
+            }
+        }
+
+        @Test("the isolation that a database has by default changes nothing")
+        func isolation() async throws {
+            let server = try await onThread { try PostgresServer() }
+            let url = try await onThread {
+                let url = try server.emptyStore()
+                _ = try server.query("ALTER SYSTEM SET default_transaction_isolation = 'serializable'")
+                _ = try server.query("SELECT pg_reload_conf()")
+                return url
+            }
+            let store = try await SQLTrustStore.postgres(url)
+            let isolation = try await store.engine.transact { session in
+                .commit(try session.run([SQLStatement("SHOW transaction_isolation")]).first?.rows.first?.text(0))
+            }
+            #expect(isolation == "read committed")
+            await store.close()
+            try await onThread { try server.crash() }
         }
 
         @Test("a primary that falls silent: the promoted standby is used within five seconds, with the default limits")

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Crypto
 package import Findings
 import Foundation
 import StrictJSON
@@ -8,8 +9,8 @@ import StrictJSON
 /// The results of a run that may be stopped at any moment and taken up again: what is in the file is never asked for again.
 ///
 /// Append-only. The first line says what the run was asked; then for each finished target one line of JSON, the bytes of its result, and a
-/// line feed. A record that was not written to its end is cut off when the file is opened. The file has mode 0600 and is locked for as
-/// long as it is open.
+/// line feed. A record that was not written to its end is cut off when the file is opened, and one whose bytes are not those that were written is
+/// left out, so that its target is asked again. The file has mode 0600 and is locked for as long as it is open.
 package final class CheckJournal {
     /// Something that the results depend on: the same when a run is taken up again.
     package struct Condition: Sendable, Equatable {
@@ -31,6 +32,8 @@ package final class CheckJournal {
         package let summary: TargetSummary
         /// Where its rendered result is.
         package let piece: PieceFile.Place
+        /// The SHA-256 of the result in hexadecimal; nil in a file of an earlier version.
+        fileprivate let digest: String?
     }
 
     private static let schema = "sealward.ats-check-state/1"
@@ -38,6 +41,9 @@ package final class CheckJournal {
     private static let lineLimit = 1 << 16
 
     private let file: PieceFile
+
+    /// What tells this run from every other, however often it is taken up again; nil in a file of an earlier version.
+    package let run: String?
 
     /// Where the first record begins.
     private let start: Int
@@ -53,7 +59,7 @@ package final class CheckJournal {
         guard let status = SystemFile.status(of: descriptor) else { throw PieceFile.fault("cannot be read", errno) }
         file.take(Int(clamping: status.st_size))
         if let head = try CheckJournal.line(of: file, at: 0) {
-            try CheckJournal.compare(head.bytes, with: conditions)
+            run = try CheckJournal.compare(head.bytes, with: conditions)
             // Whatever the file was copied with: it names servers and what is wrong with them.
             guard fchmod(descriptor, 0o600) == 0 else { throw PieceFile.fault("cannot be made private", errno) }
             start = head.next
@@ -62,7 +68,9 @@ package final class CheckJournal {
                 throw InputFault("is not a state file of 'ats check'; name another file with --state")
             }
             try file.cut(at: 0)
-            try file.append(CheckJournal.head(conditions))
+            let run = (0..<16).map { _ in UInt8.random(in: .min ... .max) }.hexadecimal()
+            try file.append(CheckJournal.head(conditions, run))
+            self.run = run
             try file.synchronize()
             start = file.end
         }
@@ -71,9 +79,11 @@ package final class CheckJournal {
     /// Reads every record, in the order in which they were written, and cuts off one that has no end.
     ///
     /// - Parameter count: how many places the list has.
+    /// - Returns: of how many targets the result is damaged.
     /// - Throws: ``InputFault``, and what `each` throws.
-    package func replay(count: Int, each: (Record) throws -> Void) throws {
+    @discardableResult package func replay(count: Int, each: (Record) throws -> Void) throws -> Int {
         var offset = start
+        var damaged: Set<Int> = []
         var number = 0
         while let line = try CheckJournal.line(of: file, at: offset) {
             number += 1
@@ -84,11 +94,18 @@ package final class CheckJournal {
             }
             let end = record.piece.offset + record.piece.count
             guard end < file.end, try file.bytes(at: .init(offset: end, count: 1)) == [0x0A] else { break }
-            try each(record)
+            if let digest = record.digest, try !digest.hasSameBytes(as: self.digest(of: record.piece)) {
+                damaged.insert(record.place)
+            } else {
+                // It was asked for again since.
+                damaged.remove(record.place)
+                try each(record)
+            }
             offset = end + 1
         }
         if offset < file.end { try file.cut(at: offset) }
         isRead = true
+        return damaged.count
     }
 
     /// Writes the results of some targets and waits until they are on the disk.
@@ -104,6 +121,7 @@ package final class CheckJournal {
             let line = JSONValue.object([
                 .init("place", .integer(result.place)), .init("verdict", .string(result.verdict.rawValue)),
                 .init("summary", result.summary.json), .init("bytes", .integer(result.piece.count)),
+                .init("sha256", .string(Array(SHA256.hash(data: result.piece)).hexadecimal())),
             ])
             bytes += line.encoded(pretty: false) + [0x0A]
             places.append(.init(offset: file.end + bytes.count, count: result.piece.count))
@@ -117,6 +135,17 @@ package final class CheckJournal {
 
     /// The rendered result of a target.
     package func bytes(at place: PieceFile.Place) throws(InputFault) -> [UInt8] { try file.bytes(at: place) }
+
+    private func digest(of piece: PieceFile.Place) throws(InputFault) -> String {
+        var hash = SHA256()
+        var done = 0
+        while done < piece.count {
+            let count = min(1 << 16, piece.count - done)
+            hash.update(data: try file.bytes(at: .init(offset: piece.offset + done, count: count)))
+            done += count
+        }
+        return Array(hash.finalize()).hexadecimal()
+    }
 
     // MARK: - Opening
 
@@ -153,13 +182,15 @@ package final class CheckJournal {
         return bytes.starts(with: start) || start.starts(with: bytes)
     }
 
-    private static func head(_ conditions: [Condition]) -> [UInt8] {
+    private static func head(_ conditions: [Condition], _ run: String) -> [UInt8] {
         let members =
-            [JSONValue.Member("schema", .string(schema))] + conditions.map { .init($0.name, .string($0.value)) }
+            [JSONValue.Member("schema", .string(schema)), .init("run", .string(run))]
+            + conditions.map { .init($0.name, .string($0.value)) }
         return JSONValue.object(members).encoded(pretty: false) + [0x0A]
     }
 
-    private static func compare(_ head: [UInt8], with conditions: [Condition]) throws(InputFault) {
+    /// - Returns: which run it is.
+    private static func compare(_ head: [UInt8], with conditions: [Condition]) throws(InputFault) -> String? {
         guard let document = try? JSONReader.read(head), let schema = document.member("schema")?.text else {
             throw InputFault("is not a state file of 'ats check'; name another file with --state")
         }
@@ -174,6 +205,7 @@ package final class CheckJournal {
                 "belongs to another command: \(condition.name) changed; repeat the original command, or name another file with --state"
             )
         }
+        return document.member("run")?.text
     }
 
     // MARK: - Reading
@@ -185,7 +217,13 @@ package final class CheckJournal {
             let summary = TargetSummary(json: document.member("summary")),
             case .integer(let count)? = document.member("bytes"), (0...pieceLimit).contains(count)
         else { return nil }
-        return Record(place: place, verdict: verdict, summary: summary, piece: .init(offset: start, count: count))
+        return Record(
+            place: place,
+            verdict: verdict,
+            summary: summary,
+            piece: .init(offset: start, count: count),
+            digest: document.member("sha256")?.text
+        )
     }
 
     /// The longest result of one target: with the names of hostile certificates in it some hundred kilobytes.

@@ -48,13 +48,16 @@ package struct ShardMark: Sendable, Equatable {
     package let place: Int
     /// How many targets the list has.
     package let targets: Int
+    /// The digest of all targets in their order: places of another list say nothing. Nil in results of earlier versions.
+    package let list: String?
     package let os: String
     package let sdk: String?
 
-    package init(shard: Shard, place: Int, targets: Int, os: String, sdk: String?) {
+    package init(shard: Shard, place: Int, targets: Int, list: String?, os: String, sdk: String?) {
         self.shard = shard
         self.place = place
         self.targets = targets
+        self.list = list
         self.os = os
         self.sdk = sdk
     }
@@ -65,7 +68,7 @@ package struct ShardMark: Sendable, Equatable {
     package func added(to target: JSONValue) -> JSONValue {
         let mark: JSONValue = [
             "number": .integer(shard.number), "of": .integer(shard.count), "index": .integer(place),
-            "targets": .integer(targets), "os": .string(os), "sdk": .optional(sdk),
+            "targets": .integer(targets), "list": .optional(list), "os": .string(os), "sdk": .optional(sdk),
         ]
         return .object([.init(ShardMark.member, mark)] + (target.members ?? []))
     }
@@ -84,12 +87,19 @@ package struct ShardMark: Sendable, Equatable {
             case .integer(let targets)? = mark.member("targets"), let shard = Shard(number, of: count),
             (0..<max(0, targets)).contains(place), let os = mark.member("os")?.text
         else { return nil }
-        self.init(shard: shard, place: place, targets: targets, os: os, sdk: mark.member("sdk")?.text)
+        self.init(
+            shard: shard,
+            place: place,
+            targets: targets,
+            list: mark.member("list")?.text,
+            os: os,
+            sdk: mark.member("sdk")?.text
+        )
     }
 
     /// Whether two targets are of one list, divided in one way, on one system.
     func isOfSameRun(as other: ShardMark) -> Bool {
-        shard.count == other.shard.count && targets == other.targets && os.hasSameBytes(as: other.os)
-            && (sdk ?? "").hasSameBytes(as: other.sdk ?? "")
+        shard.count == other.shard.count && targets == other.targets && (list ?? "").hasSameBytes(as: other.list ?? "")
+            && os.hasSameBytes(as: other.os) && (sdk ?? "").hasSameBytes(as: other.sdk ?? "")
     }
 }

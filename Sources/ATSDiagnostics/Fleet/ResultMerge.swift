@@ -154,7 +154,10 @@ package struct ResultMerge {
         let mark = ShardMark(of: value)
         if let mark {
             if let first = self.mark, !mark.isOfSameRun(as: first) {
-                throw fault(source, "is a shard of a different list or run than the files before it")
+                throw fault(
+                    source,
+                    "is a shard of a different list or run than the files before it; every machine needs the same list in the same order"
+                )
             }
             try take(os: mark.os, sdk: mark.sdk, source)
             self.mark = self.mark ?? mark

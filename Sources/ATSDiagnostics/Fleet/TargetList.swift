@@ -81,14 +81,17 @@ package struct TargetList: Sendable {
         Array(text(at: place) ?? []) + (addresses[place].map { [0x20] + Array($0.utf8) } ?? [])
     }
 
-    /// Each target once for every address that `addresses` gives; one without any stays as it is.
+    /// Each target once for every address that `addresses` gives, in the order of their bytes: a name server gives them in another order each time.
+    /// One without any stays as it is.
     package func expanded(_ addresses: (CheckTarget) async -> [String]) async throws(MalformedInput) -> TargetList {
         var list = TargetList(isForNSCurl: isForNSCurl)
         for place in ends.indices {
             let text = String(decoding: text(at: place) ?? [], as: UTF8.self)
             let found = await addresses(try target(at: place))
             if found.isEmpty { try list.add(text, address: nil) }
-            for address in found { try list.add(text, address: address) }
+            for address in found.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
+                try list.add(text, address: address)
+            }
         }
         return list
     }

@@ -14,8 +14,11 @@ package struct CheckText: Sendable {
     package let verbose: Bool
     /// The columns that targets are padded to.
     package let width: Int
+    /// Whether each target tells its address: if the addresses of a name are targets of their own.
+    package let showsAddresses: Bool
 
-    package init(colored: Bool, verbose: Bool, width: Int = 0) {
+    package init(colored: Bool, verbose: Bool, width: Int = 0, showsAddresses: Bool = false) {
+        self.showsAddresses = showsAddresses
         self.colored = colored
         self.verbose = verbose
         self.width = width
@@ -34,6 +37,7 @@ package struct CheckText: Sendable {
             columns += [handshake.version.description, handshake.suite.description]
         }
         var lines = [columns.joined(separator: "  ")]
+        if showsAddresses, let address = report.address { lines.append(detail("address", address)) }
         for cause in decisive.because {
             lines.append(detail("cause", "\(cause.code): \(cause.message)"))
         }
@@ -85,6 +89,9 @@ package struct CheckText: Sendable {
             columns.append(paint(result, width: 0).padded(to: CheckText.column(system.profile)))
         }
         var lines = [columns.joined(separator: "  ").trimmed]
+        if showsAddresses, let address = report.address {
+            lines.append("    \("address".padded(to: 10))  \(address.terminalSafe)")
+        }
         var told: [String] = []
         for system in report.systems {
             guard let cause = system.decisive?.because.first, system.decisive?.result != .pass else { continue }

@@ -123,8 +123,10 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             requests += 1
             bytes = 0
             isReading = true
+            // The decoder reads nothing behind a request that asks for another protocol, so the client must know that nothing will be answered.
             isLast =
-                !head.isKeepAlive || requests >= limits.requests
+                !head.isKeepAlive || requests >= limits.requests || head.method == .CONNECT
+                || head.headers.contains(name: "upgrade")
                 || NIODeadline.now() > born + limits.total
             let place = gate?.place(of: head)
             if let gate, let place, !gate.limit.admits(place.lane, at: .now()) {

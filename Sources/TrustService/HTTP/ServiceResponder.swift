@@ -15,9 +15,12 @@ import TraceExport
 struct ServiceRequestContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     let peer: String
+    /// The connection.
+    let channel: any Channel
 
     init(source: ApplicationRequestContextSource) {
         coreContext = .init(source: source)
+        channel = source.channel
         peer = source.channel.remoteAddress?.ipAddress ?? "unix"
     }
 }
@@ -41,6 +44,11 @@ struct ServiceResponder: HTTPResponder {
     let spans: RequestSpans?
 
     func respond(to request: Request, context: ServiceRequestContext) async -> Response {
+        // Whoever has gone away gets nothing done: who sends requests and resets each connection would have us work for nobody, behind every limit.
+        guard context.channel.isActive else {
+            observer.count("requests.abandoned")
+            return Response(status: .requestTimeout)
+        }
         guard let spans else { return await respond(to: request, context, in: nil) }
         return await spans.around(request, from: context.peer) { await respond(to: request, context, in: $0) }
     }

@@ -14,6 +14,12 @@ package struct WaitingLine<Element> {
 
     @inlinable package mutating func append(_ element: Element) { elements.append(element) }
 
+    /// Takes out those for which `isGone` holds; as long as the line.
+    package mutating func removeAll(where isGone: (Element) -> Bool) {
+        elements = elements[head...].filter { $0.map { !isGone($0) } ?? false }
+        head = 0
+    }
+
     /// Takes up to `limit` elements from the front.
     @inlinable package mutating func take(upTo limit: Int) -> [Element] {
         let end = head + min(max(0, limit), count)

@@ -4,10 +4,12 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
+import CheckHistory
 import Findings
 import Foundation
 import PropertyLists
 import StrictJSON
+import TLSProbe
 import Tracing
 
 struct CheckCommand: AsyncParsableCommand {
@@ -109,7 +111,9 @@ struct CheckCommand: AsyncParsableCommand {
         guard let profile = profiles.first else { throw ValidationError("--systems names no system.") }
         let named = try purpose == nil ? network.targets(targets, asNSCurl: format == .nscurl) : TargetList()
         let managed = try purpose == nil ? [] : network.managedTargets(targets)
+        var overrides: [AddressOverride] = []
         let session = try network.session(profile, app: app) {
+            overrides = $0.overrides
             $0.systems = systems == nil ? [] : profiles
             $0.expiryDays = expiresWithin
             $0.isManaged = purpose != nil
@@ -128,7 +132,7 @@ struct CheckCommand: AsyncParsableCommand {
         if allAddresses { list = try await list.expanded(session.addresses) }
         let places = fleet.places(of: list)
         let journal = try fleet.state.map {
-            try FleetOptions.journal($0, conditions(list, profiles, app))
+            try FleetOptions.journal($0, try conditions(list, profiles, app, overrides))
         }
         let options = CheckOutput.Options(
             format: format,
@@ -136,11 +140,23 @@ struct CheckCommand: AsyncParsableCommand {
             comparesSystems: systems != nil,
             showsChangesOnly: changes,
             verbose: verbose,
+            showsAddresses: allAddresses,
             colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil),
             progress: ProgressLine(of: places.count, quiet: shared.quiet),
             instant: network.at?.date ?? Date()
         )
-        let stream = try ResultStream(path: shared.output)
+        let historyRun = try fleet.history.map { path in
+            try CheckHistoryRun(
+                path,
+                at: options.instant,
+                asked: question(profiles, app),
+                token: journal?.run,
+                keep: fleet.keep,
+                quiet: shared.quiet
+            )
+        }
+        let kept = [fleet.state, network.targetsFrom].compactMap(\.self) + (fleet.history.map(HistoryFile.files) ?? [])
+        let stream = try ResultStream(path: shared.output, sparing: kept)
         var output = try CheckOutput(
             options: options,
             targets: list,
@@ -150,15 +166,6 @@ struct CheckCommand: AsyncParsableCommand {
             stream: stream
         )
         try output.begin()
-        let historyRun = try fleet.history.map { path in
-            try CheckHistoryRun(
-                path,
-                at: options.instant,
-                systems: profiles.map(\.shownID).joined(separator: ","),
-                keep: fleet.keep,
-                quiet: shared.quiet
-            )
-        }
         let run = CheckRun(
             session: session,
             list: list,
@@ -173,15 +180,22 @@ struct CheckCommand: AsyncParsableCommand {
         if !known.isEmpty, !shared.quiet {
             CommandIO.say("sealward: \(known.count) of \(places.count) targets were checked before.")
         }
-        let isComplete = try await Interruption.run {
-            try await run.run(except: known) { place, report in
-                try output.rendered(report, at: place)
-            } show: { result in
-                switch result.rendered {
-                case .bytes(let bytes): try output.add(bytes, at: result.place, verdict: result.verdict)
-                case .kept(let piece): try output.add(piece, at: result.place, verdict: result.verdict)
+        let isComplete: Bool
+        do {
+            isComplete = try await Interruption.run {
+                try await run.run(except: known) { place, report in
+                    try output.rendered(report, at: place)
+                } show: { result in
+                    switch result.rendered {
+                    case .bytes(let bytes): try output.add(bytes, at: result.place, verdict: result.verdict)
+                    case .kept(let piece): try output.add(piece, at: result.place, verdict: result.verdict)
+                    }
                 }
             }
+        } catch let fault as CommandFault {
+            // What is known stays readable: a document without an end is of no use.
+            try? output.end()
+            throw fault
         }
         if let historyRun { try output.compare(historyRun.changes) }
         try output.end()
@@ -189,30 +203,46 @@ struct CheckCommand: AsyncParsableCommand {
             CommandIO.say("sealward: interrupted; \(output.finished) of \(places.count) targets are checked.")
             return output.outcome == .findings ? .findings : .undetermined
         }
+        if historyRun?.isIncomplete == true, output.outcome == .clean { return .undetermined }
         return output.outcome
+    }
+
+    /// What a run asks of every target, as far as its results depend on it: in a history only runs that asked the same are compared.
+    private func question(_ profiles: [OSProfile], _ app: AppDictionary?) -> String {
+        var words = profiles.map(\.shownID).joined(separator: ",")
+        if let sdk = network.system.sdk { words += " sdk \(sdk)" }
+        if let app { words += " dictionary \(FleetOptions.digest(of: CheckCommand.text(of: app)))" }
+        return purpose == nil ? words : words + " managed"
+    }
+
+    private static func text(of app: AppDictionary) -> String {
+        "\(app.dictionary.propertyListValue.json.rendered()) \(app.sdk?.description ?? "")"
     }
 
     /// What a run that is taken up again must have in common with the one that was stopped.
     private func conditions(
         _ list: TargetList,
         _ profiles: [OSProfile],
-        _ app: AppDictionary?
-    ) -> [CheckJournal.Condition] {
-        let dictionary = app.map { "\($0.dictionary.propertyListValue.json.rendered()) \($0.sdk?.description ?? "")" }
+        _ app: AppDictionary?,
+        _ overrides: [AddressOverride]
+    ) throws -> [CheckJournal.Condition] {
         let shown = "\(format) \(verbose) \(changes) \(expiresWithin ?? -1) \(systems != nil)"
         let connection = network.connection
         let asked =
             "\(network.exhaustive) \(connection.noHTTP) \(connection.noAIA) \(connection.allowPrivate) \(purpose?.rawValue ?? "") "
-            + "\(network.at.map { RFC3339.text($0.date) } ?? "")"
-        let files = [connection.trust.roots ?? "", connection.transparency.ctLogList ?? ""]
-        let trust = (files + connection.trust.caFile).joined(separator: "\n")
+            + "\(network.at.map { RFC3339.text($0.date) } ?? "") \(connection.connectTimeout) \(connection.timeout)"
+        let files = [connection.trust.roots, connection.transparency.ctLogList] + connection.trust.caFile
+        // By their content: the file of a name may be another one by the next time.
+        let trust = try files.map { try $0.map { FleetOptions.digest(of: try CommandIO.read($0)) } ?? "" }
+        let places = overrides.map { "\($0.host) \($0.port) \($0.addresses.joined(separator: ","))" }
         return [
             .init("the targets", FleetOptions.digest(of: list)),
             .init("--shard", fleet.shard.map { "\($0.number)/\($0.count)" } ?? "1/1"),
             .init("the systems", profiles.map { "\($0.id) \($0.sdk?.description ?? "")" }.joined(separator: ",")),
-            .init("the app's dictionary", FleetOptions.digest(of: dictionary ?? "")),
+            .init("the app's dictionary", FleetOptions.digest(of: app.map(CheckCommand.text) ?? "")),
             .init("the output format", shown), .init("the options of the check", asked),
-            .init("the roots and logs", FleetOptions.digest(of: trust)),
+            .init("--resolve", FleetOptions.digest(of: places.joined(separator: "\n"))),
+            .init("the roots and logs", FleetOptions.digest(of: trust.joined(separator: "\n"))),
         ]
     }
 }

@@ -21,6 +21,8 @@ struct CheckOutput {
         /// Whether targets are left out whose verdict is the same on all systems.
         let showsChangesOnly: Bool
         let verbose: Bool
+        /// Whether the addresses of a name are targets of their own.
+        let showsAddresses: Bool
         let colored: Bool
         let progress: ProgressLine?
         /// The moment of judgement.
@@ -34,6 +36,8 @@ struct CheckOutput {
     /// The places of the list that are checked, in order.
     private let places: [UInt32]
     private let shard: Shard?
+    /// Of the whole list, for the marks of a shard.
+    private let digest: String?
     private let stream: ResultStream
     private let text: CheckText
     /// The rendered reports whose turn has not come, as long as they are few.
@@ -68,6 +72,7 @@ struct CheckOutput {
         self.shard = shard
         self.journal = journal
         self.stream = stream
+        digest = shard == nil ? nil : FleetOptions.digest(of: targets)
         elsewhere = PiecePlaces(limit: targets.count)
         var width = 0
         for place in places where width < CheckOutput.widest {
@@ -75,7 +80,12 @@ struct CheckOutput {
             let name = CheckText.shortName(host: url.host, port: url.effectivePort, isSecure: url.isSecure)
             width = max(width, name.displayWidth)
         }
-        text = CheckText(colored: options.colored, verbose: options.verbose, width: min(CheckOutput.widest, width))
+        text = CheckText(
+            colored: options.colored,
+            verbose: options.verbose,
+            width: min(CheckOutput.widest, width),
+            showsAddresses: options.showsAddresses
+        )
     }
 
     /// The widest column of names; longer names move their line.
@@ -273,6 +283,7 @@ struct CheckOutput {
             shard: shard,
             place: place,
             targets: targets.count,
+            list: digest,
             os: profile.id,
             sdk: profile.sdk?.description
         )

@@ -29,20 +29,25 @@ struct CheckRun {
         var known: Set<Int> = []
         var batch: [(target: String, summary: TargetSummary)] = []
         do {
-            try journal.replay(count: list.count) { record in
+            let damaged = try journal.replay(count: list.count) { record in
                 guard known.insert(record.place).inserted else { return }
                 try show(record, record.piece)
                 if history == nil { return }
                 batch.append((try list.name(at: record.place), record.summary))
                 if batch.count == CheckRun.batch {
-                    try history?.append(batch)
+                    history?.append(batch)
                     batch = []
                 }
+            }
+            if damaged > 0 {
+                CommandIO.say(
+                    "sealward: \((statePath ?? "").terminalSafe): \(damaged) result\(damaged == 1 ? " is" : "s are") damaged and asked for again."
+                )
             }
         } catch let fault as InputFault {
             throw CommandFault("\((statePath ?? "").terminalSafe): \(fault.reason).")
         }
-        if !batch.isEmpty { try history?.append(batch) }
+        history?.append(batch)
         return known
     }
 
@@ -68,7 +73,7 @@ struct CheckRun {
                 )
             }
             let kept = try kept(results)
-            try history?.append(try kept.map { (try list.name(at: $0.place), $0.summary) })
+            if let history { history.append(try kept.map { (try list.name(at: $0.place), $0.summary) }) }
             for result in kept { try show(result) }
         }
     }
@@ -84,33 +89,58 @@ struct CheckRun {
     }
 }
 
-/// One run in a history.
-struct CheckHistoryRun {
+/// One run in a history. It begins with its first result, and a history that cannot be written does not end the check.
+final class CheckHistoryRun {
     private let path: String
     private let file: HistoryFile
-    private let number: Int64
+    private let instant: Date
+    private let asked: String
+    private let token: String?
+    private var number: Int64?
+    /// Whether a result is missing in the history, because it could not be written.
+    private(set) var isIncomplete = false
 
-    /// Begins a run, and forgets those that are older than `keep` days.
-    init(_ path: String, at instant: Date, systems: String, keep: Int?, quiet: Bool) throws(CommandFault) {
+    /// Opens the history, and forgets runs that are older than `keep` days.
+    ///
+    /// - Parameters:
+    ///   - asked: what the run asks of every target.
+    ///   - token: what the run has in common with itself if it is taken up again.
+    init(_ path: String, at instant: Date, asked: String, token: String?, keep: Int?, quiet: Bool) throws(CommandFault)
+    {
         self.path = path
-        let file = try HistoryCommand.open(path, writes: true)
+        self.instant = instant
+        self.asked = asked
+        self.token = token
+        let file = try HistoryCommand.open(path, writes: true, creates: true)
         self.file = file
-        number = try HistoryCommand.named(path) { () throws(HistoryFault) in
+        try HistoryCommand.named(path) { () throws(HistoryFault) in
             if let keep { try HistoryCommand.forget(file, keep, quiet: quiet) }
-            return try file.begin(at: instant, systems: systems)
         }
     }
 
-    /// What this run found otherwise than the one before it that has the target.
+    /// What this run found otherwise than the one before it that has the target and asked the same.
     func changes(of target: String) throws(CommandFault) -> [TargetCourse.Change] {
-        TargetCourse(
+        guard let number else { return [] }
+        return TargetCourse(
             target,
-            try HistoryCommand.named(path) { () throws(HistoryFault) in try file.newest(2, of: target) }
+            try HistoryCommand.named(path) { () throws(HistoryFault) in
+                try file.newest(2, of: target, upTo: number)
+            }
         ).changes
     }
 
-    func append(_ results: [(target: String, summary: TargetSummary)]) throws(CommandFault) {
-        try HistoryCommand.named(path) { () throws(HistoryFault) in try file.append(results, to: number) }
+    /// Keeps some results. One that cannot be kept is told once, and nothing after it is kept either.
+    func append(_ results: [(target: String, summary: TargetSummary)]) {
+        if isIncomplete || results.isEmpty { return }
+        do throws(HistoryFault) {
+            if number == nil { number = try file.begin(at: instant, asked: asked, token: token) }
+            if let number { try file.append(results, to: number) }
+        } catch {
+            isIncomplete = true
+            CommandIO.say(
+                "sealward: \(path.terminalSafe): \(error.reason). The check goes on; its further results are missing in the history."
+            )
+        }
     }
 }
 

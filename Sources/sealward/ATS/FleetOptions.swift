@@ -107,7 +107,9 @@ struct FleetOptions: ParsableArguments {
         return Array(hash.finalize()).hexadecimal()
     }
 
-    static func digest(of text: String) -> String { Array(SHA256.hash(data: Array(text.utf8))).hexadecimal() }
+    static func digest(of text: String) -> String { digest(of: Array(text.utf8)) }
+
+    static func digest(of bytes: [UInt8]) -> String { Array(SHA256.hash(data: bytes)).hexadecimal() }
 }
 
 extension Shard: ExpressibleByArgument {

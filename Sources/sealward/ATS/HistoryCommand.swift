@@ -18,8 +18,9 @@ struct HistoryCommand: AsyncParsableCommand {
               sealward ats check --targets-from fleet.txt --history fleet.sqlite --quiet
               sealward ats history fleet.sqlite
 
-            It compares the verdict, its first cause, the leaf certificate, when the chain expires, and the key-exchange group. With
-            --keep older runs are removed from the file.
+            It compares the verdict, its first cause, the leaf certificate, when the chain expires, and the key-exchange group, between runs
+            that judged for the same systems with the same dictionary. With --keep older runs are removed from the file, but never the
+            last one.
 
             Exit status: 0 done, 2 the file cannot be used, 64 usage.
             """
@@ -54,12 +55,12 @@ struct HistoryCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let history = try HistoryCommand.open(file, writes: keep != nil)
+            let history = try HistoryCommand.open(file, writes: keep != nil, creates: false)
             try HistoryCommand.named(file) { () throws(HistoryFault) in
                 if let keep { try HistoryCommand.forget(history, keep, quiet: shared.quiet) }
             }
             let runs = try HistoryCommand.named(file) { () throws(HistoryFault) in try history.runs() }
-            let stream = try ResultStream(path: shared.output)
+            let stream = try ResultStream(path: shared.output, sparing: HistoryFile.files(of: file))
             switch format {
             case .text: try text(history, runs, stream)
             case .json: try json(history, runs, stream)
@@ -146,8 +147,8 @@ struct HistoryCommand: AsyncParsableCommand {
 
     // MARK: - For check too
 
-    static func open(_ path: String, writes: Bool) throws(CommandFault) -> HistoryFile {
-        try named(path) { () throws(HistoryFault) in try HistoryFile(path, writes: writes) }
+    static func open(_ path: String, writes: Bool, creates: Bool) throws(CommandFault) -> HistoryFile {
+        try named(path) { () throws(HistoryFault) in try HistoryFile(path, writes: writes, creates: creates) }
     }
 
     static func named<Value>(_ path: String, _ body: () throws(HistoryFault) -> Value) throws(CommandFault) -> Value {

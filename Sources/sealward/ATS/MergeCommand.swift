@@ -51,7 +51,7 @@ struct MergeCommand: AsyncParsableCommand {
                 throw CommandFault("\(fault.name): \(fault.reason).")
             }
             let format = format ?? (merge.areDocuments ? .json : .jsonl)
-            let stream = try ResultStream(path: shared.output)
+            let stream = try ResultStream(path: shared.output, sparing: files)
             if format == .json {
                 guard let os = merge.os else {
                     throw CommandFault(

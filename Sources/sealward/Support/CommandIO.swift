@@ -74,16 +74,30 @@ enum CommandIO {
     ///
     /// What is there stays what it is, as with `>` of a shell: a link, a named pipe or a device is written to and never replaced by a file
     /// of its name. Nobody waits for a reader of a named pipe that has none.
-    static func open(_ path: String?) throws -> FileHandle {
+    ///
+    /// - Parameter others: files that the command reads or keeps: to overwrite one of them is refused, whatever name or link leads to it.
+    static func open(_ path: String?, sparing others: [String] = []) throws -> FileHandle {
         guard let path else { return FileHandle.standardOutput }
-        let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC | O_NOCTTY
+        // Cut only once it is known to be no other file.
+        let flags = O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY
         let descriptor = SystemFile.open(path, flags, mode: 0o666)
         guard descriptor >= 0 else {
             throw CommandFault("\(path): cannot be written; choose another file with --output.")
         }
         // From here on a reader of a pipe may take its time.
         _ = fcntl(descriptor, F_SETFL, 0)
-        return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        guard let status = SystemFile.status(of: descriptor), status.st_mode & S_IFMT == S_IFREG else { return file }
+        for other in others {
+            guard let found = SystemFile.status(of: other, followingLinks: true), found.st_dev == status.st_dev,
+                found.st_ino == status.st_ino
+            else { continue }
+            throw CommandFault("\(path): is a file that this command uses itself; choose another one with --output.")
+        }
+        guard ftruncate(descriptor, 0) == 0 else {
+            throw CommandFault("\(path): cannot be written; choose another file with --output.")
+        }
+        return file
     }
 
     /// Writes to an open file or stream.

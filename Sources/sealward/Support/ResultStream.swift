@@ -10,10 +10,11 @@ final class ResultStream {
     private let handle: FileHandle
     private let path: String?
 
+    /// - Parameter others: files that the command reads or keeps, and that must not be overwritten.
     /// - Throws: `CommandFault` where the file cannot be created.
-    init(path: String?) throws {
+    init(path: String?, sparing others: [String] = []) throws {
         self.path = path
-        handle = try CommandIO.open(path)
+        handle = try CommandIO.open(path, sparing: others)
     }
 
     /// - Throws: what ``CommandIO/write(_:to:named:)`` throws.
