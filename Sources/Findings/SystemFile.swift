@@ -35,6 +35,14 @@ package enum SystemFile {
         status(of: descriptor).map { $0.st_mode & S_IFMT } == S_IFREG
     }
 
+    /// Whether a path leads, through links or by another name, to an open file.
+    package static func leads(_ path: String, to descriptor: CInt) -> Bool {
+        guard let open = status(of: descriptor), let found = status(of: path, followingLinks: true) else {
+            return false
+        }
+        return found.st_dev == open.st_dev && found.st_ino == open.st_ino
+    }
+
     /// The absolute path without links; nil if there is no such file.
     package static func resolved(_ path: String) -> String? {
         guard isWhole(path) else { return nil }

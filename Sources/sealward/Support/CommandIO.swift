@@ -87,11 +87,8 @@ enum CommandIO {
         // From here on a reader of a pipe may take its time.
         _ = fcntl(descriptor, F_SETFL, 0)
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        guard let status = SystemFile.status(of: descriptor), status.st_mode & S_IFMT == S_IFREG else { return file }
-        for other in others {
-            guard let found = SystemFile.status(of: other, followingLinks: true), found.st_dev == status.st_dev,
-                found.st_ino == status.st_ino
-            else { continue }
+        guard SystemFile.isRegular(descriptor) else { return file }
+        if others.contains(where: { SystemFile.leads($0, to: descriptor) }) {
             throw CommandFault("\(path): is a file that this command uses itself; choose another one with --output.")
         }
         guard ftruncate(descriptor, 0) == 0 else {
