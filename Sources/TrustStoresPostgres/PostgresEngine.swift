@@ -23,9 +23,9 @@
             let facts = PostgresFacts(address: try PostgresAddress(url), configuration: configuration)
             self.facts = facts
             let (limit, longest) = (configuration.waitingLimit, configuration.queueTimeout)
-            writing = WorkQueue(limit: limit, longestWait: longest) { $0.fail($1) }
-            joining = WorkQueue(limit: limit, longestWait: longest) { $0.end(.failure($1)) }
-            reading = WorkQueue(limit: limit, longestWait: longest) { $0.fail($1) }
+            writing = WorkQueue(of: "PostgreSQL", limit: limit, longestWait: longest) { $0.fail($1) }
+            joining = WorkQueue(of: "PostgreSQL", limit: limit, longestWait: longest) { $0.end(.failure($1)) }
+            reading = WorkQueue(of: "PostgreSQL", limit: limit, longestWait: longest) { $0.fail($1) }
             let writers = max(2, configuration.writers)
             let joiners = min(PostgresEngine.mostJoiners, writers / 2)
             for _ in joiners..<writers {

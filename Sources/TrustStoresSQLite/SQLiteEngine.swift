@@ -19,7 +19,8 @@ final class SQLiteEngine: SQLEngine {
     private let writing = DispatchQueue(label: "sealward.store.writer")
     private let readers: SQLiteReaders
     /// Where long reads are done: histories, tallies and metrics must not hold one of the few threads on which requests are answered.
-    private let reading = OperationQueue()
+    /// Threads of its own: those of the system are so many as there are cores, and requests are answered on them.
+    private let reading: WorkQueue<any WaitingReader>
     /// How many read on threads on which requests are answered.
     private let looking = Turnstile(limit: max(0, ProcessInfo.processInfo.activeProcessorCount - 1))
     private let identity: SQLiteFileIdentity
@@ -65,7 +66,6 @@ final class SQLiteEngine: SQLEngine {
     ) throws {
         self.answerTimeout = answerTimeout
         self.observe = observe
-        reading.maxConcurrentOperationCount = 4
         writer = try SQLiteConnection(path: path, writes: true)
         readers = SQLiteReaders(path: path)
         do {
@@ -83,7 +83,24 @@ final class SQLiteEngine: SQLEngine {
             throw error
         }
         identity = SQLiteFileIdentity(path)
+        // Who waits is bounded, and answered in time, by ``read(_:)`` and the clock.
+        reading = WorkQueue(of: "the disk", limit: .max, longestWait: answerTimeout) { $0.fail($1) }
+        for _ in 0..<SQLiteEngine.readingThreads {
+            reading.serve(
+                atOnce: 1,
+                work: { pieces in
+                    // Who was told already that the disk does not answer is not read for.
+                    for piece in pieces where !piece.isAnswered { piece.read() }
+                    return {}
+                },
+                finally: {}
+            )
+        }
     }
+
+    deinit { reading.close {} }
+
+    private static let readingThreads = 4
 
     func transact<Outcome: Sendable>(
         _ body: @escaping @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
@@ -174,7 +191,7 @@ final class SQLiteEngine: SQLEngine {
         _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
     ) async throws -> Outcome {
         try await withCheckedThrowingContinuation { continuation in
-            let reader = Reader(continuation, until: .now + answerTimeout)
+            let reader = Reader(continuation, until: .now + answerTimeout) { [self] in try readNow(body) }
             let refusal = queue.withLock { queue -> String? in
                 if queue.isClosed { return "the store is closed" }
                 // Those that were answered before an older one is.
@@ -189,10 +206,7 @@ final class SQLiteEngine: SQLEngine {
                 return
             }
             watch()
-            reading.addOperation { [self] in
-                // Who was told already that the disk does not answer is not read for.
-                if !reader.isAnswered { reader.answer(Result { try readNow(body) }) }
-            }
+            _ = reading.add(reader)
         }
     }
 
@@ -230,7 +244,7 @@ final class SQLiteEngine: SQLEngine {
             writing.async { [self] in
                 // What reads longer gives its connection back to a pool that is closed.
                 let isRead = DispatchSemaphore(value: 0)
-                reading.addBarrierBlock { isRead.signal() }
+                reading.close { isRead.signal() }
                 _ = isRead.wait(timeout: .now() + .nanoseconds(Int(SQLiteEngine.closeTimeout / .nanoseconds(1))))
                 readers.close()
                 // The writer last: it takes the log along into the file.
@@ -336,6 +350,8 @@ private protocol WaitingReader: AnyObject, Sendable {
     var until: ContinuousClock.Instant { get }
     /// Whether the caller waits no more.
     var isAnswered: Bool { get }
+    /// Reads, and answers the caller.
+    func read()
     /// Answers the caller that nothing was read; false if it has been answered already.
     @discardableResult func fail(_ fault: StoreFault) -> Bool
 }
@@ -344,15 +360,21 @@ private protocol WaitingReader: AnyObject, Sendable {
 private final class Reader<Outcome: Sendable>: WaitingReader {
     let until: ContinuousClock.Instant
     private let caller: WaitingCaller<Outcome>
+    private let body: @Sendable () throws -> Outcome
 
-    init(_ continuation: CheckedContinuation<Outcome, any Error>, until: ContinuousClock.Instant) {
+    init(
+        _ continuation: CheckedContinuation<Outcome, any Error>,
+        until: ContinuousClock.Instant,
+        _ body: @escaping @Sendable () throws -> Outcome
+    ) {
         self.until = until
+        self.body = body
         caller = WaitingCaller(continuation)
     }
 
     var isAnswered: Bool { caller.isAnswered }
 
-    func answer(_ result: Result<Outcome, any Error>) { caller.answer(result) }
+    func read() { caller.answer(Result(catching: body)) }
 
     @discardableResult func fail(_ fault: StoreFault) -> Bool { caller.answer(.failure(fault)) }
 }
