@@ -107,9 +107,11 @@ package struct AllowedTarget: Sendable, Equatable {
     package init(_ text: String) throws(MalformedInput) {
         let target = try CheckTarget(text)
         host = UTF8Key(target.url.host)
-        let authority = text.utf8.drop { $0 != UInt8(ascii: "]") }
-        let tail = authority.isEmpty ? text.utf8[...] : authority
-        let hasPort = !CheckTarget.isBareAddress(text) && tail.contains(UInt8(ascii: ":"))
+        let given = text.firstRange(of: "://").map { String(text[$0.upperBound...]) } ?? text
+        let authority = given.utf8.drop { $0 != UInt8(ascii: "]") }
+        let tail = authority.isEmpty ? given.utf8[...] : authority
+        let hasPort =
+            !CheckTarget.isBareAddress(given) && tail.prefix { $0 != UInt8(ascii: "/") }.contains(UInt8(ascii: ":"))
         port = hasPort ? target.url.effectivePort : nil
     }
 
@@ -149,7 +151,9 @@ final class MinuteSessions: Sendable {
 actor SharedChecks {
     private let limit: Int
     private let observer: RequestObserver
-    private var running: [UTF8Key: Task<TargetReport, Never>] = [:]
+    /// Those that can be shared, and when each ends at the latest.
+    private var shared: [UTF8Key: (task: Task<TargetReport, Never>, end: ContinuousClock.Instant)] = [:]
+    private var running = 0
 
     init(limit: Int, observer: RequestObserver) {
         self.limit = limit
@@ -169,23 +173,26 @@ actor SharedChecks {
 
     /// The report of a check that is under way, or of a new one.
     ///
-    /// - Parameter time: how long a check that somebody else began is waited for; one of its own ends by itself.
+    /// - Parameter time: how long the scrape waits; a check of its own ends by itself before that.
     func report(
         _ name: UTF8Key,
         within time: Duration,
         _ check: @escaping @Sendable () async -> TargetReport
     ) async -> Answer {
-        if let task = running[name] {
+        // One that ends before this scrape's time is over would say less than a check of its own.
+        if let (task, end) = shared[name], end >= .now + time - CheckExporter.margin {
             observer.count("exporter.checks.shared")
             return await SharedChecks.answer(of: task, within: time)
         }
-        guard running.count < limit else { return .busy }
+        guard running < limit else { return .busy }
         let task = Task { await check() }
-        running[name] = task
-        observer.set("exporter.checks.running", Double(running.count))
+        shared[name] = (task, .now + time)
+        running += 1
+        observer.set("exporter.checks.running", Double(running))
         let report = await task.value
-        running[name] = nil
-        observer.set("exporter.checks.running", Double(running.count))
+        if shared[name]?.task == task { shared[name] = nil }
+        running -= 1
+        observer.set("exporter.checks.running", Double(running))
         return .report(report)
     }
 

@@ -17,6 +17,8 @@ package final class HistoryFile {
         package let at: Int64
         /// What the run asked: systems and dictionary. Only observations that asked the same are compared.
         package let asked: String
+        /// Which run it is of.
+        package let run: Int64
         package let summary: TargetSummary
     }
 
@@ -80,7 +82,7 @@ package final class HistoryFile {
         if isEmpty, application == 0, version == 0 {
             guard writes else { throw HistoryFault("is empty; 'ats check --history' fills it") }
             try connection.run(script: "PRAGMA synchronous = FULL")
-            try connection.transaction { try connection.run(script: HistoryFile.schema) }
+            try change(from: 0, by: HistoryFile.schema)
             return
         }
         guard application == HistoryFile.application else {
@@ -97,10 +99,15 @@ package final class HistoryFile {
             "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('runs', 'targets', 'results')"
         let others = "SELECT count(*) FROM sqlite_schema WHERE type IN ('view', 'trigger')"
         guard try connection.value(tables) == .integer(3), try connection.value(others) == .integer(0) else {
-            throw HistoryFault("does not have the tables of a history; name a file that 'ats check --history' wrote")
+            throw HistoryFault("lacks tables of a history, or has views or triggers, which are not read; remove those")
         }
-        if writes, version < 2 {
-            try connection.transaction { try connection.run(script: HistoryFile.second) }
+        if writes, version < 2 { try change(from: version, by: HistoryFile.second) }
+    }
+
+    /// Brings the file forward, unless another run was first.
+    private func change(from version: Int64, by script: String) throws {
+        try connection.transaction {
+            if try connection.value("PRAGMA user_version") == .integer(version) { try connection.run(script: script) }
         }
     }
 
@@ -223,20 +230,23 @@ package final class HistoryFile {
 
     /// Every target in the order of its name with its observations, oldest first; few targets are in memory at once.
     package func each(_ body: (_ target: String, _ observations: [Observation]) throws -> Void) throws {
-        var last: Int64 = 0
+        var last: [UInt8] = []
         while true {
             let names: [(id: Int64, name: String)] = try guarded {
-                try SQLiteSession(connection).run([
-                    // The database compares what it has: a name that is no UTF-8 would be another one here.
-                    SQLStatement(
-                        """
-                        SELECT id, name FROM targets
-                        WHERE name > coalesce((SELECT name FROM targets WHERE id = $1), '') ORDER BY name LIMIT $2
-                        """,
-                        .integer(last),
-                        .integer(Int64(HistoryFile.page))
-                    )
-                ]).first?.rows.map { (id: try $0.integer(0), name: try $0.text(1)) } ?? []
+                let rows =
+                    try SQLiteSession(connection).run([
+                        // By the bytes of a name: one that is no UTF-8 would be another one as text.
+                        SQLStatement(
+                            """
+                            SELECT id, name, CAST(name AS BLOB) FROM targets
+                            WHERE typeof(name) = 'text' AND name > CAST($1 AS TEXT) ORDER BY name LIMIT $2
+                            """,
+                            .bytes(last),
+                            .integer(Int64(HistoryFile.page))
+                        )
+                    ]).first?.rows ?? []
+                last = try rows.last?.bytes(2) ?? last
+                return try rows.map { (id: try $0.integer(0), name: try $0.text(1)) }
             }
             if names.isEmpty { return }
             for (id, name) in names {
@@ -244,15 +254,14 @@ package final class HistoryFile {
                     try observations("WHERE target = $1", [.integer(id)], newest: HistoryFile.observationLimit)
                 }
                 try body(name, found)
-                last = id
             }
         }
     }
 
-    /// What a run has of one target, and the run before it that asked the same: oldest first.
+    /// What a run has of one target, and the run before it that asked the same: oldest first. Nothing if the run does not have the target.
     package func newest(_ count: Int, of name: String, upTo run: Int64) throws(HistoryFault) -> [Observation] {
         try guarded {
-            try observations(
+            let found = try observations(
                 """
                 WHERE target = (SELECT id FROM targets WHERE name = $1) AND run <= $2
                 AND systems = (SELECT systems FROM runs WHERE id = $2)
@@ -260,6 +269,7 @@ package final class HistoryFile {
                 [.text(name), .integer(run)],
                 newest: count
             )
+            return found.last?.run == run ? found : []
         }
     }
 
@@ -269,7 +279,7 @@ package final class HistoryFile {
             SQLStatement(
                 SQLText(
                     """
-                    SELECT at, verdict, cause, certificate, not_after, key_group, systems
+                    SELECT at, verdict, cause, certificate, not_after, key_group, systems, run
                     FROM results JOIN runs ON runs.id = results.run \(filter) ORDER BY run DESC LIMIT \(newest)
                     """
                 ),
@@ -283,6 +293,7 @@ package final class HistoryFile {
             return Observation(
                 at: try row.integer(0),
                 asked: try row.text(6),
+                run: try row.integer(7),
                 summary: TargetSummary(
                     verdict: verdict,
                     cause: try row.optionalText(2),

@@ -45,6 +45,12 @@ final class SQLiteEngine: SQLEngine {
         var isClosed = false
         /// Who waits for a long read, in the order of their deadlines; some are answered already.
         var reading = WaitingLine<any WaitingReader>()
+        /// How long that line may get before those that are answered are taken out of it.
+        var readingSweep = SQLiteEngine.shortestSweep
+        /// How many long reads are under way.
+        var readsRunning = 0
+        /// Whether one of them took longer than a caller waits, and none has ended since.
+        var readsAreSilent = false
         /// Whether all was finished goes to who waits.
         var whenIdle: [CheckedContinuation<Bool, Never>] = []
     }
@@ -54,6 +60,7 @@ final class SQLiteEngine: SQLEngine {
 
     /// How many callers may wait; more are refused at once.
     static let waitingLimit = 10_000
+    private static let shortestSweep = 1024
     /// How long closing waits for what was begun.
     static let closeTimeout = Duration.seconds(3)
 
@@ -84,13 +91,17 @@ final class SQLiteEngine: SQLEngine {
         }
         identity = SQLiteFileIdentity(path)
         // Who waits is bounded, and answered in time, by ``read(_:)`` and the clock.
-        reading = WorkQueue(of: "the disk", limit: .max, longestWait: answerTimeout) { $0.fail($1) }
+        reading = WorkQueue(of: "the disk", limit: SQLiteEngine.waitingLimit, longestWait: answerTimeout) {
+            $0.fail($1)
+        }
         for _ in 0..<SQLiteEngine.readingThreads {
+            // The threads end with the engine, so they do not keep it.
+            weak let engine = self
             reading.serve(
                 atOnce: 1,
                 work: { pieces in
                     // Who was told already that the disk does not answer is not read for.
-                    for piece in pieces where !piece.isAnswered { piece.read() }
+                    for piece in pieces where !piece.isAnswered { engine?.run(piece) }
                     return {}
                 },
                 finally: {}
@@ -173,6 +184,7 @@ final class SQLiteEngine: SQLEngine {
                 while let first = queue.reading.first, isGivenUp || first.isAnswered || first.until <= now {
                     readers += queue.reading.take(upTo: 1)
                 }
+                if queue.readsRunning > 0, readers.contains(where: { !$0.isAnswered }) { queue.readsAreSilent = true }
                 queue.isWatched = (queue.isDraining || !queue.reading.isEmpty) && !isGivenUp
                 return (overdue, readers, hopeless, queue.isWatched)
             }
@@ -194,8 +206,12 @@ final class SQLiteEngine: SQLEngine {
             let reader = Reader(continuation, until: .now + answerTimeout) { [self] in try readNow(body) }
             let refusal = queue.withLock { queue -> String? in
                 if queue.isClosed { return "the store is closed" }
-                // Those that were answered before an older one is.
-                if queue.reading.count >= SQLiteEngine.waitingLimit { queue.reading.removeAll { $0.isAnswered } }
+                if queue.readsAreSilent { return "the disk does not answer" }
+                if queue.reading.count >= queue.readingSweep {
+                    // Those that were answered before an older one is.
+                    queue.reading.removeAll { $0.isAnswered }
+                    queue.readingSweep = max(SQLiteEngine.shortestSweep, 2 * queue.reading.count)
+                }
                 if queue.reading.count >= SQLiteEngine.waitingLimit { return "too many callers wait for the disk" }
                 queue.reading.append(reader)
                 return nil
@@ -207,6 +223,15 @@ final class SQLiteEngine: SQLEngine {
             }
             watch()
             _ = reading.add(reader)
+        }
+    }
+
+    private func run(_ reader: any WaitingReader) {
+        queue.withLock { $0.readsRunning += 1 }
+        reader.read()
+        queue.withLock { queue in
+            queue.readsRunning -= 1
+            queue.readsAreSilent = false
         }
     }
 

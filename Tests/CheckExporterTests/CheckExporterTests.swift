@@ -24,6 +24,8 @@ import Testing
         ("a.example", "http://a.example/", true), ("a.example:443", "https://a.example", true),
         ("a.example:443", "https://a.example:8443", false), ("a.example", "https://b.a.example", false),
         ("A.example", "https://a.EXAMPLE", true), ("::1", "https://[::1]:9", true),
+        ("https://a.example", "https://a.example:8443", true),
+        ("https://a.example:8443/x", "https://a.example", false), ("a.example:443", "https://a.example:443/", true),
         ("[::1]", "https://[::1]:9", true),
         ("[::1]:9", "https://[::1]:10", false),
     ])

@@ -91,6 +91,9 @@ import Testing
         #expect(changes[0].at == Int64(Self.day(1).timeIntervalSince1970))
         #expect(try history.newest(2, of: name, upTo: last).map(\.summary.verdict) == [.pass, .fail])
         #expect(try history.newest(2, of: "https://b.example/", upTo: last).isEmpty)
+        // A run that does not have the target changed nothing, whatever the runs before it did.
+        let next = try history.begin(at: Self.day(2), asked: "ios12")
+        #expect(try history.newest(2, of: name, upTo: next).isEmpty)
     }
 
     @Test func aRunThatIsTakenUpAgainIsOne() throws {

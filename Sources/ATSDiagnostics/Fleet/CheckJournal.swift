@@ -32,18 +32,16 @@ package final class CheckJournal {
         package let summary: TargetSummary
         /// Where its rendered result is.
         package let piece: PieceFile.Place
-        /// The SHA-256 of the result in hexadecimal; nil in a file of an earlier version.
-        fileprivate let digest: String?
     }
 
-    private static let schema = "sealward.ats-check-state/1"
+    private static let schema = "sealward.ats-check-state/2"
     /// The longest line of JSON in the file; ours have some hundred bytes.
     private static let lineLimit = 1 << 16
 
     private let file: PieceFile
 
-    /// What tells this run from every other, however often it is taken up again; nil in a file of an earlier version.
-    package let run: String?
+    /// What tells this run from every other, however often it is taken up again.
+    package let run: String
 
     /// Where the first record begins.
     private let start: Int
@@ -94,7 +92,8 @@ package final class CheckJournal {
             }
             let end = record.piece.offset + record.piece.count
             guard end < file.end, try file.bytes(at: .init(offset: end, count: 1)) == [0x0A] else { break }
-            if let digest = record.digest, try !digest.hasSameBytes(as: self.digest(of: record.piece)) {
+            let digest = try digest(of: line.bytes, record.piece)
+            if !line.bytes.suffix(CheckJournal.endLength).elementsEqual(CheckJournal.end(digest)) {
                 damaged.insert(record.place)
             } else {
                 // It was asked for again since.
@@ -121,9 +120,12 @@ package final class CheckJournal {
             let line = JSONValue.object([
                 .init("place", .integer(result.place)), .init("verdict", .string(result.verdict.rawValue)),
                 .init("summary", result.summary.json), .init("bytes", .integer(result.piece.count)),
-                .init("sha256", .string(Array(SHA256.hash(data: result.piece)).hexadecimal())),
             ])
-            bytes += line.encoded(pretty: false) + [0x0A]
+            let start = line.encoded(pretty: false).dropLast()
+            var hash = SHA256()
+            hash.update(data: start)
+            hash.update(data: result.piece)
+            bytes += start + CheckJournal.end(Array(hash.finalize()).hexadecimal()) + [0x0A]
             places.append(.init(offset: file.end + bytes.count, count: result.piece.count))
             bytes += result.piece
             bytes.append(0x0A)
@@ -136,8 +138,15 @@ package final class CheckJournal {
     /// The rendered result of a target.
     package func bytes(at place: PieceFile.Place) throws(InputFault) -> [UInt8] { try file.bytes(at: place) }
 
-    private func digest(of piece: PieceFile.Place) throws(InputFault) -> String {
+    /// How a line ends: with the SHA-256 of what stands before it and of the result behind the line.
+    private static func end(_ digest: String) -> [UInt8] { Array(",\"sha256\":\"\(digest)\"}".utf8) }
+
+    private static let endLength = end(String(repeating: "0", count: 64)).count
+
+    /// The SHA-256 of a line up to its end, and of the result behind it, in hexadecimal.
+    private func digest(of line: [UInt8], _ piece: PieceFile.Place) throws(InputFault) -> String {
         var hash = SHA256()
+        hash.update(data: line.dropLast(CheckJournal.endLength))
         var done = 0
         while done < piece.count {
             let count = min(1 << 16, piece.count - done)
@@ -190,7 +199,7 @@ package final class CheckJournal {
     }
 
     /// - Returns: which run it is.
-    private static func compare(_ head: [UInt8], with conditions: [Condition]) throws(InputFault) -> String? {
+    private static func compare(_ head: [UInt8], with conditions: [Condition]) throws(InputFault) -> String {
         guard let document = try? JSONReader.read(head), let schema = document.member("schema")?.text else {
             throw InputFault("is not a state file of 'ats check'; name another file with --state")
         }
@@ -205,7 +214,10 @@ package final class CheckJournal {
                 "belongs to another command: \(condition.name) changed; repeat the original command, or name another file with --state"
             )
         }
-        return document.member("run")?.text
+        guard let run = document.member("run")?.text else {
+            throw InputFault("is not a state file of 'ats check'; name another file with --state")
+        }
+        return run
     }
 
     // MARK: - Reading
@@ -221,8 +233,7 @@ package final class CheckJournal {
             place: place,
             verdict: verdict,
             summary: summary,
-            piece: .init(offset: start, count: count),
-            digest: document.member("sha256")?.text
+            piece: .init(offset: start, count: count)
         )
     }
 

@@ -156,7 +156,7 @@ package struct ResultMerge {
             if let first = self.mark, !mark.isOfSameRun(as: first) {
                 throw fault(
                     source,
-                    "is a shard of a different list or run than the files before it; every machine needs the same list in the same order"
+                    "is a shard of a different list or run than the files before it, or from an earlier version; every machine needs the same list in the same order"
                 )
             }
             try take(os: mark.os, sdk: mark.sdk, source)

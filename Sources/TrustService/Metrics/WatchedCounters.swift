@@ -19,7 +19,8 @@ extension RequestObserver {
     static var watchedCounters: [(label: String, dimensions: [(String, String)])] {
         var all: [(String, [(String, String)])] = [
             ("audit.lost", []), ("challengekeys.unread", []), ("log.dropped", []), ("promotions.undecided", []),
-            ("receipts.results.lost", []), ("sweep.failures", []), ("files.reread", [("outcome", "kept")]),
+            ("receipts.results.lost", []), ("requests.abandoned", []), ("sweep.failures", []),
+            ("files.reread", [("outcome", "kept")]),
             ("risk.alerts", [("code", "risk.metric.above-baseline")]),
             ("traces.dropped", [("reason", "queue")]), ("traces.dropped", [("reason", "receiver")]),
             ("activity.versions.folded", []), ("console.signins", [("outcome", "limited")]),

@@ -150,13 +150,11 @@ struct CheckCommand: AsyncParsableCommand {
                 path,
                 at: options.instant,
                 asked: question(profiles, app),
-                token: journal?.run,
-                keep: fleet.keep,
-                quiet: shared.quiet
+                token: journal?.run
             )
         }
-        let kept = [fleet.state, network.targetsFrom].compactMap(\.self) + (fleet.history.map(HistoryFile.files) ?? [])
-        let stream = try ResultStream(path: shared.output, sparing: kept)
+        let stream = try ResultStream(path: shared.output, sparing: files)
+        if let days = fleet.keep { try historyRun?.forget(days, quiet: shared.quiet) }
         var output = try CheckOutput(
             options: options,
             targets: list,
@@ -205,6 +203,17 @@ struct CheckCommand: AsyncParsableCommand {
         }
         if historyRun?.isIncomplete == true, output.outcome == .clean { return .undetermined }
         return output.outcome
+    }
+
+    /// What the command reads or keeps.
+    private var files: [String] {
+        let connection = network.connection
+        let read = [
+            network.targetsFrom, connection.places.resolveFrom, infoPlist, connection.trust.roots,
+            connection.transparency.ctLogList,
+        ]
+        let named = (read.compactMap(\.self) + connection.trust.caFile).map { $0 == "-" ? "/dev/stdin" : $0 }
+        return named + [fleet.state].compactMap(\.self) + (fleet.history.map(HistoryFile.files) ?? [])
     }
 
     /// What a run asks of every target, as far as its results depend on it: in a history only runs that asked the same are compared.

@@ -99,34 +99,38 @@ final class CheckHistoryRun {
     private var number: Int64?
     /// Whether a result is missing in the history, because it could not be written.
     private(set) var isIncomplete = false
+    private var isUnreadable = false
 
-    /// Opens the history, and forgets runs that are older than `keep` days.
+    /// Opens the history.
     ///
     /// - Parameters:
     ///   - asked: what the run asks of every target.
     ///   - token: what the run has in common with itself if it is taken up again.
-    init(_ path: String, at instant: Date, asked: String, token: String?, keep: Int?, quiet: Bool) throws(CommandFault)
-    {
+    init(_ path: String, at instant: Date, asked: String, token: String?) throws(CommandFault) {
         self.path = path
         self.instant = instant
         self.asked = asked
         self.token = token
-        let file = try HistoryCommand.open(path, writes: true, creates: true)
-        self.file = file
+        file = try HistoryCommand.open(path, writes: true, creates: true)
+    }
+
+    /// Forgets runs that are older than so many days.
+    func forget(_ days: Int, quiet: Bool) throws(CommandFault) {
         try HistoryCommand.named(path) { () throws(HistoryFault) in
-            if let keep { try HistoryCommand.forget(file, keep, quiet: quiet) }
+            try HistoryCommand.forget(file, days, quiet: quiet)
         }
     }
 
     /// What this run found otherwise than the one before it that has the target and asked the same.
-    func changes(of target: String) throws(CommandFault) -> [TargetCourse.Change] {
-        guard let number else { return [] }
-        return TargetCourse(
-            target,
-            try HistoryCommand.named(path) { () throws(HistoryFault) in
-                try file.newest(2, of: target, upTo: number)
-            }
-        ).changes
+    func changes(of target: String) -> [TargetCourse.Change] {
+        guard let number, !isUnreadable else { return [] }
+        do throws(HistoryFault) {
+            return TargetCourse(target, try file.newest(2, of: target, upTo: number)).changes
+        } catch {
+            (isUnreadable, isIncomplete) = (true, true)
+            CommandIO.say("sealward: \(path.terminalSafe): \(error.reason). What changed is missing in the output.")
+            return []
+        }
     }
 
     /// Keeps some results. One that cannot be kept is told once, and nothing after it is kept either.

@@ -56,11 +56,11 @@ struct HistoryCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandIO.run {
             let history = try HistoryCommand.open(file, writes: keep != nil, creates: false)
+            let stream = try ResultStream(path: shared.output, sparing: HistoryFile.files(of: file))
             try HistoryCommand.named(file) { () throws(HistoryFault) in
                 if let keep { try HistoryCommand.forget(history, keep, quiet: shared.quiet) }
             }
             let runs = try HistoryCommand.named(file) { () throws(HistoryFault) in try history.runs() }
-            let stream = try ResultStream(path: shared.output, sparing: HistoryFile.files(of: file))
             switch format {
             case .text: try text(history, runs, stream)
             case .json: try json(history, runs, stream)
