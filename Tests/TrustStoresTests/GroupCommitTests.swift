@@ -69,8 +69,7 @@ import TrustStoreContract
         // Nothing has answered: this task runs on a thread that is left.
         for _ in 0..<cores + 12 { disk.signal() }
         for look in looks { _ = await look.result }
-        let number = try await engine.read { _ in 7 }
-        #expect(number == 7)
+        try await eventually("reading works again") { (try? await engine.read { _ in 7 }) == 7 }
         await engine.close()
     }
 
