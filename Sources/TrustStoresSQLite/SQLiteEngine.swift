@@ -212,12 +212,14 @@ final class SQLiteEngine: SQLEngine {
                     queue.reading.removeAll { $0.isAnswered }
                     queue.readingSweep = max(SQLiteEngine.shortestSweep, 2 * queue.reading.count)
                 }
-                if queue.reading.count >= SQLiteEngine.waitingLimit { return "too many callers wait for the disk" }
+                if queue.reading.count >= SQLiteEngine.waitingLimit {
+                    observe(StoreObservation(.lineFull))
+                    return "too many callers wait for the disk"
+                }
                 queue.reading.append(reader)
                 return nil
             }
             if let refusal {
-                if refusal.hasPrefix("too many") { observe(StoreObservation(.lineFull)) }
                 reader.fail(.unavailable(refusal))
                 return
             }
@@ -334,20 +336,24 @@ final class SQLiteEngine: SQLEngine {
     }
 }
 
+/// One caller who waits for the disk.
+private protocol Waiting: AnyObject, Sendable {
+    /// When the caller is answered at the latest.
+    var until: ContinuousClock.Instant { get }
+    /// Whether the caller waits no more.
+    var isAnswered: Bool { get }
+    /// Answers the caller that it may not count on anything; false if it has been answered already.
+    @discardableResult func fail(_ fault: StoreFault) -> Bool
+}
+
 /// One caller who waits for a common commit.
-private protocol WaitingTransaction: AnyObject, Sendable {
+private protocol WaitingTransaction: Waiting {
     /// Runs the statements; the caller is not answered yet.
     ///
     /// - Throws: if what it has begun cannot be undone by itself: then nothing of the batch is committed.
     func run(in session: SQLiteSession) throws
     /// Answers the caller after the common commit.
     func succeed()
-    /// Answers the caller that it may not count on a commit; false if it has been answered already.
-    @discardableResult func fail(_ fault: StoreFault) -> Bool
-    /// When the caller is answered at the latest.
-    var until: ContinuousClock.Instant { get }
-    /// Whether the caller waits no more.
-    var isAnswered: Bool { get }
 }
 
 /// Lets so many in at a time, and nobody wait.
@@ -370,15 +376,9 @@ private final class Turnstile: Sendable {
 }
 
 /// One caller who waits for a long read.
-private protocol WaitingReader: AnyObject, Sendable {
-    /// When the caller is answered at the latest.
-    var until: ContinuousClock.Instant { get }
-    /// Whether the caller waits no more.
-    var isAnswered: Bool { get }
+private protocol WaitingReader: Waiting {
     /// Reads, and answers the caller.
     func read()
-    /// Answers the caller that nothing was read; false if it has been answered already.
-    @discardableResult func fail(_ fault: StoreFault) -> Bool
 }
 
 /// The caller of one long read.

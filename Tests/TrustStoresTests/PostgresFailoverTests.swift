@@ -33,6 +33,26 @@ import TrustStoreContract
             return name
         }
 
+        /// A primary with an empty store, its standby, and the schema of the store.
+        private func pair() async throws -> (old: PostgresServer, new: PostgresServer, schema: String) {
+            try await onThread {
+                let old = try PostgresServer()
+                _ = try old.emptyStore()
+                let schema = try old.query("SELECT max(nspname) FROM pg_namespace WHERE nspname LIKE 'store%'")
+                return (old, try PostgresServer(standbyOf: old), schema)
+            }
+        }
+
+        /// Waits until a standby has everything that its primary has now.
+        private func caughtUp(_ standby: PostgresServer, _ primary: PostgresServer) async throws {
+            try await eventually("the standby has everything") {
+                try await onThread {
+                    let sent = try primary.query("SELECT pg_current_wal_lsn()")
+                    return try standby.query("SELECT pg_last_wal_replay_lsn() >= '\(sent)'") == "t"
+                }
+            }
+        }
+
         private func works(_ store: SQLTrustStore) async -> Bool { (try? await write(store)) != nil }
 
         @Test("a server that logs in and then is silent is given up, new requests too, and all is well once it speaks")
@@ -202,12 +222,7 @@ import TrustStoreContract
 
         @Test("an old primary that comes back after a failover is refused, and so are the connections to it")
         func oldPrimary() async throws {
-            let old = try await onThread { try PostgresServer() }
-            _ = try await onThread { try old.emptyStore() }
-            let schema = try await onThread {
-                try old.query("SELECT max(nspname) FROM pg_namespace WHERE nspname LIKE 'store%'")
-            }
-            let new = try await onThread { try PostgresServer(standbyOf: old) }
+            let (old, new, schema) = try await pair()
             let seen = Sightings()
             let store = try await SQLTrustStore.postgres(
                 PostgresServer.url(of: schema, at: [old.port, new.port]),
@@ -218,12 +233,7 @@ import TrustStoreContract
                 }
             )
             _ = try await write(store)
-            try await eventually("the standby has everything") {
-                try await onThread {
-                    let sent = try old.query("SELECT pg_current_wal_lsn()")
-                    return try new.query("SELECT pg_last_wal_replay_lsn() >= '\(sent)'") == "t"
-                }
-            }
+            try await caughtUp(new, old)
             // A standby alone is no store: the program waits until it is promoted.
             await #expect(throws: StoreFault.unavailable("")) {
                 let url = PostgresServer.url(of: schema, at: [new.port])
@@ -258,12 +268,7 @@ import TrustStoreContract
 
         @Test("commits that hung before the primary fell silent keep nobody from the promoted standby")
         func hungThenSilent() async throws {
-            let old = try await onThread { try PostgresServer() }
-            _ = try await onThread { try old.emptyStore() }
-            let schema = try await onThread {
-                try old.query("SELECT max(nspname) FROM pg_namespace WHERE nspname LIKE 'store%'")
-            }
-            let new = try await onThread { try PostgresServer(standbyOf: old) }
+            let (old, new, schema) = try await pair()
             let seen = Sightings()
             let store = try await SQLTrustStore.postgres(
                 PostgresServer.url(of: schema, at: [old.port, new.port]),
@@ -276,12 +281,7 @@ import TrustStoreContract
             var made: [KeyIdentifier] = []
             for _ in 0..<16 { made.append(try await Sample.storeWithKey(in: fixture)) }
             let keys = made
-            try await eventually("the standby has everything") {
-                try await onThread {
-                    let sent = try old.query("SELECT pg_current_wal_lsn()")
-                    return try new.query("SELECT pg_last_wal_replay_lsn() >= '\(sent)'") == "t"
-                }
-            }
+            try await caughtUp(new, old)
             try await onThread {
                 _ = try old.query("ALTER SYSTEM SET synchronous_standby_names = 'nosuch'")
                 _ = try old.query("SELECT pg_reload_conf()")
@@ -338,21 +338,11 @@ import TrustStoreContract
 
         @Test("a primary that falls silent: the promoted standby is used within five seconds, with the default limits")
         func silentPrimary() async throws {
-            let old = try await onThread { try PostgresServer() }
-            _ = try await onThread { try old.emptyStore() }
-            let schema = try await onThread {
-                try old.query("SELECT max(nspname) FROM pg_namespace WHERE nspname LIKE 'store%'")
-            }
-            let new = try await onThread { try PostgresServer(standbyOf: old) }
+            let (old, new, schema) = try await pair()
             let url = PostgresServer.url(of: schema, at: [old.port, new.port])
             let store = try await SQLTrustStore.postgres(url)
             let name = try await write(store)
-            try await eventually("the standby has everything") {
-                try await onThread {
-                    let sent = try old.query("SELECT pg_current_wal_lsn()")
-                    return try new.query("SELECT pg_last_wal_replay_lsn() >= '\(sent)'") == "t"
-                }
-            }
+            try await caughtUp(new, old)
             try old.signal(SIGSTOP)
             defer { try? old.signal(SIGCONT) }
             // On a connection that is open it ends with a fault, on a new one it finds the other server: either way in time.

@@ -229,12 +229,7 @@ package final class CheckJournal {
             let summary = TargetSummary(json: document.member("summary")),
             case .integer(let count)? = document.member("bytes"), (0...pieceLimit).contains(count)
         else { return nil }
-        return Record(
-            place: place,
-            verdict: verdict,
-            summary: summary,
-            piece: .init(offset: start, count: count)
-        )
+        return Record(place: place, verdict: verdict, summary: summary, piece: .init(offset: start, count: count))
     }
 
     /// The longest result of one target: with the names of hostile certificates in it some hundred kilobytes.
