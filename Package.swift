@@ -101,7 +101,7 @@ let package = Package(
         .library(name: "SealwardHummingbird", targets: ["SealwardHummingbird", "TrustPolicy"]),
         .library(name: "TrustStoreContract", targets: ["TrustStoreContract", "TrustStores"]),
         // For the packages Fuzz and Benchmarks: nothing in these modules is public.
-        .library(name: "SealwardInternals", targets: ["AppBundles", "Reporting", "StrictJSON"]),
+        .library(name: "SealwardInternals", targets: ["AppBundles", "Reporting", "StrictJSON", "TraceExport"]),
     ],
     traits: [
         .trait(name: "Postgres", description: "The PostgreSQL store, for more than one node. Needs libpq.")

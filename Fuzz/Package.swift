@@ -106,6 +106,29 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
+        program(
+            "fuzz-http",
+            ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
+        ),
+        program(
+            "fuzz-journal",
+            ["FuzzDriver", .product(name: "ATSDiagnostics", package: "sealward")]
+        ),
+        program(
+            "fuzz-merge",
+            [
+                "FuzzDriver", .product(name: "ATSDiagnostics", package: "sealward"),
+                .product(name: "SealwardInternals", package: "sealward"),
+            ]
+        ),
+        program(
+            "fuzz-target",
+            ["FuzzDriver", .product(name: "ATSDiagnostics", package: "sealward")]
+        ),
+        program(
+            "fuzz-trace",
+            ["FuzzDriver", .product(name: "SealwardInternals", package: "sealward")]
+        ),
         program("every-bit", [.product(name: "AppAttest", package: "sealward")]),
     ]
 )

@@ -91,14 +91,50 @@ import Testing
     @Test(.enabled(if: SeedLedger.wanted != nil, "make check-histories runs it"), .timeLimit(.minutes(20)))
     func seedsThatWereNotDoneYet() async throws {
         var ledger = try SeedLedger()
+        if ledger.ofAnotherProgram > 0 {
+            print("histories: the \(ledger.ofAnotherProgram) seeds of another build are done again")
+        }
         let seeds = ledger.next
         let done = try await SeedRun.all(seeds, within: SeedLedger.seconds) { seed in
             guard let failure = try await Simulation.failure(of: Plan(seed: seed)) else { return nil }
             return try await Simulation.shortest(failure).report
         }
-        try ledger.add(done.count, from: seeds.lowerBound)
+        try ledger.add(done.passed, from: seeds.lowerBound)
         print("histories: \(done.count) seeds in this run, \(ledger.total) in all, \(done.failures.count) failures")
         #expect(done.failures == [], "\(done.failures.joined(separator: "\n"))")
+    }
+
+    /// What a run must do again: the seeds of another build, and those from the first failure on.
+    @Test func ledgerKeepsWhatThisBuildHasDone() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ledger-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("histories.txt")
+
+        var first = try SeedLedger(file: file, program: "a", wanted: 100)
+        #expect(first.next == 1...100)
+        try first.add(40, from: 1)
+        #expect(first.total == 40)
+        let second = try SeedLedger(file: file, program: "a", wanted: 100)
+        #expect(second.next == 41...100)
+        #expect(second.ofAnotherProgram == 0)
+
+        var other = try SeedLedger(file: file, program: "b", wanted: 100)
+        #expect(other.next == 1...100)
+        #expect(other.ofAnotherProgram == 40)
+        try other.add(7, from: 1)
+        #expect(try SeedLedger(file: file, program: "b", wanted: 100).next == 8...100)
+        // A file that no ledger wrote counts for nothing.
+        try Data("1 100000\n".utf8).write(to: file)
+        #expect(try SeedLedger(file: file, program: "b", wanted: 100).next == 1...100)
+    }
+
+    /// A seed that failed is done again by the next run.
+    @Test func failedSeedIsNotDone() async throws {
+        let done = try await SeedRun.all(11...60, within: 60) { $0 == 23 ? "no order explains it" : nil }
+        #expect(done.failures == ["no order explains it"])
+        #expect(done.count == 50)
+        #expect(done.passed == 12)
     }
 
     /// `make replay-history SEED=N`.
@@ -121,6 +157,11 @@ enum SeedRun {
         /// How many seeds were done, from the first one on without a gap.
         var count = 0
         var failures: [String] = []
+        fileprivate var firstFailure: UInt64?
+        fileprivate let first: UInt64
+
+        /// How many of them come before the first one that failed.
+        var passed: Int { firstFailure.map { Int($0 - first) } ?? count }
     }
 
     /// Stops taking seeds where the time is over or three have failed.
@@ -130,8 +171,8 @@ enum SeedRun {
         _ body: @escaping @Sendable (UInt64) async throws -> String?
     ) async throws -> Done {
         let end = ContinuousClock.now + .seconds(seconds)
-        return try await withThrowingTaskGroup(of: String?.self) { group in
-            var done = Done()
+        return try await withThrowingTaskGroup(of: (UInt64, String?).self) { group in
+            var done = Done(first: seeds.lowerBound)
             var next = seeds.lowerBound
             var running = 0
             while true {
@@ -139,20 +180,23 @@ enum SeedRun {
                     ContinuousClock.now < end, done.failures.count < 3
                 {
                     let seed = next
-                    group.addTask { try await body(seed) }
+                    group.addTask { (seed, try await body(seed)) }
                     next += 1
                     running += 1
                 }
-                guard running > 0, let result = try await group.next() else { return done }
+                guard running > 0, let (seed, failure) = try await group.next() else { return done }
                 running -= 1
                 done.count += 1
-                if let failure = result { done.failures.append(failure) }
+                if let failure {
+                    done.failures.append(failure)
+                    done.firstFailure = min(done.firstFailure ?? seed, seed)
+                }
             }
         }
     }
 }
 
-/// Which seeds were done before: a file with a line for each run, its first seed and how many it did.
+/// Which seeds this build has done: a file with a line for the program, and one for each run, its first seed and how many it did.
 struct SeedLedger {
     private static let environment = ProcessInfo.processInfo.environment
     /// How many seeds are wanted in all.
@@ -161,24 +205,53 @@ struct SeedLedger {
     static let planted = environment["HISTORY_BUG"].flatMap { PlantedBug(rawValue: $0) }
     static let seconds = environment["HISTORY_SECONDS"].flatMap { Double($0) } ?? 1080
 
-    private let file = URL(fileURLWithPath: environment["HISTORY_FILE"] ?? ".build/histories.txt")
-    private var lines: [String]
+    private let file: URL
+    private let program: String
+    private let wanted: UInt64?
+    private var runs: [String]
+    /// How many seeds the file has of another build, which count no more.
+    let ofAnotherProgram: UInt64
 
+    /// The ledger of `make check-histories` for the program that runs.
     init() throws {
-        lines = (try? String(contentsOf: file, encoding: .utf8))?.split(separator: "\n").map(String.init) ?? []
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: "/proc/self/exe"), options: .alwaysMapped)
+        try self.init(
+            file: URL(fileURLWithPath: SeedLedger.environment["HISTORY_FILE"] ?? ".build/histories.txt"),
+            program: SHA256.hash(data: bytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined(),
+            wanted: SeedLedger.wanted
+        )
+    }
+
+    /// - Parameter program: what tells one build from another one, without spaces.
+    init(file: URL, program: String, wanted: UInt64?) throws {
+        self.file = file
+        self.program = program
+        self.wanted = wanted
+        let lines = (try? String(contentsOf: file, encoding: .utf8))?.split(separator: "\n").map(String.init) ?? []
+        let isOurs = lines.first == "program \(program)"
+        runs = isOurs ? Array(lines.dropFirst()) : []
+        ofAnotherProgram = isOurs ? 0 : SeedLedger.sum(lines.filter { !$0.hasPrefix("program ") })
+    }
+
+    private static func sum(_ runs: [String]) -> UInt64 {
+        runs.compactMap { UInt64($0.split(separator: " ").last ?? "") }.reduce(0, +)
     }
 
     /// How many seeds were done in all runs.
-    var total: UInt64 { lines.compactMap { UInt64($0.split(separator: " ").last ?? "") }.reduce(0, +) }
+    var total: UInt64 { SeedLedger.sum(runs) }
 
     /// The seeds that are still wanted; those of ``HistoryTests`` come first.
     var next: ClosedRange<UInt64> {
         let first = total + 1
-        return first...max(first, SeedLedger.wanted ?? first)
+        return first...max(first, wanted ?? first)
     }
 
     mutating func add(_ count: Int, from first: UInt64) throws {
-        lines.append("\(first) \(count)")
-        try (lines.joined(separator: "\n") + "\n").write(to: file, atomically: true, encoding: .utf8)
+        runs.append("\(first) \(count)")
+        try (["program \(program)"] + runs).map { $0 + "\n" }.joined().write(
+            to: file,
+            atomically: true,
+            encoding: .utf8
+        )
     }
 }

@@ -42,6 +42,13 @@ import Testing
         ),
         Case(text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nabc\r\n0\r\n\r\n", body: nil),
         Case(text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabc", body: nil, isComplete: false),
+        // What a certificate may contain is not the last chunk.
+        Case(
+            text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\na\r\n0\r\n\r\nb\r\n0\r\nx: y\r\n\r\n",
+            body: "a\r\n0\r\n\r\nb"
+        ),
+        Case(text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", body: nil),
+        Case(text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\rabcd\r\n0\r\n\r\n", body: nil),
         Case(text: "HTTP/1.1 200 OK\r\nContent-Length\u{301}: 1\r\n\r\nabc", body: "abc", isComplete: false),
     ]
 
@@ -70,8 +77,15 @@ import Testing
             pieces: 1
         )
         #expect(body.isComplete && body.body == nil)
-        for cut in 0..<60 {
-            _ = Self.answer(Array(Self.cases[14].text.utf8.prefix(cut)), pieces: 1).body
+    }
+
+    @Test("An answer that is cut short is none", arguments: cases.filter { $0.body != nil && $0.isComplete })
+    func truncations(_ item: Case) {
+        let bytes = Array(item.text.utf8)
+        let end = (0...bytes.count).first { Self.answer(Array(bytes.prefix($0)), pieces: 1).isComplete } ?? 0
+        for cut in 0..<end {
+            #expect(Self.answer(Array(bytes.prefix(cut)), pieces: 1).body == nil, "\(cut) bytes")
         }
+        #expect(Self.answer(Array(bytes.prefix(end)), pieces: 1).body == item.body.map { Array($0.utf8) })
     }
 }

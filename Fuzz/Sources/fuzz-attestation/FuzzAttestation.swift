@@ -12,7 +12,12 @@ import FuzzDriver
 enum FuzzAttestation {
     static func main() throws {
         let app = try AppIdentity("ABCDE12345.com.example.app")
-        let verifier = AttestationVerifier(apps: [app], environments: [.production], roots: .apple, receiptRoots: .apple)
+        let verifier = AttestationVerifier(
+            apps: [app],
+            environments: [.production],
+            roots: .apple,
+            receiptRoots: .apple
+        )
         guard let keyId = KeyIdentifier(bytes: [UInt8](repeating: 7, count: 32)) else { return }
         FuzzDriver.run(corpus: "attestation") { input in
             attempt(input, verifier, keyId)

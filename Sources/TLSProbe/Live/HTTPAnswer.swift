@@ -6,7 +6,7 @@ import Findings
 /// A minimal reading of an HTTP/1.1 answer as it comes in: status 200, a body by length, by chunks, or up to the end.
 ///
 /// Every byte is looked at once, however small the pieces are. Text of the other side is never a `String`.
-struct HTTPAnswer {
+package struct HTTPAnswer {
     /// How the end of the body is known.
     private enum Framing {
         case length(Int)
@@ -21,46 +21,100 @@ struct HTTPAnswer {
         let end: Int
     }
 
+    /// A chunked body as it comes in. What stands behind the last chunk is of no interest.
+    private struct Chunks {
+        private enum Place {
+            case size
+            case endOfSize(Int)
+            case data(rest: Int)
+            case endOfData
+            case lineFeed
+        }
+
+        private(set) var body: [UInt8] = []
+        private(set) var isComplete = false
+        private var place = Place.size
+        private var size: [UInt8] = []
+
+        /// Takes the next bytes up to the end of the body.
+        ///
+        /// - Returns: whether they can be those of a chunked body.
+        mutating func append(_ bytes: ArraySlice<UInt8>) -> Bool {
+            var rest = bytes
+            while !isComplete, let byte = rest.first {
+                if case .data(let count) = place {
+                    let part = rest.prefix(count)
+                    body += part
+                    rest = rest.dropFirst(part.count)
+                    place = part.count < count ? .data(rest: count - part.count) : .endOfData
+                    continue
+                }
+                rest = rest.dropFirst()
+                switch (place, byte) {
+                case (.size, 13):
+                    let digits = HTTPAnswer.trimmed(size.prefix { $0 != UInt8(ascii: ";") })
+                    guard let length = HTTPAnswer.number(digits, radix: 16) else { return false }
+                    place = .endOfSize(length)
+                case (.size, _): size.append(byte)
+                case (.endOfSize(let length), 10):
+                    size = []
+                    isComplete = length == 0
+                    place = .data(rest: length)
+                case (.endOfData, 13): place = .lineFeed
+                case (.lineFeed, 10): place = .size
+                default: return false
+                }
+            }
+            return true
+        }
+    }
+
     private var bytes: [UInt8] = []
     private var head: Head?
+    private var chunks = Chunks()
     private var isRefused = false
     /// How far the end of the head was looked for.
     private var scanned = 0
 
+    package init() {}
+
     /// Takes the next bytes, unless the answer is complete or can become nothing.
-    mutating func append(_ more: some Collection<UInt8>) {
+    package mutating func append(_ more: some Collection<UInt8>) {
         guard !isComplete else { return }
+        var known = bytes.count
         bytes.append(contentsOf: more)
         if bytes.count > HTTPAnswer.maximumSize { return refuse() }
-        guard head == nil else { return }
-        let found = endOfHead()
-        if let found {
+        if head == nil {
+            guard let found = endOfHead(), found <= HTTPAnswer.maximumHead else {
+                if bytes.count > HTTPAnswer.maximumHead { refuse() }
+                return
+            }
             head = HTTPAnswer.head(bytes[..<found], end: found)
-            if head == nil { refuse() }
-        } else if bytes.count > HTTPAnswer.maximumHead {
-            refuse()
+            if head == nil { return refuse() }
+            known = found
         }
+        if case .chunked? = head?.framing, !chunks.append(bytes.dropFirst(known)) { refuse() }
     }
 
     /// Whether no more bytes are wanted: the body has arrived, or nothing can come of the answer.
-    var isComplete: Bool {
+    package var isComplete: Bool {
         if isRefused { return true }
         guard let head else { return false }
         switch head.framing {
         case .length(let length): return !head.isSuccess || bytes.count - head.end >= length
-        case .chunked: return !head.isSuccess || bytes.suffix(7).elementsEqual("\r\n0\r\n\r\n".utf8)
+        case .chunked: return !head.isSuccess || chunks.isComplete
         case .untilClose: return !head.isSuccess
         }
     }
 
     /// The body, once the connection has ended or the answer is complete; nil for any status but 200, and for what is no answer, cut
     /// short or too large.
-    var body: [UInt8]? {
+    package var body: [UInt8]? {
         guard !isRefused, let head, head.isSuccess else { return nil }
         let rest = bytes[head.end...]
         switch head.framing {
         case .length(let length): return rest.count >= length ? Array(rest.prefix(length)) : nil
-        case .chunked: return HTTPAnswer.dechunked(rest)
+        case .chunked: return chunks.isComplete ? chunks.body : nil
         case .untilClose: return Array(rest)
         }
     }
@@ -131,24 +185,8 @@ struct HTTPAnswer {
         return number
     }
 
-    private static func dechunked(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
-        var rest = bytes
-        var body: [UInt8] = []
-        while let end = rest.firstIndex(of: 13) {
-            guard let length = number(trimmed(rest[..<end].prefix { $0 != UInt8(ascii: ";") }), radix: 16) else {
-                return nil
-            }
-            rest = rest[end...].dropFirst(2)
-            if length == 0 { return body }
-            guard rest.count >= length else { return nil }
-            body += rest.prefix(length)
-            rest = rest.dropFirst(length).dropFirst(2)
-        }
-        return nil
-    }
-
     /// All bytes of an answer.
-    static let maximumSize = 64 * 1024
+    package static let maximumSize = 64 * 1024
     /// Those of its head.
     static let maximumHead = 16 * 1024
 }
