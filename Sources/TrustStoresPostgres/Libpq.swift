@@ -38,7 +38,7 @@
                     let notices = unsafe Unmanaged<PostgresNotices>.fromOpaque(pointer).takeUnretainedValue()
                     let read = unsafe LibpqResult(borrowing: result)
                     // The severity that is not translated.
-                    notices.take(read.field("V"), ServerError(read))
+                    notices.take(read.field("V"), ServerError(read), source: read.field("F"))
                 },
                 Unmanaged.passUnretained(notices).toOpaque()
             )

@@ -82,14 +82,17 @@
             }
         }
 
+        /// What the service relies on, whatever the server, the database or the role says now, or after a reload: only what is set in the session
+        /// stays. Without warnings nobody would know that a wait for a standby was canceled.
         private func prepareSession() throws {
             let limit = StoreTime.milliseconds(facts.configuration.statementTimeout)
             try execute(
                 """
                 SET statement_timeout = \(limit); SET idle_in_transaction_session_timeout = \(2 * limit);
-                SET default_transaction_isolation = 'read committed';
-                SELECT set_config('synchronous_commit', 'on', false)
-                WHERE current_setting('synchronous_commit') IN ('off', 'local');
+                SET default_transaction_isolation = 'read committed'; SET client_min_messages = notice;
+                SELECT set_config('synchronous_commit',
+                CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN 'on'
+                ELSE current_setting('synchronous_commit') END, false);
                 """
             )
         }
@@ -179,7 +182,7 @@
         /// Commits, with what is sent in the same round trip before; gives the answers to that.
         @discardableResult
         private func commit(after statements: [PostgresStatement] = []) throws -> [Answer] {
-            let warnings = notices.warnings
+            let (warnings, doubts) = (notices.warnings, notices.doubts)
             var answers: [Answer]
             do {
                 answers = try flight([statements + [.commit]], isFirst: !statements.isEmpty)[0].get()
@@ -189,8 +192,10 @@
             } catch let broken as BrokenConnection {
                 throw BrokenConnection(reason: broken.reason, mayHaveCommitted: true, isSilent: broken.isSilent)
             }
-            // So says a server whose wait for a synchronous standby was canceled: committed here, and perhaps nowhere else.
-            if notices.warnings != warnings {
+            // So says a server whose wait for a synchronous standby was canceled: committed here, and perhaps nowhere else. What a statement warns
+            // of, such as the nearing end of the transaction numbers, says nothing about the commit. libpq may have read the commit's warning
+            // together with the last answer before it.
+            if notices.doubts != doubts || notices.warnings != answers.last?.warnings ?? warnings {
                 throw BrokenConnection(reason: "PostgreSQL committed with a warning", mayHaveCommitted: true)
             }
             return answers
@@ -216,6 +221,8 @@
         struct Answer {
             let result: SQLResult
             let tag: String
+            /// How many warnings of the connection had come with it.
+            var warnings = 0
         }
 
         /// Sends every group with a synchronisation point behind it, then reads all answers in order.
@@ -279,7 +286,8 @@
             guard let result = try nextResult() else { throw broken() }
             switch result.status {
             case PGRES_TUPLES_OK, PGRES_COMMAND_OK:
-                let answer = result.answer
+                var answer = result.answer
+                answer.warnings = notices.warnings
                 // Behind each answer libpq gives one nil.
                 if try nextResult() != nil { throw broken() }
                 return answer

@@ -9,13 +9,15 @@
     ///
     /// A writer runs one transaction at a time; its statements travel together if no answer is needed in between. Two writers do
     /// nothing but what many callers ask with one statement, and commit that together; a reader takes whatever waits and asks it in one
-    /// pipeline. A connection that breaks is opened again for the next caller.
+    /// pipeline. Long reads, of operators and timers, have a connection of their own, so that no request of an app waits for them. A
+    /// connection that breaks is opened again for the next caller.
     ///
     /// Nothing here waits without an end: a caller waits at most `queueTimeout` for a connection and `answerTimeout` for the answer.
     final class PostgresEngine: SQLEngine {
         let systemName = "postgresql"
         private let writing: WorkQueue<PostgresTransaction>
         private let joining: WorkQueue<PostgresShare>
+        private let looking: WorkQueue<PostgresQuestion>
         private let reading: WorkQueue<PostgresQuestion>
         private let facts: PostgresFacts
 
@@ -25,6 +27,7 @@
             let (limit, longest) = (configuration.waitingLimit, configuration.queueTimeout)
             writing = WorkQueue(of: "PostgreSQL", limit: limit, longestWait: longest) { $0.fail($1) }
             joining = WorkQueue(of: "PostgreSQL", limit: limit, longestWait: longest) { $0.end(.failure($1)) }
+            looking = WorkQueue(of: "PostgreSQL", limit: limit, longestWait: longest) { $0.fail($1) }
             reading = WorkQueue(of: "PostgreSQL", limit: limit, longestWait: longest) { $0.fail($1) }
             let writers = max(2, configuration.writers)
             let joiners = min(PostgresEngine.mostJoiners, writers / 2)
@@ -43,8 +46,10 @@
             }
             for _ in 0..<max(1, configuration.readers) {
                 let link = PostgresLink(facts)
-                reading.serve(atOnce: PostgresEngine.batchLimit, work: { link.answer($0) }, finally: { link.drop() })
+                looking.serve(atOnce: PostgresEngine.batchLimit, work: { link.answer($0) }, finally: { link.drop() })
             }
+            let link = PostgresLink(facts)
+            reading.serve(atOnce: 1, work: { link.answer($0) }, finally: { link.drop() })
             watch()
         }
 
@@ -59,7 +64,7 @@
         /// Refuses who has waited too long, on a thread of its own, because all others may be waiting for the server. Ends some time after
         /// the engine closed.
         private func watch() {
-            let (writing, joining, reading, facts) = (writing, joining, reading, facts)
+            let (writing, joining, looking, reading, facts) = (writing, joining, looking, reading, facts)
             let thread = Thread {
                 var shown = 0
                 while true {
@@ -67,14 +72,15 @@
                     if let closing, closing <= .now {
                         writing.refuseAll()
                         joining.refuseAll()
+                        looking.refuseAll()
                         reading.refuseAll()
                         return
                     }
                     let refused =
                         writing.refuseOverdue(at: .now) + joining.refuseOverdue(at: .now)
-                        + reading.refuseOverdue(at: .now)
+                        + looking.refuseOverdue(at: .now) + reading.refuseOverdue(at: .now)
                     for _ in 0..<refused { facts.observe(.waitedTooLong) }
-                    let waiting = writing.count + joining.count + reading.count
+                    let waiting = writing.count + joining.count + looking.count + reading.count
                     if waiting != shown { facts.observe(.waiting, value: waiting) }
                     shown = waiting
                     Thread.sleep(forTimeInterval: PostgresEngine.tick / .seconds(1))
@@ -109,29 +115,28 @@
         func read<Outcome: Sendable>(
             _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
         ) async throws -> Outcome {
-            try await ask(isShort: false, body)
+            try await ask(body, through: reading)
         }
 
         func look<Outcome: Sendable>(
             _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
         ) async throws -> Outcome {
-            try await ask(isShort: true, body)
+            try await ask(body, through: looking)
         }
 
         private func ask<Outcome: Sendable>(
-            isShort: Bool,
-            _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
+            _ body: @escaping @Sendable (any SQLSession) throws -> Outcome,
+            through queue: WorkQueue<PostgresQuestion>
         ) async throws -> Outcome {
             try await withCheckedThrowingContinuation { continuation in
                 let question = PostgresQuestion(
-                    isShort: isShort,
                     ask: { session in
                         let outcome = try body(session)
                         return { continuation.resume(returning: outcome) }
                     },
                     fail: { continuation.resume(throwing: $0) }
                 )
-                if !reading.add(question) { facts.observe(.lineFull) }
+                if !queue.add(question) { facts.observe(.lineFull) }
             }
         }
 
@@ -156,6 +161,7 @@
             facts.close(at: .now + facts.configuration.closeTimeout)
             await withCheckedContinuation { continuation in writing.close { continuation.resume() } }
             await withCheckedContinuation { continuation in joining.close { continuation.resume() } }
+            await withCheckedContinuation { continuation in looking.close { continuation.resume() } }
             await withCheckedContinuation { continuation in reading.close { continuation.resume() } }
         }
     }
@@ -177,8 +183,6 @@
 
     /// One caller's question. `ask` may run twice: first to learn what is to be sent, then with the answers.
     struct PostgresQuestion: Sendable {
-        /// Whether it reads a few rows by their keys.
-        let isShort: Bool
         let ask: @Sendable (any SQLSession) throws -> () -> Void
         let fail: @Sendable (any Error) -> Void
     }

@@ -65,26 +65,24 @@
             )
         }
 
-        /// Asks all questions in one pipeline, the short ones with one synchronisation point.
+        /// Asks all questions in one pipeline, with one synchronization point.
         func answer(_ questions: [PostgresQuestion]) -> () -> Void {
             let deadline = ContinuousClock.now + facts.configuration.answerTimeout
-            let asked = (questions.filter(\.isShort) + questions.filter { !$0.isShort }).map { question in
+            let asked = questions.map { question in
                 let recorder = RecordingSession()
                 _ = try? question.ask(recorder)
                 return (question: question, statements: recorder.statements)
             }
-            let short = asked.prefix { $0.question.isShort }
-            let groups = [short.flatMap(\.statements)] + asked.dropFirst(short.count).map(\.statements)
             do {
-                var answers = try retrying(until: deadline) { try $0.pipeline(groups) }.map { try? $0.get() }[...]
-                var shared = answers.popFirst().flatMap { $0 }?[...]
-                let results = short.map { question in
-                    let own = shared?.prefix(question.statements.count)
-                    shared = shared?.dropFirst(question.statements.count)
+                let answers = try retrying(until: deadline) { try $0.pipeline([asked.flatMap(\.statements)]) }
+                var rest = (try? answers.first?.get())?[...]
+                let results = asked.map { question in
+                    let own = rest?.prefix(question.statements.count)
+                    rest = rest?.dropFirst(question.statements.count)
                     return own.map(Array.init)
                 }
                 return {
-                    for (asked, results) in zip(asked, results + answers) {
+                    for (asked, results) in zip(asked, results) {
                         // What failed in the pipeline is asked again alone.
                         do {
                             try self.retrying(until: deadline) {

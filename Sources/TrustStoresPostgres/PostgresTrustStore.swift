@@ -51,7 +51,8 @@
         /// How many connections write, at least 2. Two of them, or one of fewer than 4, only commit assertions of many callers together.
         /// Commits on different connections share one flush of the server's disk.
         public var writers = 8
-        /// How many connections read; each sends many questions before it waits for answers.
+        /// How many connections read rows by their keys; each sends many questions before it waits for answers. One more does long reads, such as
+        /// those of operators, one after another.
         public var readers = 2
         /// The server ends a statement, and a wait for a lock, after this time.
         public var statementTimeout: Duration = .seconds(5)

@@ -49,8 +49,8 @@ final class SQLiteEngine: SQLEngine {
         var readingSweep = SQLiteEngine.shortestSweep
         /// How many long reads are under way.
         var readsRunning = 0
-        /// Whether one of them took longer than a caller waits, and none has ended since.
-        var readsAreSilent = false
+        /// Since when all threads for them are at work and none of the reads has ended; nil if one is free.
+        var readsHeldSince: ContinuousClock.Instant?
         /// Whether all was finished goes to who waits.
         var whenIdle: [CheckedContinuation<Bool, Never>] = []
     }
@@ -184,7 +184,6 @@ final class SQLiteEngine: SQLEngine {
                 while let first = queue.reading.first, isGivenUp || first.isAnswered || first.until <= now {
                     readers += queue.reading.take(upTo: 1)
                 }
-                if queue.readsRunning > 0, readers.contains(where: { !$0.isAnswered }) { queue.readsAreSilent = true }
                 queue.isWatched = (queue.isDraining || !queue.reading.isEmpty) && !isGivenUp
                 return (overdue, readers, hopeless, queue.isWatched)
             }
@@ -206,11 +205,17 @@ final class SQLiteEngine: SQLEngine {
             let reader = Reader(continuation, until: .now + answerTimeout) { [self] in try readNow(body) }
             let refusal = queue.withLock { queue -> String? in
                 if queue.isClosed { return "the store is closed" }
-                if queue.readsAreSilent { return "the disk does not answer" }
+                // One long read is no sign of that: with many keys the count of all of them takes as long.
+                if let since = queue.readsHeldSince, ContinuousClock.now - since >= answerTimeout {
+                    return "the disk does not answer"
+                }
                 if queue.reading.count >= queue.readingSweep {
                     // Those that were answered before an older one is.
                     queue.reading.removeAll { $0.isAnswered }
-                    queue.readingSweep = max(SQLiteEngine.shortestSweep, 2 * queue.reading.count)
+                    queue.readingSweep = min(
+                        max(SQLiteEngine.shortestSweep, 2 * queue.reading.count),
+                        SQLiteEngine.waitingLimit
+                    )
                 }
                 if queue.reading.count >= SQLiteEngine.waitingLimit {
                     observe(StoreObservation(.lineFull))
@@ -229,11 +234,14 @@ final class SQLiteEngine: SQLEngine {
     }
 
     private func run(_ reader: any WaitingReader) {
-        queue.withLock { $0.readsRunning += 1 }
+        queue.withLock { queue in
+            queue.readsRunning += 1
+            if queue.readsRunning == SQLiteEngine.readingThreads { queue.readsHeldSince = .now }
+        }
         reader.read()
         queue.withLock { queue in
             queue.readsRunning -= 1
-            queue.readsAreSilent = false
+            queue.readsHeldSince = nil
         }
     }
 

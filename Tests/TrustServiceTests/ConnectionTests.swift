@@ -179,6 +179,21 @@ import Testing
             #expect(await connection.answer().hasPrefix("HTTP/1.1 100"))
             connection.send(body)
             #expect(await connection.everything().hasPrefix("HTTP/1.1 201"))
+            // Behind another request: 100 comes after its answer.
+            let second = try LoopbackClient(port: try port(service))
+            second.send(
+                "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" + head
+                    + "Expect: 100-continue\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
+            )
+            var before = ""
+            while !before.contains("100 Continue\r\n\r\n") {
+                let more = await second.answer()
+                try #require(!more.isEmpty, "\(before)")
+                before += more
+            }
+            #expect(before.hasPrefix("HTTP/1.1 200 OK"))
+            second.send(body)
+            #expect(await second.everything().hasPrefix("HTTP/1.1 201"))
             let large = try LoopbackClient(port: try port(service))
             large.send(head + "Expect: 100-continue\r\nContent-Length: 70000\r\n\r\n")
             #expect(await large.everything().hasPrefix("HTTP/1.1 413"))

@@ -44,6 +44,43 @@ import Testing
         withExtendedLifetime(slow) {}
     }
 
+    /// Nor does a store that another program holds, with counts that wait to be written.
+    @Test func aStoreThatIsHeldDoesNotDelayTheStop() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
+        let holder = Process()
+        holder.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
+        let script = """
+            import sqlite3, sys
+            store = sqlite3.connect(sys.argv[1], isolation_level=None)
+            store.execute("BEGIN IMMEDIATE")
+            print("held", flush=True)
+            sys.stdin.read()
+            """
+        holder.arguments = ["-c", script, folder.path + "/s.sqlite"]
+        let (input, output) = (Pipe(), Pipe())
+        (holder.standardInput, holder.standardOutput) = (input, output)
+        try holder.run()
+        defer { holder.terminate() }
+        #expect(try output.fileHandleForReading.read(upToCount: 5) == Data("held\n".utf8))
+        #expect(try await process.service.post("/v1/apps/shop/signals", ["kind": "unsupported"]).status == 202)
+        // A commit waits for the file, and those after it wait for this one.
+        let port = try #require(URL(string: process.base)?.port)
+        let waiting = try LoopbackClient(port: port)
+        waiting.send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+        #expect(try await process.service.get("/livez").status == 200)
+        let end = process.stop()
+        #expect(end.status == 0 && end.reason == .exit)
+        #expect(end.seconds < 10.5)
+        withExtendedLifetime(waiting) {}
+        let deadline = ContinuousClock.now + .seconds(10)
+        while !process.standardError.contains("Ended with work undone"), ContinuousClock.now < deadline {
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        #expect(process.standardError.contains("Ended with work undone"), "\(end.seconds) \(process.standardError)")
+    }
+
     /// Answers that nobody reads do not hold the stop up either.
     @Test func clientsThatDoNotReadDoNotDelayTheStop() async throws {
         let folder = try ServeProcess.folder()

@@ -73,6 +73,18 @@ import TrustStoreContract
         await engine.close()
     }
 
+    @Test("one read that takes too long is no silent disk: others are read for", .timeLimit(.minutes(1)))
+    func oneSlowRead() async throws {
+        let path = TemporaryFolder.shared.file("slow.sqlite")
+        let engine = try SQLiteEngine(path: path, migrations: [], answerTimeout: .milliseconds(300))
+        let count = DispatchSemaphore(value: 0)
+        let slow = Task { try await engine.read { _ in count.wait() } }
+        await #expect(throws: StoreFault.unavailable("")) { try await slow.value }
+        for _ in 0..<20 { #expect(try await engine.read { _ in 7 } == 7) }
+        count.signal()
+        await engine.close()
+    }
+
     @Test("a fast disk is not kept waiting for more callers than a commit is worth")
     func enoughForAFastDisk() {
         let gathering = Gathering()

@@ -36,6 +36,120 @@ import TrustStoreContract
             #expect(try await setting(url) == expected)
         }
 
+        @Test("a commit is as firm after a reload as it was when the session began")
+        func reload() async throws {
+            let (server, url) = try await onThread {
+                let server = try PostgresServer()
+                return (server, try server.emptyStore())
+            }
+            let engine = try PostgresEngine(
+                url: url,
+                configuration: PostgresDeadlineTests.hasty { $0.writers = 2 }
+            )
+            func settings() async throws -> [String?] {
+                try await engine.transact { session in
+                    let row = try session.row(
+                        "SELECT current_setting('synchronous_commit'), current_setting('client_min_messages')"
+                    )
+                    return .commit([try row?.optionalText(0), try row?.optionalText(1)])
+                }
+            }
+            #expect(try await settings() == ["on", "notice"])
+            _ = try await onThread {
+                try server.query("ALTER SYSTEM SET synchronous_commit = off")
+                try server.query("ALTER ROLE sealward SET client_min_messages = error")
+                try server.query("SELECT pg_reload_conf()")
+            }
+            try await eventually("the reload has reached other sessions") {
+                try await onThread { try server.query("SHOW synchronous_commit") } == "off"
+            }
+            #expect(try await settings() == ["on", "notice"])
+            let later = try PostgresEngine(url: url, configuration: PostgresDeadlineTests.hasty { $0.writers = 2 })
+            let level = try await later.transact { session in
+                .commit(try session.row("SELECT current_setting('client_min_messages')")?.optionalText(0))
+            }
+            #expect(level == "notice")
+            await later.close()
+            await engine.close()
+            try await onThread { try server.crash() }
+        }
+
+        @Test("what a statement warns of refuses nothing; it is logged")
+        func statementWarning() async throws {
+            let (server, url) = try await PostgresServer.sharedWithEmptyStore()
+            let seen = Sightings()
+            let store = try await SQLTrustStore.postgres(
+                url,
+                configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } }
+            )
+            let schema = PostgresServer.schema(of: url)
+            _ = try await onThread {
+                try server.query(
+                    """
+                    CREATE FUNCTION \(schema).warn() RETURNS trigger LANGUAGE plpgsql AS
+                    $$ BEGIN RAISE WARNING 'numbers come to their end'; RETURN NEW; END $$;
+                    CREATE TRIGGER warn BEFORE INSERT OR UPDATE ON \(schema).attested_keys
+                    FOR EACH ROW EXECUTE FUNCTION \(schema).warn();
+                    """
+                )
+            }
+            let id = Sample.keyId()
+            _ = try await store.insert(Sample.registration(id: id), spending: Sample.challenge(), at: Sample.now)
+            for counter in UInt32(1)...3 {
+                let outcome = try await store.advance(
+                    CounterAdvance(keyId: id, counter: counter, mode: .strict, challenge: Sample.challenge()),
+                    at: Sample.now
+                )
+                guard case .advanced = outcome else {
+                    Issue.record("\(outcome)")
+                    break
+                }
+            }
+            #expect(seen.count("notice") >= 4)
+            #expect(seen.count("connection-lost") == 0)
+            await store.close()
+        }
+
+        @Test("a long read holds up no short one")
+        func longRead() async throws {
+            let (server, url) = try await PostgresServer.sharedWithEmptyStore()
+            let store = try await SQLTrustStore.postgres(url, configuration: PostgresDeadlineTests.hasty { _ in })
+            let id = Sample.keyId()
+            _ = try await store.insert(Sample.registration(id: id), spending: Sample.challenge(), at: Sample.now)
+            let holder = try PostgresEngine(
+                url: url,
+                configuration: PostgresDeadlineTests.hasty { $0.answerTimeout = .seconds(60) }
+            )
+            let release = DispatchSemaphore(value: 0)
+            let held = Mutex(false)
+            let holding = Task {
+                try await holder.transact { session in
+                    try session.run(SQLText("LOCK TABLE audit_entries IN ACCESS EXCLUSIVE MODE"))
+                    held.withLock { $0 = true }
+                    release.wait()
+                    return .rollback(())
+                }
+            }
+            try await eventually("the table is locked") { held.withLock { $0 } }
+            let slow = (0..<3).map { _ in Task { try await store.audit(after: nil, limit: 1) } }
+            try await eventually("a long read waits") {
+                try await onThread {
+                    try server.query(
+                        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%audit_entries%'"
+                    )
+                } != "0"
+            }
+            let start = ContinuousClock.now
+            for _ in 0..<50 { #expect(try await store.key(id)?.id == id) }
+            let spent = ContinuousClock.now - start
+            release.signal()
+            try await holding.value
+            #expect(spent < .milliseconds(600))
+            for task in slow { _ = try? await task.value }
+            await holder.close()
+            await store.close()
+        }
+
         @Test("remote_apply of the server stays: an answer comes once the standby shows the commit, and not before")
         func remoteApply() async throws {
             let (primary, standby, url) = try await onThread {
@@ -94,7 +208,7 @@ import TrustStoreContract
             }
         }
 
-        @Test("500 verbs at once take 10 connections, and a server that is silent never has more than 20")
+        @Test("500 verbs at once take 11 connections, and a server that is silent never has more than 22")
         func connectionCount() async throws {
             let (server, base) = try await PostgresServer.sharedWithEmptyStore()
             let name = "counted_\(UUID().uuidString.prefix(8))"
@@ -119,9 +233,10 @@ import TrustStoreContract
                         group.addTask {
                             let challenge = Sample.challenge()
                             do {
-                                switch index % 3 {
+                                switch index % 4 {
                                 case 0: _ = try await store.spend(challenge, at: Sample.now)
                                 case 1: _ = try await store.isSpent(challenge)
+                                case 2: _ = try await store.inspect(at: Sample.now)
                                 default:
                                     _ = try await store.advance(
                                         CounterAdvance(
@@ -144,8 +259,8 @@ import TrustStoreContract
             }
             #expect(await load(store, of: id) == 500)
             // None was closed, so these are all that there ever were.
-            #expect(seen.count("connected") == 10)
-            #expect(try await count() == 10)
+            #expect(seen.count("connected") == 11)
+            #expect(try await count() == 11)
             await store.close()
 
             // The statements of this one wait for a lock, longer than it waits for them.
@@ -175,17 +290,17 @@ import TrustStoreContract
             try await eventually("as many are set aside as may be") {
                 _ = await load(hasty)
                 most = max(most, try await count())
-                return seen.highest("set-aside") == 20
+                return seen.highest("set-aside") == 22
             }
             for _ in 0..<3 {
                 _ = await load(hasty)
                 most = max(most, try await count())
             }
-            #expect(most == 20)
+            #expect(most == 22)
             release.signal()
             try await holding.value
             try await eventually("all is well again") { await load(hasty, verbs: 20) == 20 }
-            #expect(try await count() < 20)
+            #expect(try await count() < 22)
             await hasty.close()
             await holder.close()
         }

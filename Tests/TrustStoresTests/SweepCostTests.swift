@@ -84,16 +84,22 @@ import TrustStoreContract
         let counts = try await store.keyCounts()
         print("100,000 keys counted on \(backend.testDescription) in \(ContinuousClock.now - start)")
         #expect(counts.map(\.keys) == [25_000, 25_000, 50_000])
-        let text = SQLTrustStore.countText
-        let plan = try await store.engine.look { session in
-            try session.run(SQLText((isSQLite ? "EXPLAIN QUERY PLAN " : "EXPLAIN ") + text)).rows
-                .map { try $0.text(isSQLite ? 3 : 0) }
-        }
-        if isSQLite {
-            #expect(plan.first?.contains("USING COVERING INDEX keys_by_kind") == true, "\(plan)")
-        } else {
-            // Until the first vacuum the planner may prefer the table; the index has all columns that are asked for.
-            #expect(plan.contains { $0.contains("Scan") }, "\(plan)")
+        let place: [SQLValue] = [.text("a"), .text("b"), .bytes([1])]
+        for (text, values) in [
+            (KeyCountText.last, place + [.integer(10)]), (KeyCountText.page, place + place),
+            (KeyCountText.rest, place),
+        ] {
+            let plan = try await store.engine.look { session in
+                let asked = SQLText((isSQLite ? "EXPLAIN QUERY PLAN " : "EXPLAIN ") + text.postgres)
+                return try session.run([SQLStatement(asked, arguments: values)]).first?.rows
+                    .map { try $0.text(isSQLite ? 3 : 0) } ?? []
+            }
+            if isSQLite {
+                #expect(plan.first?.contains("USING COVERING INDEX keys_by_kind (") == true, "\(plan)")
+            } else {
+                // Until the first vacuum the planner may prefer the table; the index has all columns that are asked for.
+                #expect(plan.contains { $0.contains("Scan") }, "\(plan)")
+            }
         }
         // One key of an app is found without counting.
         #expect(try await store.keys(matching: KeyFilter(app: "b"), after: nil, limit: 1).keys.count == 1)

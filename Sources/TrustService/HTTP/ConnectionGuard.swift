@@ -50,6 +50,8 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Whether the head of a request was read, and its end was not.
     private var isReading = false
+    /// Whether the request that is being read waits for 100 before it sends its body.
+    private var owesContinue = false
     /// Requests whose answer has not been written.
     private var unanswered = 0
     /// Answers that were written and that the system has not taken yet.
@@ -135,14 +137,15 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             slots?.open(place?.lane)
             unanswered += 1
             isLast = isLast || unanswered >= limits.pipelined
-            if unanswered == 1, RequestHeadRule.wantsContinue(head, bodyLimit: limits.bodyBytes) {
-                context.writeAndFlush(wrapOutboundOut(.head(.init(version: .http1_1, status: .continue))), promise: nil)
-            }
+            owesContinue = RequestHeadRule.wantsContinue(head, bodyLimit: limits.bodyBytes)
+            goOn(context)
             settle(context)
             context.fireChannelRead(wrapInboundOut(.head(head)))
-        case .body: if !isRefused { context.fireChannelRead(data) }
+        case .body:
+            owesContinue = false
+            if !isRefused { context.fireChannelRead(data) }
         case .end:
-            isReading = false
+            (isReading, owesContinue) = (false, false)
             bytes = 0
             if isRefused {
                 isRefused = false
@@ -208,7 +211,15 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             owner.settle(context, isProgress: true)
         }
         context.write(data, promise: taken)
+        goOn(context)
         settle(context)
+    }
+
+    /// Asks for the body that a client holds back, once every request before it is answered: answers keep their order.
+    private func goOn(_ context: ChannelHandlerContext) {
+        guard owesContinue, unanswered == 1 else { return }
+        owesContinue = false
+        context.writeAndFlush(wrapOutboundOut(.head(.init(version: .http1_1, status: .continue))), promise: nil)
     }
 
     /// Answers a request for which there is no room, and drops the rest of it. The connection stays, because a new one costs more than a refusal.

@@ -15,7 +15,13 @@ struct UntrustedKeys: Sendable {
 
     /// Counts the keys that the configuration does not trust any more, and warns of them by kind.
     func warn() async {
-        guard let counts = try? await store.keyCounts() else { return }
+        let counts: [KeyCount]
+        do {
+            counts = try await store.keyCounts()
+        } catch {
+            log.warning("The keys of the store could not be counted; the next attempt is in an hour.")
+            return
+        }
         var total = 0
         for kind in counts where kind.keys > 0 {
             let names = apps[kind.app]?.settings.environments.map(\.rawValue) ?? []

@@ -28,43 +28,56 @@ struct Maintenance: Service {
     }
 
     /// Between two writes of counts.
-    static let flushInterval = Duration.seconds(2)
+    var flushInterval = Duration.seconds(2)
     /// Between two sweeps.
     static let sweepInterval: TimeInterval = 60
     /// Between two looks at which keys sign challenges: shorter than the time before a new one signs (``ChallengeBook/rotationNotice``).
-    static let keysInterval: TimeInterval = 10
+    var keysInterval = Duration.seconds(10)
     /// Between two counts of the keys that the configuration does not trust.
     static let countInterval: TimeInterval = 3600
 
+    /// Three loops side by side: a sweep of many rows, or a count of many keys, must not keep the node from learning new challenge keys.
     func run() async throws {
-        var lastSweep = sources.uptime()
-        var lastKeys = lastSweep
-        var lastCount = -Maintenance.countInterval
-        while await pause(Maintenance.flushInterval) {
+        await withTaskGroup { group in
+            group.addTask { await writeCounts() }
+            group.addTask { await readKeys() }
+            group.addTask { await tidy() }
+        }
+    }
+
+    private func writeCounts() async {
+        while await pause(flushInterval) {
             await signals.flush()
             observer.writeSuppressed(before: sources.uptime())
-            if sources.uptime() - lastKeys >= Maintenance.keysInterval {
-                lastKeys = sources.uptime()
-                await readChallengeKeys()
-            }
+        }
+    }
+
+    private func readKeys() async {
+        while await pause(keysInterval) { await readChallengeKeys() }
+    }
+
+    private func tidy() async {
+        var lastSweep = sources.uptime()
+        var lastCount = -Maintenance.countInterval
+        while await pause(flushInterval) {
             if sources.uptime() - lastCount >= Maintenance.countInterval {
                 lastCount = sources.uptime()
                 await untrusted.warn()
             }
             guard sources.uptime() - lastSweep >= Maintenance.sweepInterval else { continue }
             lastSweep = sources.uptime()
-            await sweep()
             known.sweep(at: sources.now())
+            await sweep()
             await risk.watch()
         }
     }
 
-    /// Sweeps the store once; what goes wrong is counted and logged.
+    /// Sweeps the store once, or until the service stops; what goes wrong is counted and logged.
     func sweep() async {
         let start = sources.uptime()
         do {
             var more = true
-            while more {
+            while more, !Task.isShuttingDownGracefully, !Task.isCancelled {
                 let now = sources.now()
                 let report = try await store.sweep(at: now, keeping: device.retention(at: now))
                 if let fault = report.clockFault { tell(fault) }

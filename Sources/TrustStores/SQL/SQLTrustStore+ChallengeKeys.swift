@@ -5,7 +5,7 @@ package import Foundation
 
 extension SQLTrustStore {
     package func challengeKeys(orElse candidate: [UInt8], at instant: Date) async throws -> [ChallengeKey] {
-        let stored = try await engine.read { session in try session.challengeKeys() }
+        let stored = try await engine.look { session in try session.challengeKeys() }
         if !stored.isEmpty { return stored }
         return try await engine.transact { session in
             try session.run(Text.first, .bytes(candidate), .integer(StoreTime.milliseconds(instant)))

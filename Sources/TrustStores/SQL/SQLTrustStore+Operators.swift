@@ -23,21 +23,21 @@ extension SQLTrustStore {
         }
     }
 
+    /// Page by page, because the count of ten million keys takes longer than any read may.
     package func keyCounts() async throws -> [KeyCount] {
-        try await engine.read { session in
-            try session.run(Text.counts).rows.map { row in
-                KeyCount(
-                    app: try row.text(0),
-                    environment: try row.text(1),
-                    simulated: try row.integer(2) != 0,
-                    keys: Int(try row.integer(3))
-                )
+        var counts: [KeyCount] = []
+        var start: KeyPlace? = KeyPlace(environment: "", app: "", id: [])
+        while let place = start {
+            let page = try await engine.read { session in try session.keyCounts(after: place) }
+            for count in page.counts {
+                // The kinds of one app in one environment, genuine and simulated, stand together.
+                let known = counts.indices.suffix(2).first { counts[$0].isOfSameKind(as: count) }
+                if let known { counts[known] = counts[known].adding(count.keys) } else { counts.append(count) }
             }
+            start = page.end
         }
+        return counts
     }
-
-    /// The question of ``keyCounts()``, for those who look at its plan.
-    static var countText: String { Text.counts.postgres }
 
     package func deleteKey(_ id: KeyIdentifier) async throws -> Bool { try await delete([id], ofUser: nil) == 1 }
 
@@ -137,10 +137,6 @@ extension SQLTrustStore {
 
     /// Statements of this file.
     private enum Text {
-        static let counts: SQLText = """
-            SELECT app, environment, simulated, count(*) FROM attested_keys WHERE revoked_at IS NULL
-            GROUP BY environment, app, simulated ORDER BY environment, app, simulated
-            """
         static let revoke: SQLText =
             "UPDATE attested_keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1 AND revoked_at IS NULL"
         static let delete: SQLText = "DELETE FROM attested_keys WHERE id = $1"
@@ -149,6 +145,77 @@ extension SQLTrustStore {
         static let details: SQLText =
             "SELECT id FROM key_events WHERE key_id = $1 AND id > $2 AND detail IS NOT NULL ORDER BY id LIMIT $3"
         static let clear: SQLText = "UPDATE key_events SET detail = NULL WHERE key_id = $1 AND id >= $2 AND id <= $3"
+    }
+}
+
+/// The statements of ``SQLTrustStore/keyCounts()``, which an index answers alone.
+enum KeyCountText {
+    /// How many keys are counted at once: some hundred milliseconds at most.
+    static let size: Int64 = 50_000
+
+    static let last: SQLText = """
+        SELECT environment, app, id FROM attested_keys WHERE (environment, app, id) > ($1, $2, $3)
+        ORDER BY environment, app, id LIMIT 1 OFFSET $4
+        """
+    static let rest = counting("")
+    static let page = counting("AND (environment, app, id) <= ($4, $5, $6)")
+
+    private static func counting(_ end: String) -> SQLText {
+        SQLText(
+            """
+            SELECT app, environment, simulated, count(*) FROM attested_keys
+            WHERE (environment, app, id) > ($1, $2, $3) \(end) AND revoked_at IS NULL
+            GROUP BY environment, app, simulated ORDER BY environment, app, simulated
+            """
+        )
+    }
+}
+
+/// A key's place in the order in which keys are listed.
+private struct KeyPlace: Sendable {
+    let environment: String
+    let app: String
+    let id: [UInt8]
+}
+
+extension KeyCount {
+    fileprivate func adding(_ more: Int) -> KeyCount {
+        KeyCount(app: app, environment: environment, simulated: simulated, keys: keys + more)
+    }
+
+    fileprivate func isOfSameKind(as other: KeyCount) -> Bool {
+        environment.hasSameBytes(as: other.environment) && app.hasSameBytes(as: other.app)
+            && simulated == other.simulated
+    }
+}
+
+extension SQLSession {
+    /// Counts the keys of one page, and gives its last place if more follow.
+    fileprivate func keyCounts(after start: KeyPlace) throws -> (counts: [KeyCount], end: KeyPlace?) {
+        let values: [SQLValue] = [.text(start.environment), .text(start.app), .bytes(start.id)]
+        let skipped = SQLValue.integer(KeyCountText.size - 1)
+        let last = try run([SQLStatement(KeyCountText.last, arguments: values + [skipped])]).first?.rows.first
+        let end = try last.map { row in
+            KeyPlace(environment: try row.text(0), app: try row.text(1), id: try row.bytes(2))
+        }
+        let statement =
+            if let end {
+                SQLStatement(
+                    KeyCountText.page,
+                    arguments: values + [.text(end.environment), .text(end.app), .bytes(end.id)]
+                )
+            } else { SQLStatement(KeyCountText.rest, arguments: values) }
+        let rows = try run([statement]).first?.rows ?? []
+        return (
+            try rows.map { row in
+                KeyCount(
+                    app: try row.text(0),
+                    environment: try row.text(1),
+                    simulated: try row.integer(2) != 0,
+                    keys: Int(try row.integer(3))
+                )
+            }, end
+        )
     }
 }
 

@@ -162,6 +162,12 @@ struct ServeCommand: AsyncParsableCommand {
             services: [
                 .init(service: server, successTerminationBehavior: .gracefullyShutdownGroup),
                 .init(service: Rereading { [config] in await server.reload { ServeCommand.again(config) } }),
+                .init(
+                    service: LastMoment { [log] in
+                        log.warning("Ended with work undone: the store has not answered in time.")
+                        output.finish(within: .milliseconds(300))
+                    }
+                ),
             ],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: log
@@ -187,6 +193,26 @@ struct ServeCommand: AsyncParsableCommand {
         } catch {
             return .issues([ConfigurationIssue(path: "", reason: "\(error)")])
         }
+    }
+}
+
+/// Ends the process if it is still there when the time for a stop is over. A store that does not answer holds what waits for it, and no task can
+/// give that up. Nothing is lost that was promised: whoever was accepted has been answered after the commit.
+private struct LastMoment: Service {
+    /// From the signal on: what is left of the ten seconds is for the last line of the log.
+    static let limit: TimeInterval = 9.5
+
+    let finish: @Sendable () -> Void
+
+    func run() async throws {
+        try await gracefulShutdown()
+        // A thread of its own, because all others may be held.
+        let thread = Thread {
+            Thread.sleep(forTimeInterval: LastMoment.limit)
+            finish()
+            _exit(0)
+        }
+        thread.start()
     }
 }
 
