@@ -110,16 +110,18 @@ import TrustStoreContract
             await store.close()
         }
 
-        @Test("a long read holds up no short one")
+        @Test("a long read holds up no short one", .timeLimit(.minutes(2)))
         func longRead() async throws {
             let (server, url) = try await PostgresServer.sharedWithEmptyStore()
-            let store = try await SQLTrustStore.postgres(url, configuration: PostgresDeadlineTests.hasty { _ in })
+            let patient = PostgresDeadlineTests.hasty { configuration in
+                configuration.answerTimeout = .seconds(300)
+                configuration.queueTimeout = .seconds(300)
+                configuration.statementTimeout = .seconds(300)
+            }
+            let store = try await SQLTrustStore.postgres(url, configuration: patient)
             let id = Sample.keyId()
             _ = try await store.insert(Sample.registration(id: id), spending: Sample.challenge(), at: Sample.now)
-            let holder = try PostgresEngine(
-                url: url,
-                configuration: PostgresDeadlineTests.hasty { $0.answerTimeout = .seconds(60) }
-            )
+            let holder = try PostgresEngine(url: url, configuration: patient)
             let release = DispatchSemaphore(value: 0)
             let held = Mutex(false)
             let holding = Task {
@@ -139,13 +141,10 @@ import TrustStoreContract
                     )
                 } != "0"
             }
-            let start = ContinuousClock.now
             for _ in 0..<50 { #expect(try await store.key(id)?.id == id) }
-            let spent = ContinuousClock.now - start
             release.signal()
             try await holding.value
-            #expect(spent < .milliseconds(600))
-            for task in slow { _ = try? await task.value }
+            for task in slow { _ = try await task.value }
             await holder.close()
             await store.close()
         }
