@@ -68,6 +68,14 @@ import Testing
             let run = try ProgramRun(words)
             #expect(run.status == 2 && run.errors.contains("that this command uses itself"), "\(words) \(run.errors)")
         }
+        // A file that the shell puts in the place of standard input is one that the command reads.
+        for words in ["ats merge -", "ats check --no-http --targets-from -"] {
+            let script = "exec \"$1\" \(words) --output \"$2\" < \"$2\""
+            let file = words.contains("merge") ? lines : list
+            let shell = URL(fileURLWithPath: "/bin/bash")
+            let run = try ProgramRun(shell, ["-c", script, "bash", BuiltProgram.url.path, file])
+            #expect(run.status == 2 && run.errors.contains("that this command uses itself"), "\(words) \(run.errors)")
+        }
         #expect(try [history, list, lines].map { try Data(contentsOf: URL(fileURLWithPath: $0)) } == before)
         #expect(try ProgramRun(["ats", "history", folder.path("typo"), "--keep", "3"]).status == 2)
         #expect(!FileManager.default.fileExists(atPath: folder.path("typo")))
