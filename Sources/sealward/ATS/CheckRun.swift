@@ -29,7 +29,7 @@ struct CheckRun {
         var known: Set<Int> = []
         var batch: [(target: String, summary: TargetSummary)] = []
         do {
-            let damaged = try journal.replay(count: list.count) { record in
+            let found = try journal.replay(count: list.count) { record in
                 guard known.insert(record.place).inserted else { return }
                 try show(record, record.piece)
                 if history == nil { return }
@@ -39,6 +39,8 @@ struct CheckRun {
                     batch = []
                 }
             }
+            // What was damaged may have been asked for again in a run before this one.
+            let damaged = min(found, places.count - known.count)
             if damaged > 0 {
                 CommandIO.say(
                     "sealward: \((statePath ?? "").terminalSafe): \(damaged) result\(damaged == 1 ? " is" : "s are") damaged and asked for again."
