@@ -48,6 +48,22 @@ import Testing
         #expect(kept.output == text.output && kept.errors.isEmpty)
     }
 
+    /// Another system may judge otherwise; between its runs and the others there is no course.
+    @Test func onlyRunsThatWereAskedTheSameAreDrawn() throws {
+        let folder = try TemporaryDirectory()
+        let file = folder.path("fleet.sqlite")
+        for (os, day) in [("ios18", 17), ("macos26", 18), ("ios18", 19), ("macos26", 20), ("ios18", 21)] {
+            let run = try ProgramRun([
+                "ats", "check", "127.0.0.1:9", "--no-http", "--history", file, "--os", os, "--at",
+                "2026-11-\(day)T12:00:00Z",
+            ])
+            #expect(run.status == 2)
+        }
+        let page = try ProgramRun(["ats", "history", file, "--format", "html"]).output
+        let days = page.matches(of: /<title>2026-11-([0-9]+) UNDETERMINED/).map { String($0.output.1) }
+        #expect(days == ["17", "19", "21"], "\(page)")
+    }
+
     /// What a command reads or keeps is never overwritten by what it prints, whatever name leads there.
     @Test func noFileOfACommandIsItsOutput() throws {
         let folder = try TemporaryDirectory()

@@ -152,6 +152,7 @@ struct CheckCommand: AsyncParsableCommand {
             try CheckHistoryRun(
                 path,
                 at: options.instant,
+                start: Date(),
                 asked: question(profiles, app),
                 token: journal?.run
             )

@@ -96,6 +96,7 @@ final class CheckHistoryRun {
     private let path: String
     private let file: HistoryFile
     private let instant: Date
+    private let start: Date
     private let asked: String
     private let token: String?
     private var number: Int64?
@@ -106,11 +107,14 @@ final class CheckHistoryRun {
     /// Opens the history.
     ///
     /// - Parameters:
+    ///   - instant: the time that the run judges at.
+    ///   - start: when it began.
     ///   - asked: what the run asks of every target.
     ///   - token: what the run has in common with itself if it is taken up again.
-    init(_ path: String, at instant: Date, asked: String, token: String?) throws(CommandFault) {
+    init(_ path: String, at instant: Date, start: Date, asked: String, token: String?) throws(CommandFault) {
         self.path = path
         self.instant = instant
+        self.start = start
         self.asked = asked
         self.token = token
         file = try HistoryCommand.open(path, writes: true, creates: true)
@@ -139,7 +143,7 @@ final class CheckHistoryRun {
     func append(_ results: [(target: String, summary: TargetSummary)]) {
         if isIncomplete || results.isEmpty { return }
         do throws(HistoryFault) {
-            if number == nil { number = try file.begin(at: instant, asked: asked, token: token) }
+            if number == nil { number = try file.begin(at: instant, start: start, asked: asked, token: token) }
             if let number { try file.append(results, to: number) }
         } catch {
             isIncomplete = true
