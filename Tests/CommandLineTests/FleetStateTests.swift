@@ -72,6 +72,26 @@ import Testing
         #expect(comparable(first) == comparable(second) && comparable(first).count >= 20)
     }
 
+    /// The run that is taken up again may print to a file what the first one found on a terminal.
+    @Test func whatIsKeptHasNoColor() throws {
+        let folder = try TemporaryDirectory()
+        let check = ["ats", "check", "127.0.0.1:9", "127.0.0.2:9", "--no-http", "--quiet"]
+        func terminal(_ more: [String]) throws -> String {
+            try ProgramRun(
+                URL(fileURLWithPath: "/usr/bin/env"),
+                ["python3", "-c", "import pty,sys; pty.spawn(sys.argv[1:])", BuiltProgram.url.path] + check + more,
+                environment: ["TERM": "xterm", "NO_COLOR": ""]
+            ).output
+        }
+        #expect(try terminal([]).contains("\u{1B}["))
+        let state = ["--state", folder.path("state")]
+        #expect(try terminal(state).contains("UNDETERMINED"))
+        let again = try ProgramRun(check + state + ["--output", folder.path("output")])
+        #expect(again.status == 2 && again.errors.isEmpty, "\(again.errors)")
+        let text = try String(contentsOfFile: folder.path("output"), encoding: .utf8)
+        #expect(text.contains("UNDETERMINED") && !text.contains("\u{1B}"), "\(text)")
+    }
+
     @Test func otherTargetsOrSystemsAreRefused() throws {
         let folder = try TemporaryDirectory()
         let port = try HeldPort()

@@ -144,7 +144,8 @@ struct CheckCommand: AsyncParsableCommand {
             showsChangesOnly: changes,
             verbose: verbose,
             showsAddresses: allAddresses,
-            colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil),
+            // What is kept may be printed elsewhere the next time.
+            colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil || fleet.state != nil),
             progress: ProgressLine(of: places.count, quiet: shared.quiet),
             instant: network.at?.date ?? Date()
         )
