@@ -86,7 +86,8 @@ package struct CheckExporter: Service {
                 registry: registry,
                 observer: observer,
                 checks: SharedChecks(limit: configuration.concurrency, observer: observer),
-                sessions: MinuteSessions(configuration.session)
+                sessions: MinuteSessions(configuration.session),
+                log: log
             ),
             observer: observer,
             log: log,

@@ -7,6 +7,7 @@ import Findings
 import Foundation
 import HTTPTypes
 import Hummingbird
+import Logging
 import NIOCore
 import TLSProbe
 import TrustService
@@ -18,12 +19,34 @@ struct ExporterResponder: HTTPResponder {
     let observer: RequestObserver
     let checks: SharedChecks
     let sessions: MinuteSessions
+    let log: Logger
+    private let sampler = LineSampler(perSecond: 1)
 
     /// Why a scrape gets no report.
-    private enum Refusal: String, Error {
+    private enum Refusal: String, CaseIterable {
         case malformed
         case notAllowed = "not-allowed"
         case busy
+        /// A file of roots cannot be read.
+        case roots
+    }
+
+    init(
+        configuration: CheckExporter.Configuration,
+        registry: PrometheusRegistry,
+        observer: RequestObserver,
+        checks: SharedChecks,
+        sessions: MinuteSessions,
+        log: Logger
+    ) {
+        self.configuration = configuration
+        self.registry = registry
+        self.observer = observer
+        self.checks = checks
+        self.sessions = sessions
+        self.log = log
+        // Prometheus sees no increase in a series that begins with its first event.
+        for reason in Refusal.allCases { count(reason, by: 0) }
     }
 
     func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
@@ -47,15 +70,19 @@ struct ExporterResponder: HTTPResponder {
         let start = ContinuousClock.now
         let target: CheckTarget
         let profile: OSProfile
-        let session: CheckSession
         do throws(MalformedInput) {
             (target, profile) = try asked(request.uri.query ?? "")
-            session = try sessions.session(for: profile)
         } catch {
             return refuse(.malformed, .badRequest, "\(error.reason.terminalSafe).")
         }
         guard configuration.allowed.isEmpty || configuration.allowed.contains(where: { $0.allows(target) }) else {
             return refuse(.notAllowed, .forbidden, "This target is not allowed by --allow.")
+        }
+        let session: CheckSession
+        do throws(MalformedInput) {
+            session = try sessions.session(for: profile)
+        } catch {
+            return withoutRoots(error)
         }
         let limit = ExporterResponder.limit(of: request.headers, atMost: configuration.timeout)
         let name = UTF8Key("\(profile.id) \(profile.sdk?.description ?? "") \(target.url.text)")
@@ -113,8 +140,23 @@ struct ExporterResponder: HTTPResponder {
         _ sentence: String,
         _ headers: HTTPFields = [:]
     ) -> Response {
-        observer.count("exporter.refused", [("reason", reason.rawValue)])
+        count(reason, by: 1)
         return ExporterResponder.text(status, sentence, headers)
+    }
+
+    private func count(_ reason: Refusal, by amount: Int) {
+        observer.count("exporter.refused", [("reason", reason.rawValue)], by: amount)
+    }
+
+    /// Whoever scrapes learns no path; the log names the file.
+    private func withoutRoots(_ fault: MalformedInput) -> Response {
+        if sampler.note(Refusal.roots.rawValue, at: SystemSources.live.uptime() / 60).passes {
+            log.error(
+                "Roots cannot be read, so no check is made; this is logged at most once a minute.",
+                metadata: ["reason": "\(fault.description.terminalSafe)", "options": "--roots, --ca-file"]
+            )
+        }
+        return refuse(.roots, .serviceUnavailable, "The exporter cannot read its roots; its log names the file.")
     }
 
     private static func metrics(_ text: String) -> Response {

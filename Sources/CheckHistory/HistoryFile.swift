@@ -102,6 +102,17 @@ package final class HistoryFile {
             throw HistoryFault("lacks tables of a history, or has views or triggers, which are not read; remove those")
         }
         if writes, version < 2 { try change(from: version, by: HistoryFile.second) }
+        if writes { try addBeginning() }
+    }
+
+    /// When a run began has a column of its own since the judged time can be another one. Who does not know the column reads and writes the
+    /// file as before, so its version stays.
+    private func addBeginning() throws {
+        let column = "SELECT count(*) FROM pragma_table_info('runs') WHERE name = 'began'"
+        guard try connection.value(column) == .integer(0) else { return }
+        try connection.transaction {
+            if try connection.value(column) == .integer(0) { try connection.run(script: HistoryFile.beginning) }
+        }
     }
 
     /// Brings the file forward, unless another run was first.
@@ -121,6 +132,7 @@ package final class HistoryFile {
         ) WITHOUT ROWID;
         CREATE INDEX results_run ON results (run);
         PRAGMA application_id = \(application);
+        \(beginning);
         \(second)
         """
     /// Version 2: a run that is taken up again is the same run.
@@ -129,6 +141,7 @@ package final class HistoryFile {
         CREATE UNIQUE INDEX runs_token ON runs (token) WHERE token IS NOT NULL;
         PRAGMA user_version = \(version);
         """
+    private static let beginning = "ALTER TABLE runs ADD COLUMN began INTEGER"
 
     // MARK: - Writing
 
@@ -136,21 +149,27 @@ package final class HistoryFile {
     ///
     /// - Parameters:
     ///   - instant: the time that the run judges at.
+    ///   - start: when it really began, which decides how long it is kept.
     ///   - asked: what it asks of every target; only runs that ask the same are compared.
     ///   - token: what a run that is taken up again has in common with itself; nil for one that cannot be.
     /// - Returns: its number, for ``append(_:to:)``.
-    package func begin(at instant: Date, asked: String, token: String? = nil) throws(HistoryFault) -> Int64 {
-        let seconds = Int64(exactly: instant.timeIntervalSince1970.rounded(.down)) ?? 0
+    package func begin(
+        at instant: Date,
+        start: Date,
+        asked: String,
+        token: String? = nil
+    ) throws(HistoryFault) -> Int64 {
         return try guarded {
             let rows = try SQLiteSession(connection).run([
                 SQLStatement(
                     """
-                    INSERT INTO runs (at, systems, token) VALUES ($1, $2, $3)
+                    INSERT INTO runs (at, systems, token, began) VALUES ($1, $2, $3, $4)
                     ON CONFLICT (token) WHERE token IS NOT NULL DO UPDATE SET token = excluded.token RETURNING id
                     """,
-                    .integer(seconds),
+                    .integer(HistoryFile.seconds(instant)),
                     .text(asked),
-                    .optional(token)
+                    .optional(token),
+                    .integer(HistoryFile.seconds(start))
                 )
             ])
             guard let id = try rows.first?.rows.first?.integer(0) else { throw HistoryFault("gave a run no number") }
@@ -185,27 +204,28 @@ package final class HistoryFile {
         }
     }
 
-    /// Forgets runs before an instant, but never the last one, and targets that no run knows anymore.
+    private static func seconds(_ instant: Date) -> Int64 {
+        Int64(exactly: instant.timeIntervalSince1970.rounded(.down)) ?? 0
+    }
+
+    /// Runs of earlier versions say only which time they judged at.
+    private static let old = "coalesce(began, at) < $1 AND id < (SELECT max(id) FROM runs)"
+
+    /// Forgets runs that began before an instant, but never the last one, and targets that no run knows anymore.
     ///
     /// - Returns: how many runs are gone.
     package func forget(before instant: Date) throws(HistoryFault) -> Int {
-        let seconds = Int64(exactly: instant.timeIntervalSince1970.rounded(.down)) ?? 0
+        let limit = SQLValue.integer(HistoryFile.seconds(instant))
         return try guarded {
             var gone = 0
             try connection.transaction {
                 let results = try SQLiteSession(connection).run([
                     // With a clock that is wrong by years everything is old.
                     SQLStatement(
-                        """
-                        DELETE FROM results WHERE run IN
-                        (SELECT id FROM runs WHERE at < $1 AND id < (SELECT max(id) FROM runs))
-                        """,
-                        .integer(seconds)
+                        SQLText("DELETE FROM results WHERE run IN (SELECT id FROM runs WHERE \(HistoryFile.old))"),
+                        arguments: [limit]
                     ),
-                    SQLStatement(
-                        "DELETE FROM runs WHERE at < $1 AND id < (SELECT max(id) FROM runs)",
-                        .integer(seconds)
-                    ),
+                    SQLStatement(SQLText("DELETE FROM runs WHERE \(HistoryFile.old)"), arguments: [limit]),
                     SQLStatement(
                         "DELETE FROM targets WHERE NOT EXISTS (SELECT 1 FROM results WHERE target = targets.id)"
                     ),

@@ -45,6 +45,12 @@ package struct TargetCourse: Sendable {
     /// The last observation; nil if every run that had the target was forgotten.
     package var last: HistoryFile.Observation? { observations.last }
 
+    /// Those that asked the same as the last one, oldest first: together they are one course.
+    package var comparable: [HistoryFile.Observation] {
+        guard let last else { return [] }
+        return observations.filter { $0.asked.hasSameBytes(as: last.asked) }
+    }
+
     package var json: JSONValue {
         .object([
             .init("target", .string(target)), .init("runs", .integer(observations.count)),

@@ -16,11 +16,11 @@ extension FindingsReport {
             let rest = clean.count > 500 ? "<p>... and \(clean.count - 500) more.</p>\n" : ""
             page.section("Nothing found in", "<ul>\n\(items)</ul>\n\(rest)")
         }
-        if !unreadable.isEmpty {
-            let items = unreadable.map {
+        for (title, files) in [("Could not be read", unreadable), ("Not listed", unlisted)] where !files.isEmpty {
+            let items = files.map {
                 "<li><code>\(HTMLPage.text($0.path))</code>: \(HTMLPage.text($0.reason))</li>\n"
             }.joined()
-            page.section("Could not be read", "<ul>\n\(items)</ul>\n")
+            page.section(title, "<ul>\n\(items)</ul>\n")
         }
         return page.rendered(footer: "sealward \(version)")
     }

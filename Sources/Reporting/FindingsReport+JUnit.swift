@@ -6,11 +6,11 @@ import Findings
 extension FindingsReport {
     /// JUnit XML: a suite for each file, a case for each finding. Findings below the threshold pass, with their text as output.
     package func junit() -> String {
-        let total = files.reduce(0) { $0 + max(1, $1.findings.count) } + unreadable.count
+        let total = files.reduce(0) { $0 + max(1, $1.findings.count) } + gaps.count
         let failures = files.reduce(0) { sum, file in sum + file.findings.count { $0.severity >= failOn } }
         var result = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
         result +=
-            "<testsuites name=\"sealward ats lint\" tests=\"\(total)\" failures=\"\(failures)\" errors=\"\(unreadable.count)\">\n"
+            "<testsuites name=\"sealward ats lint\" tests=\"\(total)\" failures=\"\(failures)\" errors=\"\(gaps.count)\">\n"
         for file in files {
             let failed = file.findings.count { $0.severity >= failOn }
             result += "  <testsuite name=\"\(Markup.attribute(file.path))\" tests=\"\(max(1, file.findings.count))\" "
@@ -21,10 +21,11 @@ extension FindingsReport {
             for finding in file.findings { result += testCase(finding, file.path) }
             result += "  </testsuite>\n"
         }
-        for (path, reason) in unreadable {
+        for (index, (path, reason)) in gaps.enumerated() {
+            let name = index < unreadable.count ? "read" : "list"
             result +=
                 "  <testsuite name=\"\(Markup.attribute(path))\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">\n"
-            result += "    <testcase classname=\"\(Markup.attribute(path))\" name=\"read\">"
+            result += "    <testcase classname=\"\(Markup.attribute(path))\" name=\"\(name)\">"
             result += "<error message=\"\(Markup.attribute(reason))\"/></testcase>\n  </testsuite>\n"
         }
         return result + "</testsuites>\n"

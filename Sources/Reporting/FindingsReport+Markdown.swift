@@ -19,9 +19,9 @@ extension FindingsReport {
                 result += "\(Markdown.text(finding.fix ?? "")) |\n"
             }
         }
-        if !unreadable.isEmpty {
-            result += "\n## Not read\n\n"
-            for (path, reason) in unreadable { result += "- \(Markdown.code(path)): \(Markdown.text(reason))\n" }
+        for (title, files) in [("Not read", unreadable), ("Not listed", unlisted)] where !files.isEmpty {
+            result += "\n## \(title)\n\n"
+            for (path, reason) in files { result += "- \(Markdown.code(path)): \(Markdown.text(reason))\n" }
         }
         return result
     }

@@ -25,7 +25,7 @@ extension FindingsReport {
                 )
             }
         }
-        let notifications: [JSONValue] = unreadable.map { path, reason in
+        let notifications: [JSONValue] = gaps.map { path, reason in
             [
                 "level": "error", "message": ["text": .string("\(path): \(reason)")],
                 "locations": [["physicalLocation": ["artifactLocation": Self.artifact(path)]]],
@@ -48,7 +48,7 @@ extension FindingsReport {
                     ],
                     "invocations": [
                         [
-                            "executionSuccessful": .bool(unreadable.isEmpty),
+                            "executionSuccessful": .bool(gaps.isEmpty),
                             "toolExecutionNotifications": .array(notifications),
                         ]
                     ],

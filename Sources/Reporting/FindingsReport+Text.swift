@@ -27,6 +27,7 @@ extension FindingsReport {
         for (path, reason) in unreadable {
             result += "\(path.terminalSafe): could not be read: \(reason.terminalSafe)\n"
         }
+        for (path, reason) in unlisted { result += "\(path.terminalSafe): \(reason.terminalSafe)\n" }
         for note in notes { result += note.terminalSafe + "\n" }
         return result + summary + ".\n"
     }

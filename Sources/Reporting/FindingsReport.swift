@@ -50,6 +50,8 @@ package struct FindingsReport: Sendable {
     package let failOn: Severity
     /// Files that could not be read, with the reason.
     package let unreadable: [(path: String, reason: String)]
+    /// Files with more findings than are listed, with how many.
+    package let unlisted: [(path: String, reason: String)]
     /// Sentences about the run that are no findings, for readers of the text.
     package let notes: [String]
 
@@ -59,6 +61,7 @@ package struct FindingsReport: Sendable {
         files: [File],
         failOn: Severity = .error,
         unreadable: [(path: String, reason: String)] = [],
+        unlisted: [(path: String, reason: String)] = [],
         notes: [String] = []
     ) {
         self.version = version
@@ -66,8 +69,12 @@ package struct FindingsReport: Sendable {
         self.files = files
         self.failOn = failOn
         self.unreadable = unreadable
+        self.unlisted = unlisted
         self.notes = notes
     }
+
+    /// What the report lacks: files that could not be read, and findings beyond what is listed.
+    package var gaps: [(path: String, reason: String)] { unreadable + unlisted }
 
     /// How many findings have a severity.
     package func count(_ severity: Severity) -> Int {

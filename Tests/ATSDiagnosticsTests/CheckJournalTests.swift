@@ -163,18 +163,94 @@ import Testing
         #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
     }
 
-    @Test func aDamagedRecordIsNotPassedOver() throws {
+    /// Reads a file with these bytes, adds a result, and reads it again: whatever was damaged, what was read stays, and so does what is new.
+    private static func replayed(_ bytes: Data, _ path: String) throws -> (places: [Int], damaged: Int) {
+        try bytes.write(to: URL(fileURLWithPath: path))
+        var (places, again): ([Int], [Int]) = ([], [])
+        var damaged = 0
+        do {
+            let journal = try CheckJournal(path, conditions: conditions)
+            damaged = try journal.replay(count: 100) { places.append($0.place) }
+            try write([50], to: journal)
+        }
+        try CheckJournal(path, conditions: conditions).replay(count: 100) { again.append($0.place) }
+        #expect(again == places + [50])
+        return (places, damaged)
+    }
+
+    @Test(arguments: [
+        ("\"place\":2", "\"place\":200"), ("\"place\":2", "\"palce\":2"), ("{\"place\":2", "x\"place\":2"),
+        ("\"place\":2", "\"place\":1"), ("\"place\":2", "\"pl\nce\":2"), ("\"bytes\":4", "\"bytes\":-4"),
+        ("\"bytes\":4", "\"bytes\":1"), ("\"bytes\":4", "\"bytes\":5"), ("\"bytes\":4", "\"bytes\":900000"),
+        ("\"bytes\":4", "\"bytes\":268435456"), ("\"bytes\":4", "\"bytes\":9223372036854775807"), ("r\n22", "r\n2\n"),
+        ("r\n22\n", "r\n22x"), ("\"place\":2,\"verdict\":\"PASS\"", "\"place\":2,\"verdict\":\"FAIL\""),
+    ]) func oneDamagedRecordCostsNoOther(_ right: String, _ wrong: String) throws {
         let folder = try TemporaryDirectory()
         let path = folder.path("state")
-        do { try Self.write([1, 2, 3], to: try Self.open(path).journal) }
-        let text = try String(contentsOfFile: path, encoding: .utf8)
-        for (right, wrong) in [
-            ("\"place\":2", "\"place\":200"), ("\"place\":2", "\"palce\":2"), ("\"bytes\":3", "\"bytes\":-3"),
-        ] {
-            try text.replacing(right, with: wrong).write(toFile: path, atomically: true, encoding: .utf8)
-            let fault = try #require(throws: InputFault.self) { _ = try Self.open(path) }
-            #expect(fault.reason.contains("damaged"), "\(wrong)")
+        do {
+            let journal = try Self.open(path).journal
+            try Self.write([1], to: journal)
+            // The second one differs from the others in all that is changed.
+            _ = try journal.append([(2, .pass, Self.summary(nil), Array("r\n22".utf8))])
+            try Self.write([3, 5], to: journal)
         }
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(text.split(separator: right, omittingEmptySubsequences: false).count == 2)
+        let damaged = Data(text.replacing(right, with: wrong).utf8)
+        let found = try Self.replayed(damaged, folder.path("damaged"))
+        // Without the line feed before it, the next one does not begin a line.
+        #expect(found.places == (wrong == "r\n22x" ? [1, 5] : [1, 3, 5]) && found.damaged == 1, "\(found)")
+    }
+
+    /// Any one byte, to any of a few others: all other results are there, but for the one behind a line feed that is gone.
+    @Test(arguments: [0x00, 0x0A, 0x20, 0x30, 0x39, 0x7B, 0xFF] as [UInt8]) func anyDamagedByteCostsFewRecords(
+        _ byte: UInt8
+    ) throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("state")
+        var start = 0
+        do {
+            let journal = try Self.open(path).journal
+            start = try Data(contentsOf: URL(fileURLWithPath: path)).count
+            try Self.write([1, 2, 3, 4], to: journal)
+        }
+        let whole = try Data(contentsOf: URL(fileURLWithPath: path))
+        for index in start..<whole.count where whole[index] != byte {
+            var bytes = whole
+            bytes[index] = byte
+            let places = try Self.replayed(bytes, folder.path("damaged")).places
+            #expect(places.count >= 2 && Set(places).isSubset(of: [1, 2, 3, 4]), "\(index): \(places)")
+            if whole[index] != 0x0A { #expect(places.count >= 3, "\(index): \(places)") }
+        }
+    }
+
+    /// Records that each state a length up to the end of the file, or begin within another one: the time stays in proportion to the size.
+    @Test(arguments: [false, true]) func aHostileFileTakesNoLongTime(_ hasWholeOnes: Bool) throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("state")
+        var head = Data()
+        do {
+            let journal = try Self.open(path).journal
+            head = try Data(contentsOf: URL(fileURLWithPath: path))
+            try Self.write([1], to: journal)
+        }
+        let whole = try Data(contentsOf: URL(fileURLWithPath: path)).dropFirst(head.count)
+        let line = String(decoding: whole, as: UTF8.self).split(separator: "\n")[0]
+        let (count, tail) = (12_000, Data(repeating: 0x0A, count: 100_000))
+        var (parts, behind) = ([tail], tail.count)
+        for _ in 0..<count {
+            // Each ends at one of the line feeds.
+            let length = "\"bytes\":\(behind - 50_000)"
+            parts.append(Data(line.replacing("\"bytes\":3", with: length).utf8) + Data("\n".utf8))
+            if hasWholeOnes { parts.append(Data(whole)) }
+            behind += parts.suffix(hasWholeOnes ? 2 : 1).reduce(0) { $0 + $1.count }
+        }
+        let file = parts.reversed().reduce(into: head) { $0 += $1 }
+        let start = ContinuousClock.now
+        let found = try Self.replayed(file, path)
+        #expect(found.places == Array(repeating: 1, count: hasWholeOnes ? count : 0))
+        // To hash each one to its end would be 20 GB and more.
+        #expect(ContinuousClock.now - start < .seconds(20))
     }
 
     @Test func onlyAFileIsOpened() throws {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSDiagnostics
+import Foundation
 import HTTPTypes
 import Testing
 
@@ -17,6 +18,17 @@ import Testing
         let name = try #require(HTTPField.Name("X-Prometheus-Scrape-Timeout-Seconds"))
         headers[name] = text
         #expect(ExporterResponder.limit(of: headers, atMost: .seconds(30)) == .milliseconds(milliseconds))
+    }
+
+    /// A verdict that is no longer "pass" is one of two others, and the rule fires for both.
+    @Test func theAlertOfAChangeNamesEachVerdict() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let rules = try String(contentsOf: root.appending(path: "packaging/sealward-ats-alerts.yml"), encoding: .utf8)
+        let rule = try #require(
+            rules.components(separatedBy: "- alert: ").first { $0.hasPrefix("SealwardVerdictChanged\n") }
+        )
+        for word in ["passes", "fails", "undetermined"] { #expect(rule.contains(word), "\(rule)") }
     }
 
     @Test(arguments: [

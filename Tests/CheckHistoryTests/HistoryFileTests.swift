@@ -31,7 +31,7 @@ import Testing
             summary("ats.tls.version-too-low", certificate: "02 bb", expiry: 1_810_000_000),
         ]
         for (number, result) in results.enumerated() {
-            let run = try history.begin(at: day(number), asked: "macos26")
+            let run = try history.begin(at: day(number), start: day(number), asked: "macos26")
             try history.append([("https://a.example/", result), ("https://b.example/", summary())], to: run)
         }
     }
@@ -70,6 +70,32 @@ import Testing
         #expect(try history.forget(before: Self.day(9)) == 0)
     }
 
+    /// `--keep` counts from when a run began, whatever time it judged at; a file without that column gets it, and its runs go by the time that they
+    /// judged at.
+    @Test func runsAreKeptByTheirBeginning() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("h.sqlite")
+        func begin(at judged: Int, start: Int) throws {
+            let history = try HistoryFile(path, writes: true, creates: true)
+            let run = try history.begin(at: Self.day(judged), start: Self.day(start), asked: "macos26")
+            try history.append([("https://a.example/", Self.summary())], to: run)
+        }
+        func kept() throws -> [Int64] { try Self.courses(path)[0].observations.map(\.at) }
+        func judged(_ days: Int...) -> [Int64] { days.map { Int64(Self.day($0).timeIntervalSince1970) } }
+        try begin(at: 1, start: 20)
+        try begin(at: 25, start: 2)
+        try begin(at: 3, start: 21)
+        #expect(try HistoryFile(path, writes: true, creates: false).forget(before: Self.day(10)) == 1)
+        #expect(try kept() == judged(1, 3))
+
+        try Self.change(path, "ALTER TABLE runs DROP COLUMN began")
+        #expect(try kept() == judged(1, 3))
+        try begin(at: 0, start: 22)
+        try begin(at: 0, start: 23)
+        #expect(try HistoryFile(path, writes: true, creates: false).forget(before: Self.day(2)) == 1)
+        #expect(try kept() == judged(3, 0, 0))
+    }
+
     /// What another system or dictionary says is no change of the server, and the clock says nothing about which run came last.
     @Test func onlyRunsThatAskedTheSameAreComparedInTheirOrder() throws {
         let folder = try TemporaryDirectory()
@@ -77,7 +103,7 @@ import Testing
         let history = try HistoryFile(path, writes: true, creates: true)
         let name = "https://a.example/"
         func run(_ asked: String, _ day: Int, _ cause: String?) throws -> Int64 {
-            let run = try history.begin(at: Self.day(day), asked: asked)
+            let run = try history.begin(at: Self.day(day), start: Self.day(day), asked: asked)
             try history.append([(name, Self.summary(cause))], to: run)
             return run
         }
@@ -92,7 +118,7 @@ import Testing
         #expect(try history.newest(2, of: name, upTo: last).map(\.summary.verdict) == [.pass, .fail])
         #expect(try history.newest(2, of: "https://b.example/", upTo: last).isEmpty)
         // A run that does not have the target changed nothing, whatever the runs before it did.
-        let next = try history.begin(at: Self.day(2), asked: "ios12")
+        let next = try history.begin(at: Self.day(2), start: Self.day(2), asked: "ios12")
         #expect(try history.newest(2, of: name, upTo: next).isEmpty)
     }
 
@@ -100,15 +126,16 @@ import Testing
         let folder = try TemporaryDirectory()
         let path = folder.path("h.sqlite")
         let history = try HistoryFile(path, writes: true, creates: true)
-        let first = try history.begin(at: Self.day(1), asked: "macos26", token: "one")
+        let first = try history.begin(at: Self.day(1), start: Self.day(1), asked: "macos26", token: "one")
         try history.append([("https://a.example/", Self.summary())], to: first)
-        let again = try history.begin(at: Self.day(5), asked: "macos26", token: "one")
+        let again = try history.begin(at: Self.day(5), start: Self.day(5), asked: "macos26", token: "one")
         #expect(again == first)
         try history.append([("https://a.example/", Self.summary())], to: again)
         #expect(try Self.courses(path)[0].observations.map(\.at) == [Int64(Self.day(1).timeIntervalSince1970)])
-        #expect(try history.begin(at: Self.day(6), asked: "macos26", token: "two") != first)
+        #expect(try history.begin(at: Self.day(6), start: Self.day(6), asked: "macos26", token: "two") != first)
         #expect(
-            try history.begin(at: Self.day(6), asked: "macos26") != history.begin(at: Self.day(6), asked: "macos26")
+            try history.begin(at: Self.day(6), start: Self.day(6), asked: "macos26")
+                != history.begin(at: Self.day(6), start: Self.day(6), asked: "macos26")
         )
     }
 
@@ -119,7 +146,12 @@ import Testing
         try Self.fill(path)
         try Self.change(path, "DROP INDEX runs_token; ALTER TABLE runs DROP COLUMN token; PRAGMA user_version = 1")
         #expect(try Self.courses(path)[0].changes.count == 4)
-        _ = try HistoryFile(path, writes: true, creates: false).begin(at: Self.day(4), asked: "macos26", token: "a")
+        _ = try HistoryFile(path, writes: true, creates: false).begin(
+            at: Self.day(4),
+            start: Self.day(4),
+            asked: "macos26",
+            token: "a"
+        )
         #expect(try HistoryFile(path, writes: false, creates: false).runs().count == 4)
     }
 

@@ -138,6 +138,18 @@ struct CheckTests {
         #expect(try !Self.check(["modern"], ["--expires-within", "0"]).output.contains("expires on"))
         let run = try Self.check(["modern"], ["--expires-within", "100000", "--format", "json"])
         #expect(run.output.contains("ats.note.expires-soon") && run.output.contains("\"daysLeft\""))
+        for format in ["junit", "markdown", "html"] {
+            let soon = try Self.check(["modern"], ["--expires-within", "100000", "--format", format])
+            #expect(soon.status == 0 && soon.output.contains("ats.note.expires-soon"), "\(format)")
+            let none = try Self.check(["modern"], ["--expires-within", "0", "--format", format])
+            #expect(!none.output.contains("ats.note.expires-soon"), "\(format)")
+        }
+        // A failure is no reason to leave it out.
+        let failing = try Self.check(["tls11-only"], ["--expires-within", "100000", "--format", "junit"])
+        #expect(failing.status == 1 && failing.output.contains("ats.note.expires-soon"), "\(failing.output)")
+        // The form of nscurl has no place for it.
+        let other = try Self.check(["modern"], ["--expires-within", "100000", "--format", "nscurl"])
+        #expect(!other.output.contains("expires on") && other.errors.contains("expires on"), "\(other.errors)")
     }
 
     @Test func jsonlHasALineForEachTarget() throws {

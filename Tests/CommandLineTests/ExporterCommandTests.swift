@@ -87,6 +87,41 @@ import Testing
         #expect(exporter.stop() == 0)
     }
 
+    /// Roots that are gone are no fault of whoever scrapes, and every refusal is counted from zero on.
+    @Test func rootsThatAreGoneAreLogged() async throws {
+        let folder = try TemporaryDirectory()
+        let vectors = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let roots = folder.path("roots.pem")
+        try FileManager.default.copyItem(
+            atPath: vectors.appending(path: "Vectors/appattest/Apple_Root_CA_G3.pem").path,
+            toPath: roots
+        )
+        let exporter = try await ListeningProgram(
+            ["ats", "exporter", "--listen", "127.0.0.1:0", "--roots", roots, "--quiet"],
+            in: folder
+        )
+        let before = try await Self.get(exporter.address, "/metrics")
+        for reason in ["malformed", "not-allowed", "busy", "roots"] {
+            let series = "sealward_exporter_refused_total{reason=\"\(reason)\"}"
+            #expect(Self.value(series, in: before.text) == 0, "\(before.text)")
+        }
+        try FileManager.default.removeItem(atPath: roots)
+        for _ in 0..<3 {
+            let answer = try await Self.get(exporter.address, "/probe?target=https://127.0.0.1:9")
+            #expect(
+                answer.status == 503 && answer.text == "The exporter cannot read its roots; its log names the file.\n"
+            )
+        }
+        let after = try await Self.get(exporter.address, "/metrics")
+        #expect(Self.value("sealward_exporter_refused_total{reason=\"roots\"}", in: after.text) == 3, "\(after.text)")
+        #expect(Self.value("sealward_exporter_refused_total{reason=\"malformed\"}", in: after.text) == 0)
+        #expect(exporter.stop() == 0)
+        let logs = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasPrefix("log-") }
+        let log = try logs.map { try String(contentsOfFile: folder.path($0), encoding: .utf8) }.joined()
+        let lines = log.split(separator: "\n").filter { $0.contains("Roots cannot be read") }
+        #expect(lines.count == 1 && lines.first?.contains("roots.pem") == true, "\(log)")
+    }
+
     /// A server that accepts and stays silent: the scrape's time counts, scrapes of one target share a check, and more than
     /// `--concurrency` targets are refused at once.
     @Test(.enabled(if: LoopbackServers.isAvailable, "needs nginx, openssl and python3"))

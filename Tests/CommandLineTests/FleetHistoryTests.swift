@@ -48,6 +48,22 @@ import Testing
         #expect(kept.output == text.output && kept.errors.isEmpty)
     }
 
+    /// Another system may judge otherwise; between its runs and the others there is no course.
+    @Test func onlyRunsThatWereAskedTheSameAreDrawn() throws {
+        let folder = try TemporaryDirectory()
+        let file = folder.path("fleet.sqlite")
+        for (os, day) in [("ios18", 17), ("macos26", 18), ("ios18", 19), ("macos26", 20), ("ios18", 21)] {
+            let run = try ProgramRun([
+                "ats", "check", "127.0.0.1:9", "--no-http", "--history", file, "--os", os, "--at",
+                "2026-11-\(day)T12:00:00Z",
+            ])
+            #expect(run.status == 2)
+        }
+        let page = try ProgramRun(["ats", "history", file, "--format", "html"]).output
+        let days = page.matches(of: /<title>2026-11-([0-9]+) UNDETERMINED/).map { String($0.output.1) }
+        #expect(days == ["17", "19", "21"], "\(page)")
+    }
+
     /// What a command reads or keeps is never overwritten by what it prints, whatever name leads there.
     @Test func noFileOfACommandIsItsOutput() throws {
         let folder = try TemporaryDirectory()
@@ -66,6 +82,14 @@ import Testing
             ["ats", "history", history, "--output", history], ["ats", "merge", lines, "--output", folder.path("link")],
         ] {
             let run = try ProgramRun(words)
+            #expect(run.status == 2 && run.errors.contains("that this command uses itself"), "\(words) \(run.errors)")
+        }
+        // A file that the shell puts in the place of standard input is one that the command reads.
+        for words in ["ats merge -", "ats check --no-http --targets-from -"] {
+            let script = "exec \"$1\" \(words) --output \"$2\" < \"$2\""
+            let file = words.contains("merge") ? lines : list
+            let shell = URL(fileURLWithPath: "/bin/bash")
+            let run = try ProgramRun(shell, ["-c", script, "bash", BuiltProgram.url.path, file])
             #expect(run.status == 2 && run.errors.contains("that this command uses itself"), "\(words) \(run.errors)")
         }
         #expect(try [history, list, lines].map { try Data(contentsOf: URL(fileURLWithPath: $0)) } == before)

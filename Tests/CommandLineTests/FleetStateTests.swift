@@ -72,6 +72,26 @@ import Testing
         #expect(comparable(first) == comparable(second) && comparable(first).count >= 20)
     }
 
+    /// The run that is taken up again may print to a file what the first one found on a terminal.
+    @Test func whatIsKeptHasNoColor() throws {
+        let folder = try TemporaryDirectory()
+        let check = ["ats", "check", "127.0.0.1:9", "127.0.0.2:9", "--no-http", "--quiet"]
+        func terminal(_ more: [String]) throws -> String {
+            try ProgramRun(
+                URL(fileURLWithPath: "/usr/bin/env"),
+                ["python3", "-c", "import pty,sys; pty.spawn(sys.argv[1:])", BuiltProgram.url.path] + check + more,
+                environment: ["TERM": "xterm", "NO_COLOR": ""]
+            ).output
+        }
+        #expect(try terminal([]).contains("\u{1B}["))
+        let state = ["--state", folder.path("state")]
+        #expect(try terminal(state).contains("UNDETERMINED"))
+        let again = try ProgramRun(check + state + ["--output", folder.path("output")])
+        #expect(again.status == 2 && again.errors.isEmpty, "\(again.errors)")
+        let text = try String(contentsOfFile: folder.path("output"), encoding: .utf8)
+        #expect(text.contains("UNDETERMINED") && !text.contains("\u{1B}"), "\(text)")
+    }
+
     @Test func otherTargetsOrSystemsAreRefused() throws {
         let folder = try TemporaryDirectory()
         let port = try HeldPort()
@@ -163,16 +183,39 @@ import Testing
         #expect(partial.status == 2)
     }
 
+    /// Shards and a whole run name the same targets in different ways, so each target would be there twice.
+    @Test(arguments: ["json", "jsonl"]) func shardsAndWholeRunsAreNotMixed(_ format: String) throws {
+        let folder = try TemporaryDirectory()
+        let port = try HeldPort()
+        let check = ["ats", "check", "--no-http", "--format", format] + Self.targets(40, port: port.port)
+        for (name, more) in [("whole", []), ("one", ["--shard", "1/2"]), ("two", ["--shard", "2/2"])] {
+            _ = try ProgramRun(check + more + ["--output", folder.path(name)])
+        }
+        for names in [["whole", "one", "two"], ["one", "two", "whole"], ["one", "whole"]] {
+            let run = try ProgramRun(["ats", "merge"] + names.map { folder.path($0) })
+            #expect(run.status == 2 && run.output.isEmpty, "\(names) \(run.errors)")
+            #expect(run.errors.contains("merge either all shards of a list"), "\(run.errors)")
+        }
+        #expect(try ProgramRun(["ats", "merge", folder.path("whole")]).errors.isEmpty)
+    }
+
+    /// What `--changes` leaves out would be missing in the merged result.
+    @Test func aShardLeavesNoTargetOut() throws {
+        let words = ["ats", "check", "127.0.0.1:9", "--no-http", "--systems", "ios9,ios26", "--changes"]
+        let run = try ProgramRun(words + ["--shard", "1/2"])
+        #expect(run.status == 64 && run.output.isEmpty && run.errors.contains("--shard"), "\(run.errors)")
+        #expect(try ProgramRun(words).status == 1)
+    }
+
     @Test(
         arguments: [
-            ("", 0), ("[]", 2), ("{\"schema\":\"sealward.ats-lint/1\"}", 2), ("{\"targets\":[{}]}", 2),
-            ("{\"target\":", 2),
-            ("{\"a\":[{\"b\":\"}\\\"{[\"}]}", 2), ("{\"target\":1,\"tests\":[]}", 2), ("}", 2), ("null", 2),
-        ] as [(String, Int32)]
-    ) func whatIsNoResultIsRefused(_ text: String, _ status: Int32) throws {
+            "[]", "{\"schema\":\"sealward.ats-lint/1\"}", "{\"targets\":[{}]}", "{\"target\":",
+            "{\"a\":[{\"b\":\"}\\\"{[\"}]}", "{\"target\":1,\"tests\":[]}", "}", "null",
+        ]
+    ) func whatIsNoResultIsRefused(_ text: String) throws {
         let run = try ProgramRun(["ats", "merge", "-", "--format", "jsonl"], input: text)
-        #expect(run.status == status && run.output.isEmpty, "\(run.errors)")
-        if status == 2 { #expect(run.errors.hasPrefix("sealward: standard input: ")) }
+        #expect(run.status == 2 && run.output.isEmpty, "\(run.errors)")
+        #expect(run.errors.hasPrefix("sealward: standard input: "))
     }
 
     /// While the first target keeps everybody waiting, finished ones wait in a file: what the process holds grows by far less than what it

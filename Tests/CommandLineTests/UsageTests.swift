@@ -141,9 +141,12 @@ import Testing
         #expect(!next.output.contains("does not exist") && next.status == 0, "\(next.output)\(next.errors)")
     }
 
-    @Test func mergingNothingSaysSo() throws {
-        let run = try ProgramRun(["ats", "merge", try write("", "empty.jsonl")])
+    /// Whoever waits for the results of a fleet must not take nothing for "all is well".
+    @Test(arguments: ["", #"{"schema":"sealward.ats-check/1","os":"macos26","sdk":"26","targets":[]}"#])
+    func mergingNothingSaysSo(_ text: String) throws {
+        let run = try ProgramRun(["ats", "merge", "--format", "jsonl", try write(text, "empty.jsonl")])
         #expect(run.output.isEmpty && run.errors == "sealward: the files contain no result.\n", "\(run.errors)")
+        #expect(run.status == 2)
     }
 
     @Test func explainNamesTheTimestampsThatAnEntryRequires() throws {

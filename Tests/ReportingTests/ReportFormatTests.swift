@@ -53,6 +53,22 @@ import Testing
         )
     }
 
+    /// A file with too many findings was read, and no format says otherwise.
+    @Test func whatIsNotListedWasRead() {
+        let report = FindingsReport(
+            version: "1.0.0",
+            rules: [],
+            files: [.init(path: "Many.plist", findings: [])],
+            unlisted: [("Many.plist", "has 3 more findings, which are not listed")]
+        )
+        #expect(report.text(colored: false).hasPrefix("Many.plist: has 3 more findings, which are not listed\n"))
+        #expect(report.html().contains("Not listed") && !report.html().contains("Could not be read"))
+        #expect(report.markdown().contains("## Not listed\n\n- `Many.plist`: has 3 more findings"))
+        #expect(!report.markdown().contains("Not read"))
+        #expect(report.junit().contains("errors=\"1\"") && report.junit().contains("name=\"list\"><error"))
+        #expect(report.sarif().rendered().contains("Many.plist: has 3 more findings"))
+    }
+
     @Test func textIsForTerminals() {
         let text = Self.report().text(colored: false)
         #expect(text.contains("App ä/Info.plist\n  3:5  error R001  NSAppTransportSecurity.x.example.com"))

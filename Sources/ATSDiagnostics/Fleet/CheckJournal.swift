@@ -74,37 +74,85 @@ package final class CheckJournal {
         }
     }
 
-    /// Reads every record, in the order in which they were written, and cuts off one that has no end.
+    /// Reads every whole record, in the order in which they were written, and cuts off what follows the last one.
+    ///
+    /// What is damaged in between stays in the file and is passed over, by this reading and by every later one. It ends where a line begins as
+    /// a record does, so each byte is looked at a few times at most, whatever lengths a hostile file states.
     ///
     /// - Parameter count: how many places the list has.
-    /// - Returns: of how many targets the result is damaged.
+    /// - Returns: how many results are damaged, as far as that can be told. What may only be the record at whose writing the run was stopped
+    ///   is not one of them.
     /// - Throws: ``InputFault``, and what `each` throws.
     @discardableResult package func replay(count: Int, each: (Record) throws -> Void) throws -> Int {
-        var offset = start
+        var (offset, end) = (start, start)
         var damaged: Set<Int> = []
-        var number = 0
-        while let line = try CheckJournal.line(of: file, at: offset) {
-            number += 1
-            guard let record = CheckJournal.record(line.bytes, piece: line.next), record.place < count else {
-                // Power was lost while it was written: zeros to the end.
-                if line.bytes.contains(0) { break }
-                throw InputFault("record \(number) is damaged; remove the file to start over")
-            }
-            let end = record.piece.offset + record.piece.count
-            guard end < file.end, try file.bytes(at: .init(offset: end, count: 1)) == [0x0A] else { break }
-            let digest = try digest(of: line.bytes, record.piece)
-            if !line.bytes.suffix(CheckJournal.endLength).elementsEqual(CheckJournal.end(digest)) {
-                damaged.insert(record.place)
-            } else {
+        // Damaged parts without a place that can be read: those before the last whole record, and those since.
+        var (unnamed, since) = (0, 0)
+        while offset < file.end {
+            switch try found(at: offset, count: count) {
+            case .record(let record, let next):
+                unnamed += since
+                since = 0
                 // It was asked for again since.
                 damaged.remove(record.place)
                 try each(record)
+                (offset, end) = (next, next)
+            case .damaged(let place, let next):
+                if let place { damaged.insert(place) } else { since += 1 }
+                offset = next
             }
-            offset = end + 1
         }
-        if offset < file.end { try file.cut(at: offset) }
+        if end < file.end { try file.cut(at: end) }
         isRead = true
-        return damaged.count
+        return damaged.count + unnamed + max(0, since - 1)
+    }
+
+    /// What is at an offset, and where to go on.
+    private enum Found {
+        case record(Record, next: Int)
+        /// With the place in the list if the line and the end of its result can be read.
+        case damaged(place: Int?, next: Int)
+    }
+
+    private func found(at offset: Int, count: Int) throws(InputFault) -> Found {
+        guard let line = try CheckJournal.line(of: file, at: offset),
+            let record = CheckJournal.record(line.bytes, piece: line.next), record.place < count
+        else { return .damaged(place: nil, next: try nextStart(from: offset, to: file.end)) }
+        let end = record.piece.offset + record.piece.count
+        // No result has a line that begins as a record does: the stated length is wrong.
+        let limit = min(end + 1, file.end)
+        let early = try nextStart(from: line.next - 1, to: limit)
+        if early < limit { return .damaged(place: nil, next: early) }
+        guard end < file.end, try file.bytes(at: .init(offset: end, count: 1)) == [0x0A] else {
+            return .damaged(place: nil, next: try nextStart(from: min(end, file.end), to: file.end))
+        }
+        let digest = try digest(of: line.bytes, record.piece)
+        if line.bytes.suffix(CheckJournal.endLength).elementsEqual(CheckJournal.end(digest)) {
+            return .record(record, next: end + 1)
+        }
+        return .damaged(place: record.place, next: try nextStart(from: end, to: file.end))
+    }
+
+    /// How every record begins.
+    private static let mark = Array("{\"place\":".utf8)
+
+    /// Where the first line begins that begins as a record does, behind a line feed from `offset` on; `limit` if there is none before it.
+    private func nextStart(from offset: Int, to limit: Int) throws(InputFault) -> Int {
+        var offset = offset
+        while offset < limit {
+            let bytes = try file.bytes(at: .init(offset: offset, count: min(1 << 16, limit - offset)))
+            for (index, byte) in bytes.enumerated() where byte == 0x0A {
+                let line = offset + index + 1
+                let count = min(CheckJournal.mark.count, file.end - line)
+                // Most lines have another first byte; only behind the last one here it is not known yet.
+                guard line < limit, index + 1 == bytes.count || bytes[index + 1] == CheckJournal.mark.first,
+                    try file.bytes(at: .init(offset: line, count: count)) == CheckJournal.mark
+                else { continue }
+                return line
+            }
+            offset += bytes.count
+        }
+        return limit
     }
 
     /// Writes the results of some targets and waits until they are on the disk.

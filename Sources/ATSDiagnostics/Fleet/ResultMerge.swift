@@ -36,6 +36,8 @@ package struct ResultMerge {
     private let sources: [Source]
     private var entries: [Entry] = []
     private var mark: ShardMark?
+    /// Whether the first result is of a shard; nil before it.
+    private var areShards: Bool?
     private var seenPlaces: Set<Int> = []
     private var seenTargets: Set<UTF8Key> = []
     private var seenShards: Set<Int> = []
@@ -152,6 +154,15 @@ package struct ResultMerge {
             throw fault(source, "is not a result of ats check --format json or jsonl")
         }
         let mark = ShardMark(of: value)
+        // A shard's result has a place in its list, any other one has only its name: nobody can say which of them are of one target.
+        guard (areShards ?? (mark != nil)) == (mark != nil) else {
+            let (this, others) = mark == nil ? ("no shard", "shards") : ("a shard", "no shard")
+            throw fault(
+                source,
+                "contains a result of \(this), and those before it are of \(others); merge either all shards of a list, or results without --shard"
+            )
+        }
+        areShards = mark != nil
         if let mark {
             if let first = self.mark, !mark.isOfSameRun(as: first) {
                 throw fault(

@@ -45,10 +45,10 @@ package struct CheckText: Sendable {
         if decisive.result != .pass { lines += fixes(report, decisive) }
         if let secure = report.secure { lines.append(detail("https", CheckText.words(secure))) }
         for warning in report.warnings { lines.append(detail("note", warning.message)) }
-        for note in report.notes where !report.warnings.contains(note) {
-            if verbose || note.code == .noteExpiresSoon { lines.append(detail("note", note.message)) }
-        }
         if verbose {
+            for note in report.notes where !report.warnings.contains(note) {
+                lines.append(detail("note", note.message))
+            }
             if let facts = report.facts {
                 lines.append(detail("hello", CheckText.words(report.hello, facts.handshake)))
             }

@@ -91,12 +91,12 @@ public struct TargetReport: Sendable {
     }
 
     /// What every form says whatever else it shows: intermediates that were fetched, because other clients do not fetch them, and what
-    /// the verdict or the proposal rests on that was inferred and not measured.
+    /// the verdict or the proposal rests on that was inferred and not measured; and certificates that expire soon, which somebody asked for.
     public var warnings: [Cause] {
         let noted = notes + (decisive?.notes ?? []) + (secure?.notes ?? [])
         var seen: Set<UTF8Key> = []
         return noted.filter {
-            ($0.code == .noteIntermediateFetched || $0.code == .noteSDKInferred)
+            [.noteIntermediateFetched, .noteSDKInferred, .noteExpiresSoon].contains($0.code)
                 && seen.insert(UTF8Key($0.message)).inserted
         }
     }

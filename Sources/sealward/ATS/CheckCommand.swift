@@ -80,6 +80,9 @@ struct CheckCommand: AsyncParsableCommand {
         if changes, systems == nil {
             throw ValidationError("--changes compares systems: name them with --systems ID,ID.")
         }
+        if changes, fleet.shard != nil {
+            throw ValidationError("--changes leaves out targets that 'ats merge' would miss: use --shard without it.")
+        }
         if systems != nil, ![.text, .json, .jsonl, .html].contains(format) {
             throw ValidationError("--systems works only with --format text, json, jsonl and html.")
         }
@@ -141,7 +144,8 @@ struct CheckCommand: AsyncParsableCommand {
             showsChangesOnly: changes,
             verbose: verbose,
             showsAddresses: allAddresses,
-            colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil),
+            // What is kept may be printed elsewhere the next time.
+            colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil || fleet.state != nil),
             progress: ProgressLine(of: places.count, quiet: shared.quiet),
             instant: network.at?.date ?? Date()
         )
@@ -149,6 +153,7 @@ struct CheckCommand: AsyncParsableCommand {
             try CheckHistoryRun(
                 path,
                 at: options.instant,
+                start: Date(),
                 asked: question(profiles, app),
                 token: journal?.run
             )
@@ -212,7 +217,7 @@ struct CheckCommand: AsyncParsableCommand {
             network.targetsFrom, connection.places.resolveFrom, infoPlist, connection.trust.roots,
             connection.transparency.ctLogList,
         ]
-        let named = (read.compactMap(\.self) + connection.trust.caFile).map { $0 == "-" ? "/dev/stdin" : $0 }
+        let named = (read.compactMap(\.self) + connection.trust.caFile).map(CommandIO.place)
         return named + [fleet.state].compactMap(\.self) + (fleet.history.map(HistoryFile.files) ?? [])
     }
 

@@ -29,7 +29,7 @@ struct CheckRun {
         var known: Set<Int> = []
         var batch: [(target: String, summary: TargetSummary)] = []
         do {
-            let damaged = try journal.replay(count: list.count) { record in
+            let found = try journal.replay(count: list.count) { record in
                 guard known.insert(record.place).inserted else { return }
                 try show(record, record.piece)
                 if history == nil { return }
@@ -39,6 +39,8 @@ struct CheckRun {
                     batch = []
                 }
             }
+            // What was damaged may have been asked for again in a run before this one.
+            let damaged = min(found, places.count - known.count)
             if damaged > 0 {
                 CommandIO.say(
                     "sealward: \((statePath ?? "").terminalSafe): \(damaged) result\(damaged == 1 ? " is" : "s are") damaged and asked for again."
@@ -94,6 +96,7 @@ final class CheckHistoryRun {
     private let path: String
     private let file: HistoryFile
     private let instant: Date
+    private let start: Date
     private let asked: String
     private let token: String?
     private var number: Int64?
@@ -104,11 +107,14 @@ final class CheckHistoryRun {
     /// Opens the history.
     ///
     /// - Parameters:
+    ///   - instant: the time that the run judges at.
+    ///   - start: when it began.
     ///   - asked: what the run asks of every target.
     ///   - token: what the run has in common with itself if it is taken up again.
-    init(_ path: String, at instant: Date, asked: String, token: String?) throws(CommandFault) {
+    init(_ path: String, at instant: Date, start: Date, asked: String, token: String?) throws(CommandFault) {
         self.path = path
         self.instant = instant
+        self.start = start
         self.asked = asked
         self.token = token
         file = try HistoryCommand.open(path, writes: true, creates: true)
@@ -137,7 +143,7 @@ final class CheckHistoryRun {
     func append(_ results: [(target: String, summary: TargetSummary)]) {
         if isIncomplete || results.isEmpty { return }
         do throws(HistoryFault) {
-            if number == nil { number = try file.begin(at: instant, asked: asked, token: token) }
+            if number == nil { number = try file.begin(at: instant, start: start, asked: asked, token: token) }
             if let number { try file.append(results, to: number) }
         } catch {
             isIncomplete = true

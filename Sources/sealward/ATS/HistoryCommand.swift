@@ -138,7 +138,7 @@ struct HistoryCommand: AsyncParsableCommand {
     private func page(_ course: TargetCourse) -> HistoryPage.Target {
         HistoryPage.Target(
             name: course.target,
-            points: course.observations.suffix(HistoryCommand.pointLimit).map {
+            points: course.comparable.suffix(HistoryCommand.pointLimit).map {
                 .init(at: $0.at, result: DiagnosisPage.Result(rawValue: $0.summary.verdict.rawValue) ?? .undetermined)
             },
             changes: course.changes.suffix(HistoryCommand.pointLimit).map(HistoryPage.Change.init)

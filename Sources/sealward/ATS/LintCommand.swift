@@ -146,16 +146,17 @@ struct LintCommand: AsyncParsableCommand {
                     .init(path: LintInput.relative($0.subject.path), findings: $0.findings.map(\.finding))
                 },
                 failOn: failOn,
-                unreadable: gathered.unreadable + results.compactMap(LintCommand.omission),
+                unreadable: gathered.unreadable,
+                unlisted: results.compactMap(LintCommand.omission),
                 notes: notes(results, gathered)
             )
             let draft = justify ? JustificationDraft(results, evidence: try evidence()).text() : nil
             try CommandIO.write(render(report, results, gathered, draft), to: shared.output)
-            for (path, reason) in report.unreadable where format != .text || draft != nil {
+            for (path, reason) in report.gaps where format != .text || draft != nil {
                 CommandIO.say("sealward: \(path): \(reason).")
             }
             if report.fails { return .findings }
-            return report.unreadable.isEmpty ? .clean : .undetermined
+            return report.gaps.isEmpty ? .clean : .undetermined
         }
     }
 
@@ -226,11 +227,11 @@ struct LintCommand: AsyncParsableCommand {
             .init("schema", "sealward.ats-lint/1"),
             .init("files", .array(results.map { $0.json(attest: input.attest[$0.subject.path]) })),
         ]
-        if !report.unreadable.isEmpty {
+        if !report.gaps.isEmpty {
             members.append(
                 .init(
                     "unreadable",
-                    .array(report.unreadable.map { ["path": .string($0.path), "reason": .string($0.reason)] })
+                    .array(report.gaps.map { ["path": .string($0.path), "reason": .string($0.reason)] })
                 )
             )
         }

@@ -20,7 +20,8 @@ struct MergeCommand: AsyncParsableCommand {
             The files are results of 'ats check' in the formats json and jsonl. Targets keep the order of the list, each once; results
             that occur more than once, and parts that are missing, are named on standard error.
 
-            Exit status: as one 'ats check' of all targets; 2 also if targets are missing, 64 usage.
+            Exit status: as one 'ats check' of all targets; 2 also if targets are missing or no file
+            contains a result, 64 usage.
             """
     )
 
@@ -51,7 +52,7 @@ struct MergeCommand: AsyncParsableCommand {
                 throw CommandFault("\(fault.name): \(fault.reason).")
             }
             let format = format ?? (merge.areDocuments ? .json : .jsonl)
-            let stream = try ResultStream(path: shared.output, sparing: files)
+            let stream = try ResultStream(path: shared.output, sparing: files.map(CommandIO.place))
             if format == .json {
                 guard let os = merge.os else {
                     throw CommandFault(
@@ -109,6 +110,7 @@ struct MergeCommand: AsyncParsableCommand {
             )
         }
         if merge.verdicts[.fail, default: 0] > 0 { return .findings }
-        return merge.missing > 0 || merge.verdicts[.undetermined, default: 0] > 0 ? .undetermined : .clean
+        return written == 0 || merge.missing > 0 || merge.verdicts[.undetermined, default: 0] > 0
+            ? .undetermined : .clean
     }
 }

@@ -124,6 +124,9 @@ enum CommandIO {
     /// What an input is called in a sentence.
     static func name(of path: String) -> String { path == "-" ? "standard input" : path }
 
+    /// Where the file of an input is found, for ``open(_:sparing:)``: a shell may have put a file in the place of standard input.
+    static func place(of path: String) -> String { path == "-" ? "/dev/stdin" : path }
+
     /// Reads a whole file, or standard input for `-`. Only regular files and the streams of ``InputFile`` are opened.
     ///
     /// - Parameter limit: the most bytes that are read; a longer input is a fault and is never held in memory.
