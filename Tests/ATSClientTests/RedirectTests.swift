@@ -1,16 +1,20 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ATSClient
 import AppTransportSecurity
 import Crypto
 import Findings
 import NIOCore
+import NIOEmbedded
+import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import Synchronization
 import TLSProbe
 import TestSupport
 import Testing
+
+@testable import ATSClient
 
 /// Redirects whose end the load cannot know, or that lead to no URL, and servers that end the connection after one.
 struct RedirectTests {
@@ -57,6 +61,78 @@ struct RedirectTests {
             "\(message)"
         )
         #expect(report.hops.map(\.status) == [302, nil])
+    }
+
+    /// Hands the continuations of two waiting tasks to one thread.
+    private final class Waiting: Sendable {
+        typealias Continuation = CheckedContinuation<WireResponse, any Error>
+        private let all = Mutex<[Int: Continuation]>([:])
+
+        func answer(_ number: Int) async throws -> WireResponse {
+            try await withCheckedThrowingContinuation { continuation in all.withLock { $0[number] = continuation } }
+        }
+
+        /// The two, once both wait.
+        func both() async throws -> (Continuation, Continuation) {
+            while true {
+                let both = all.withLock { all in all[1].flatMap { first in all[2].map { (first, $0) } } }
+                if let both { return both }
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+        }
+    }
+
+    /// What was answered belongs to the exchange before: what comes next was not answered, and may be sent again.
+    @Test("However an idle connection ends, the next request on it was closed before an answer")
+    func idleEnds() async throws {
+        let errors: [any Error] = [
+            NIOSSLError.uncleanShutdown, ChannelError.inputClosed, HTTPParserError.invalidEOFState,
+            HTTPParserError.unknown,
+        ]
+        for error in errors {
+            let waiting = Waiting()
+            async let first = waiting.answer(1)
+            async let second = waiting.answer(2)
+            let (one, two) = try await waiting.both()
+            try Self.exchange(one, then: error, two)
+            #expect(try await first.head.status == .found)
+            do {
+                _ = try await second
+                Issue.record("\(error): an answer came")
+            } catch let failure as ExchangeFailure {
+                #expect(failure.reason == .closedBeforeAnswer && !failure.answerHadBegun, "\(error)")
+            }
+        }
+    }
+
+    /// One exchange, then an error of the channel, then the next exchange.
+    private static func exchange(_ one: Waiting.Continuation, then error: any Error, _ two: Waiting.Continuation) throws
+    {
+        let channel = EmbeddedChannel()
+        let handler = ExchangeHandler(
+            isMultiplexed: false,
+            keepAlive: .seconds(60),
+            loop: channel.eventLoop,
+            onIdle: { _ in }
+        )
+        try channel.pipeline.syncOperations.addHandler(handler)
+        channel.connect(to: try SocketAddress(ipAddress: "192.0.2.1", port: 443), promise: nil)
+        let request = WireRequest(
+            head: HTTPRequestHead(version: .http1_1, method: .GET, uri: "/"),
+            body: .empty,
+            deadline: nil,
+            idleTimeout: nil,
+            bodyLimit: nil,
+            toleratesUncleanClose: true
+        )
+        handler.begin(Exchange(request), one)
+        let head = HTTPResponseHead(version: .http1_1, status: .found, headers: ["content-length": "0"])
+        try channel.writeInbound(HTTPClientResponsePart.head(head))
+        try channel.writeInbound(HTTPClientResponsePart.end(nil))
+        channel.pipeline.fireErrorCaught(error)
+        handler.begin(Exchange(request), two)
+        _ = try? channel.finish(acceptAlreadyClosed: true)
     }
 
     /// Answers each request with a redirect to the next number, and ends TCP without a word of TLS.
