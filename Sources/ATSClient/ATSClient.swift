@@ -118,7 +118,8 @@ public final class ATSClient: Sendable {
         do {
             (url, decision) = try origins.decide(load.url)
         } catch {
-            throw load.failed(LoadFaults.badURL(error, url: load.url))
+            guard let last = load.hops.last else { throw load.failed(LoadFaults.badURL(error, url: load.url)) }
+            throw load.failed(LoadFaults.redirect(.malformed(error.reason), from: last.url, to: load.url))
         }
         if let error = decision.error, decision.verdict == .blocked {
             let refusal = LoadFaults.blocked(decision, error: error, isRedirect: !load.hops.isEmpty)

@@ -18,6 +18,8 @@ struct Load {
     private(set) var url: String
     private(set) var hops: [Hop] = []
     private(set) var cameFromPublic = false
+    /// Whether an answer on the way set a cookie, which the next requests do not send.
+    private var wasGivenCookie = false
     var wouldRefuse: [ATSLoadError] = []
     /// The requests before the present one.
     private var seen: Set<UTF8Key> = []
@@ -101,18 +103,23 @@ struct Load {
         if let fragment = text.utf8.firstIndex(of: UInt8(ascii: "#")) { text = String(text[..<fragment]) }
         let method = rewrites ? HTTPRequest.Method.get : request.method
         let next = "\(method.rawValue) \(text)"
+        let setsCookie = answer.wire.head.headers.contains(name: "set-cookie")
+        let afterCookie = wasGivenCookie || setsCookie
         if seen.contains(UTF8Key(next)) || next.hasSameBytes(as: visit) {
-            return .failure(ended.failed(LoadFaults.redirect(.loop, from: url, to: text)))
+            return .failure(ended.failed(LoadFaults.redirect(.loop(afterCookie: afterCookie), from: url, to: text)))
         }
         if hops.count >= limit {
-            return .failure(ended.failed(LoadFaults.redirect(.limit(limit), from: url, to: text)))
+            return .failure(
+                ended.failed(LoadFaults.redirect(.limit(limit, afterCookie: afterCookie), from: url, to: text))
+            )
         }
         return .success(
             Redirect(
                 hop: Hop(url: url, status: status, location: location),
                 url: text,
                 becomesGet: rewrites,
-                peerIsPublic: answer.connection.peerKind == .global
+                peerIsPublic: answer.connection.peerKind == .global,
+                setsCookie: setsCookie
             )
         )
     }
@@ -123,6 +130,7 @@ struct Load {
         let url: String
         let becomesGet: Bool
         let peerIsPublic: Bool
+        let setsCookie: Bool
     }
 
     /// Becomes the next request. Credentials and cookies stay with their origin.
@@ -140,6 +148,7 @@ struct Load {
         }
         hops.append(redirect.hop)
         cameFromPublic = cameFromPublic || redirect.peerIsPublic
+        wasGivenCookie = wasGivenCookie || redirect.setsCookie
         url = redirect.url
     }
 

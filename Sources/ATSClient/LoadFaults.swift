@@ -82,7 +82,7 @@ enum LoadFaults {
                 causes: [
                     Cause(
                         .httpNoAnswer,
-                        "The load failed: \(String(describing: error).terminalSafe(limit: 200))."
+                        "The load failed: \(error.nameWithoutPlace)."
                     )
                 ],
                 url: url.text
@@ -251,9 +251,11 @@ enum LoadFaults {
     enum RedirectFault: Equatable {
         case unusable
         case scheme
+        /// No URL, for this reason.
+        case malformed(String)
         case body
-        case loop
-        case limit(Int)
+        case loop(afterCookie: Bool)
+        case limit(Int, afterCookie: Bool)
     }
 
     static func redirect(_ fault: RedirectFault, from url: String, to target: String) -> ATSLoadError {
@@ -275,6 +277,14 @@ enum LoadFaults {
                 .httpRedirectBlocked,
                 "The redirect leads to '\(shown)', which is neither http nor https."
             )
+        case .malformed(let reason):
+            return refusal(
+                url,
+                -1000,
+                "bad URL",
+                .httpRedirectBlocked,
+                "The redirect leads to '\(shown)', which is not a URL: \(reason)."
+            )
         case .body:
             return refusal(
                 url,
@@ -283,23 +293,27 @@ enum LoadFaults {
                 .httpRedirectBlocked,
                 "The redirect requires sending the body again, but it was streamed."
             )
-        case .loop:
-            return refusal(
-                url,
-                -1007,
-                "too many HTTP redirects",
-                .httpRedirectLoop,
-                "The redirects loop back to \(shown)."
-            )
-        case .limit(let limit):
-            return refusal(
-                url,
-                -1007,
-                "too many HTTP redirects",
-                .httpRedirectLoop,
-                "There are more than \(limit) redirects."
-            )
+        case .loop(let afterCookie): return endless(url, "The redirects loop back to \(shown)", afterCookie)
+        case .limit(let limit, let afterCookie):
+            return endless(url, "There are more than \(limit) redirects", afterCookie)
         }
+    }
+
+    /// Redirects without an end. A load keeps no cookies, and URLSession does: if one was set on the way, nobody knows how the redirects end with it.
+    private static func endless(_ url: String, _ sentence: String, _ afterCookie: Bool) -> ATSLoadError {
+        let (number, text) = (-1007, "too many HTTP redirects")
+        guard afterCookie else { return refusal(url, number, text, .httpRedirectLoop, sentence + ".") }
+        return ATSLoadError(
+            .noAnswer,
+            error: URLLoadError(code: number, message: text),
+            causes: [
+                Cause(
+                    .httpRedirectNeedsCookie,
+                    sentence + ", but a cookie was set on the way: URLSession sends it back, this load sends none."
+                )
+            ],
+            url: url
+        )
     }
 
     private static func refusal(_ url: String, _ number: Int, _ text: String, _ code: Code, _ sentence: String)

@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Findings
 import PropertyLists
+import Reporting
 
 /// A draft of the justification that App Review asks for: facts from the list and from measurements, and a marked blank for the
 /// business reason, which no program can know.
@@ -28,7 +29,7 @@ package struct JustificationDraft: Sendable {
         }
         var result = "# App Transport Security: draft for the notes to App Review\n\n"
         result +=
-            "Facts below come from the Info.plist\(evidence.map { " and from measurements of the servers (\($0.checked.map { "of \($0), " } ?? "")profile \($0.os))" } ?? ""). "
+            "Facts below come from the Info.plist\(evidence.map { " and from measurements of the servers (\($0.checked.map { "of \($0), " } ?? "")profile \(Markdown.text($0.os)))" } ?? ""). "
         result += "Lines in square brackets are for you to write.\n"
         for file in asking { result += section(file) }
         if evidence == nil {
@@ -42,17 +43,19 @@ package struct JustificationDraft: Sendable {
     private func section(_ file: LintResult) -> String {
         let facts = PlistFacts(file.subject)
         let entries = Dictionary(facts.exceptions.map { (UTF8Key($0.key), $0) }, uniquingKeysWith: { $1 })
-        var result = "\n## \(file.subject.bundle ?? file.subject.path)\n"
+        var result = "\n## \(Markdown.text(file.subject.bundle ?? file.subject.path))\n"
         var written: Set<UTF8Key> = []
         for finding in file.findings {
             guard let key = finding.reviewTrigger else { continue }
             let host = finding.finding.keyPath.count >= 4 ? finding.finding.keyPath[2] : nil
             // Two rules may ask about one key.
             guard written.insert(UTF8Key(key + "\u{0}" + (host ?? ""))).inserted else { continue }
-            result += "\n### \(key)\(host.map { " for \($0)" } ?? "")\n\n"
-            if let place = finding.finding.location { result += "- Set in \(file.subject.path), line \(place.line).\n" }
+            result += "\n### \(Markdown.text(key))\(host.map { " for \(Markdown.text($0))" } ?? "")\n\n"
+            if let place = finding.finding.location {
+                result += "- Set in \(Markdown.text(file.subject.path)), line \(place.line).\n"
+            }
             let entry = host.flatMap { entries[UTF8Key($0)] }
-            result += "- Effect: \(effect(key, host, entry, facts))\n"
+            result += "- Effect: \(Markdown.text(effect(key, host, entry, facts)))\n"
             result += measured(host, entry)
             let reasons = ReviewReason.accepted(for: key)
             if reasons.isEmpty {
@@ -110,28 +113,31 @@ package struct JustificationDraft: Sendable {
         guard !targets.isEmpty else { return "- Measured: no measurement covers this host.\n" }
         var result = ""
         for target in targets {
+            let name = Markdown.text(target.target)
             guard
                 let standard = target.tests.first(where: { $0.name == "ATS Default Connection" }) ?? target.tests.first
             else { continue }
             switch standard.result {
             case "PASS":
                 result +=
-                    "- Measured: \(target.target) meets full ATS over HTTPS today. The key may not be needed for it.\n"
+                    "- Measured: \(name) meets full ATS over HTTPS today. The key may not be needed for it.\n"
             case "FAIL":
                 let passing = target.tests.filter { $0.result == "PASS" }.map(\.name)
-                let why = standard.because.map { "\($0.message) (\($0.code))" }.joined(separator: " ")
-                result += "- Measured: \(target.target) does not meet full ATS. \(why)\n"
+                let why = standard.because.map { "\(Markdown.text($0.message)) (\(Markdown.text($0.code)))" }.joined(
+                    separator: " "
+                )
+                result += "- Measured: \(name) does not meet full ATS. \(why)\n"
                 for reason in standard.because {
                     guard let fix = Remediation(for: Cause(Code(rawValue: reason.code), ""))?.server else { continue }
                     result += "- Without the key: \(fix).\n"
                 }
                 result +=
                     passing.isEmpty
-                    ? "- Measured: \(target.target) loads over HTTPS under none of the tested exceptions.\n"
-                    : "- Measured: \(target.target) loads with: \(passing.joined(separator: "; ")).\n"
+                    ? "- Measured: \(name) loads over HTTPS under none of the tested exceptions.\n"
+                    : "- Measured: \(name) loads with: \(Markdown.text(passing.joined(separator: "; "))).\n"
             default:
                 result +=
-                    "- Measured: \(target.target) could not be determined. \(standard.because.first.map(\.message) ?? "")\n"
+                    "- Measured: \(name) could not be determined. \(Markdown.text(standard.because.first?.message ?? ""))\n"
             }
         }
         return result

@@ -275,6 +275,17 @@ public struct ATSPolicy: Sendable {
 }
 
 extension String {
+    /// The host and every domain above it: those that it ``isSameOrBelow(_:)``.
+    package var selfAndParents: [String] {
+        var names = [self]
+        var rest = utf8[...]
+        while let dot = rest.firstIndex(of: 0x2E) {
+            rest = rest[rest.index(after: dot)...]
+            names.append(String(Substring(rest)))
+        }
+        return names
+    }
+
     /// Whether a host is the domain or one below it.
     package func isSameOrBelow(_ domain: String) -> Bool {
         guard utf8.count >= domain.utf8.count, utf8.suffix(domain.utf8.count).elementsEqual(domain.utf8) else {

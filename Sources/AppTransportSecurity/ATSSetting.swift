@@ -34,12 +34,18 @@ extension ATSDictionary {
     /// The dictionary without one key; an entry that is left without keys goes too.
     package func removing(_ setting: ATSSetting) -> ATSDictionary {
         var smaller = self
+        smaller.remove(setting)
+        return smaller
+    }
+
+    /// Removes one key; an entry that is left without keys goes too.
+    package mutating func remove(_ setting: ATSSetting) {
         guard let host = setting.host else {
-            for (key, path) in ATSDictionary.flags where [key] == setting.components { smaller[keyPath: path] = nil }
-            if setting.components == [ATSKey.requiresNIAP] { smaller.hardening = nil }
-            return smaller
+            for (key, path) in ATSDictionary.flags where [key] == setting.components { self[keyPath: path] = nil }
+            if setting.components == [ATSKey.requiresNIAP] { hardening = nil }
+            return
         }
-        guard var entry = smaller.exceptions[host] else { return smaller }
+        guard var entry = exceptions[host] else { return }
         let defaults = ExceptionEntry()
         switch setting.components.last {
         case ATSKey.minimumTLSVersion: entry.minimumTLSVersion = nil
@@ -49,8 +55,7 @@ extension ATSDictionary {
                 entry[keyPath: path] = defaults[keyPath: path]
             }
         }
-        smaller.exceptions[host] = entry == defaults ? nil : entry
-        return smaller
+        exceptions[host] = entry == defaults ? nil : entry
     }
 
     /// Whether a key loosens something: stricter keys are never called dead.

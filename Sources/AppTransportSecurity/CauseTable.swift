@@ -318,6 +318,13 @@ package struct CauseTable: Sendable {
         ),
         Row(.httpRedirectLoop, at: .http, "too many redirects", .server, "fix the redirect loop on the server"),
         Row(
+            .httpRedirectNeedsCookie,
+            at: .http,
+            "redirects that may end only for a client that sends back the cookie that was set on the way",
+            .author,
+            "check the URL that the redirects lead to with the cookie"
+        ),
+        Row(
             .httpNoAnswer,
             at: .http,
             "the TLS handshake completed, but no HTTP response came",

@@ -17,6 +17,7 @@ extension Code {
     package static let httpNoAnswer: Code = "ats.http.no-answer"
     package static let httpRedirectBlocked: Code = "ats.http.redirect-blocked"
     package static let httpRedirectLoop: Code = "ats.http.redirect-loop"
+    package static let httpRedirectNeedsCookie: Code = "ats.http.redirect-needs-cookie"
     package static let httpRequestBody: Code = "ats.http.request-body"
     package static let localBlocked: Code = "ats.local.blocked"
     package static let netClosed: Code = "ats.net.closed"

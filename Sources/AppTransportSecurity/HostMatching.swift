@@ -74,6 +74,32 @@ struct ExceptionLookup: Sendable {
     }
 }
 
+/// Which exceptions of a dictionary can decide about a URL: without all others every decision about it is the same.
+package struct ExceptionKeys: Sendable {
+    private let keys: Set<String>
+    private let ranges: [AddressRange: [String]]
+    private let prefixLengths: Set<Int>
+
+    package init(_ dictionary: ATSDictionary) {
+        keys = Set(dictionary.exceptions.keys)
+        let written = keys.filter { $0.utf8.contains(0x2F) }
+        ranges = Dictionary(
+            written.compactMap { key in AddressRange(key).map { ($0.clean, [key]) } },
+            uniquingKeysWith: +
+        )
+        prefixLengths = Set(ranges.keys.map(\.prefixLength))
+    }
+
+    /// The keys that ``ExceptionLookup`` may read for a URL.
+    package func about(_ url: LoadURL) -> [String] {
+        if let address = url.literalAddress {
+            let around = prefixLengths.compactMap { AddressRange(around: address, prefixLength: $0) }
+            return around.flatMap { ranges[$0] ?? [] } + (keys.contains(url.host) ? [url.host] : [])
+        }
+        return url.host.selfAndParents.filter(keys.contains)
+    }
+}
+
 /// Which hosts are local. The linter asks here too.
 package enum LocalHosts {
     static func contains(_ url: LoadURL, _ rule: SystemFacts.LocalRule) -> Bool {

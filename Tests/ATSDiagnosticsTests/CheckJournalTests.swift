@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Findings
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -291,6 +292,25 @@ import Testing
 
     @Test(arguments: ["", "1", "0/2", "3/2", "1/0", "a/b", "1/2/3", "-1/2", "1/99999999", " 1/2", "1/65537"])
     func nothingElseIsAShard(_ text: String) { #expect(Shard(text) == nil) }
+
+    @Test("Targets keep their order when their addresses come in another one")
+    func addressesKeepTheOrderOfTheList() async throws {
+        var list = TargetList()
+        for number in 0..<40 { try list.append("h\(number).example") }
+        // The last look-up ends first, and each other one after the next in the list.
+        let waiting = Mutex(40)
+        let expanded = try await list.expanded(concurrency: 40) { target in
+            let number = Int(target.url.host.dropFirst().prefix { $0 != "." }) ?? 0
+            while waiting.withLock({ $0 != number + 1 }), !Task.isCancelled { await Task.yield() }
+            waiting.withLock { $0 = number }
+            return target.url.host == "h7.example" ? [] : ["192.0.2.2", "192.0.2.1"]
+        }
+        let names = try (0..<expanded.count).map { try expanded.name(at: $0) }
+        let expected = (0..<40).flatMap { number in
+            (number == 7 ? [""] : [" 192.0.2.1", " 192.0.2.2"]).map { "https://h\(number).example:443/\($0)" }
+        }
+        #expect(names == expected)
+    }
 
     @Test func aListKeepsItsTargets() throws {
         var list = TargetList()

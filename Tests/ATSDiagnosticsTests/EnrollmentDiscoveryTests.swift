@@ -41,9 +41,12 @@ import Testing
             AddressOverride(host: "public.example", port: 443, address: "93.184.215.14"),
             AddressOverride(host: "other.example", port: 443, address: "93.184.215.15"),
             AddressOverride(host: "inside.example", port: 443, address: "10.0.0.1"),
+            try AddressOverride("both.example:443:10.0.0.1,93.184.215.14"),
         ]
         func leads(_ place: String, _ server: String) async throws -> Bool {
-            try await CheckSession(configuration).mayLead(from: CheckTarget(place), to: CheckTarget(server))
+            let session = try CheckSession(configuration)
+            let isPrivatePlace = await session.isPrivate(try CheckTarget(place))
+            return await session.objection(to: [try CheckTarget(server)], isPrivatePlace: isPrivatePlace)?.reason == nil
         }
         #expect(try await leads("public.example", "other.example"))
         #expect(try await !leads("public.example", "inside.example"))
@@ -51,6 +54,9 @@ import Testing
         #expect(try await !leads("public.example", "[::1]"))
         // Inside a network the place and what it names are often there together.
         #expect(try await leads("inside.example", "inside.example"))
+        // A public place does not become a private one by a further address.
+        #expect(try await !leads("both.example", "inside.example"))
+        #expect(try await !leads("public.example", "both.example"))
         configuration.allowsPrivateRedirects = true
         #expect(try await leads("public.example", "inside.example"))
     }

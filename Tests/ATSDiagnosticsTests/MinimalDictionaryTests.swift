@@ -195,6 +195,87 @@ import Testing
         }
     }
 
+    @Test("Many targets and keys take as many judgements, not their product")
+    func theSearchIsLinear() async throws {
+        let count = 120
+        var servers: [(String, ModelServer)] = (0..<count).map { number in
+            ("h\(number).example", [Self.old, Self.secret, Self.good][number % 3])
+        }
+        servers.append(("deep.sub.h0.example", Self.old))
+        var app = ATSDictionary()
+        app.arbitraryLoads = true
+        for number in 0..<count {
+            app.exceptions["h\(number).example"] = ExceptionEntry(
+                includesSubdomains: true,
+                allowsInsecureHTTPLoads: true,
+                requiresForwardSecrecy: false
+            )
+            app.exceptions["unused\(number).example"] = ExceptionEntry(allowsInsecureHTTPLoads: true)
+        }
+        let result = try await Self.judges(servers, app: app).minimal(app: app)
+        #expect(result.dictionary.exceptions.count == 81 && result.needed.count == 81)
+        #expect(result.dead.count > count)
+        #expect(result.judgements < 12 * count, "\(result.judgements)")
+    }
+
+    /// What the search is compared with: each key is tried with every target, under the whole dictionary.
+    private static func plainly(
+        _ search: DictionarySearch,
+        _ result: MinimalDictionary,
+        _ app: ATSDictionary
+    ) -> (needed: [String], dead: [String]) {
+        let impossible = Set(result.impossible.map(\.target))
+        let possible = search.judges.filter { !impossible.contains($0.target.url.text) }
+        let needed = result.dictionary.settings.compactMap { setting -> String? in
+            let without = result.dictionary.removing(setting)
+            let failing = possible.first { $0.judge.judge(dictionary: without).result != .pass }
+            return failing.map { "\(setting.keyPath) \($0.target.url.text)" }
+        }
+        let loading = possible.filter { $0.judge.judge(dictionary: app).result == .pass }
+        var dictionary = app
+        var dead: [String] = []
+        for setting in app.settings where app.weakens(setting) {
+            let smaller = dictionary.removing(setting)
+            guard loading.allSatisfy({ $0.judge.judge(dictionary: smaller).result == .pass }) else { continue }
+            dictionary = smaller
+            dead.append(setting.keyPath)
+        }
+        return (needed, dead)
+    }
+
+    @Test("A key is tried with the targets that it can concern, with the result of trying it with all")
+    func theSearchLeavesNoTargetOut() async throws {
+        var generator = SplitMix(state: 11)
+        let names = [
+            "a.example", "b.example", "x.a.example", "y.x.a.example", "a.test", "10.1.2.3", "10.1.9.9", "fd00::1",
+        ]
+        let keys = names + ["example", "test", "10.1.0.0/16", "10.1.2.0/24", "0.0.0.0/0", "fd00::/8", "unused.test"]
+        for _ in 0..<60 {
+            let servers = names.shuffled(using: &generator).prefix(5).map { host in
+                (
+                    host.contains(":") ? "[\(host)]" : host,
+                    [Self.good, Self.old, Self.secret].randomElement(using: &generator) ?? Self.good
+                )
+            }
+            var app = ATSDictionary()
+            app.arbitraryLoads = Bool.random(using: &generator) ? true : nil
+            app.localNetworking = Int.random(in: 0..<4, using: &generator) == 0 ? true : nil
+            for key in keys where Bool.random(using: &generator) {
+                app.exceptions[key] = ExceptionEntry(
+                    includesSubdomains: Bool.random(using: &generator),
+                    allowsInsecureHTTPLoads: Bool.random(using: &generator),
+                    minimumTLSVersion: Bool.random(using: &generator) ? .tls10 : nil,
+                    requiresForwardSecrecy: Bool.random(using: &generator)
+                )
+            }
+            let search = try await Self.judges(servers, app: app)
+            let result = search.minimal(app: app)
+            let plain = Self.plainly(search, result, app)
+            #expect(result.needed.map { "\($0.keyPath) \($0.target)" } == plain.needed)
+            #expect(result.dead.map(\.keyPath) == plain.dead, "\(app.propertyListValue.oldStyleDescription)")
+        }
+    }
+
     @Test func thePropertyListReadsBackAsTheDictionary() async throws {
         let result = try await Self.judges([("old.example", Self.old), ("rsa.example", Self.secret)]).minimal()
         let value = try PlistReader.read(Array(result.propertyList().utf8)).root.propertyListValue

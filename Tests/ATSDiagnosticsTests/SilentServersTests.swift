@@ -4,11 +4,14 @@
 import AppTransportSecurity
 import Findings
 import Foundation
+import Synchronization
+import TLSFacts
 import TLSProbe
 import TestSupport
 import Testing
 
 @testable import ATSDiagnostics
+@testable import TLSProbe
 
 /// Whatever stays silent below a target, the target ends when its time is over.
 @Suite("Silence below a target", .serialized) struct SilentServersTests {
@@ -81,6 +84,103 @@ import Testing
         let report = await session.check(try CheckTarget("\(HostileServer.host(0)):\(silent.port)"))
         #expect(ContinuousClock.now - start < .seconds(8))
         #expect(report.decisive?.result == .undetermined)
+    }
+
+    /// Counts look-ups, and holds them until the test is over.
+    private final class LookUps: Sendable {
+        private let begun = Mutex(0)
+        private let end = DispatchSemaphore(value: 0)
+
+        var count: Int { begun.withLock { $0 } }
+
+        func wait() {
+            begun.withLock { $0 += 1 }
+            end.wait()
+            end.signal()
+        }
+
+        func release() { end.signal() }
+    }
+
+    /// A session with so many seconds for each target, 20 for each connection, and name servers that say nothing; `body` gets what counts look-ups.
+    private static func withSilentNames(
+        seconds: Double = 1,
+        _ body: (CheckSession, LookUps) async throws -> Void
+    ) async throws {
+        var made = try Self.configuration(seconds: seconds)
+        defer { withExtendedLifetime(made.folder) {} }
+        made.configuration.connectTimeout = .seconds(20)
+        made.configuration.allowsPrivateRedirects = false
+        let lookUps = LookUps()
+        let resolver = NameResolver(threads: LookUpThreads(.init(usual: 64))) { _, _ in
+            lookUps.wait()
+            return .failed(.timeout)
+        }
+        defer { lookUps.release() }
+        try await body(try CheckSession(made.configuration, resolver: resolver), lookUps)
+    }
+
+    @Test("Name servers that say nothing take no more than the target's time, for TLS and for cleartext")
+    func silentNames() async throws {
+        try await Self.withSilentNames { session, _ in
+            for text in ["https://a.example", "http://a.example"] {
+                let start = ContinuousClock.now
+                let target = try CheckTarget(text)
+                let report = await session.check(target)
+                #expect(ContinuousClock.now - start < .seconds(8), "\(text)")
+                // Cleartext is blocked, whatever answers.
+                #expect(report.decisive?.result == (target.url.isSecure ? .undetermined : .fail), "\(text)")
+                // Who asks when the time is over gets an answer at once.
+                let late = ContinuousClock.now
+                _ = await TargetDeadline.within(.zero) { await session.check(target) }
+                #expect(ContinuousClock.now - late < .seconds(5), "\(text)")
+            }
+        }
+    }
+
+    @Test("The look-up for the limits of an address, and those for all addresses, are within the target's time")
+    func silentNamesBeforeTheCheck() async throws {
+        try await Self.withSilentNames(seconds: 4) { session, _ in
+            var list = TargetList()
+            for number in 0..<8 { try list.append("h\(number).example") }
+            var start = ContinuousClock.now
+            let gate = PoliteGate(.init(address: 16, network: 32))
+            var reports: [TargetReport] = []
+            try await session.run(list, places: Array(0..<8), concurrency: 8, gate: gate, atMost: 8) { batch in
+                reports += batch.map(\.report)
+            }
+            // Each by itself would take eight.
+            #expect(ContinuousClock.now - start < .seconds(7.5))
+            #expect(reports.count == 8 && reports.allSatisfy { $0.decisive?.result == .undetermined })
+            start = .now
+            let expanded = try await list.expanded(concurrency: 8, session.addresses)
+            #expect(ContinuousClock.now - start < .seconds(12))
+            #expect(try expanded.all() == list.all())
+        }
+    }
+
+    @Test(
+        "Servers that an enrollment names are looked up side by side, and none is asked whose address is not known in time"
+    )
+    func silentNamesOfAnEnrollment() async throws {
+        try await Self.withSilentNames { session, lookUps in
+            let servers = try (0..<16).map { try CheckTarget("h\($0).example") }
+            let start = ContinuousClock.now
+            let fault = await TargetDeadline.within(.seconds(2)) {
+                await session.objection(to: servers, isPrivatePlace: false)
+            }
+            #expect(ContinuousClock.now - start < .seconds(10))
+            #expect(fault?.reason == "the answer names h0.example, which was not found in time")
+            #expect(fault?.isUndetermined == true)
+            #expect(lookUps.count == servers.count)
+            // Literals need no look-up and no time.
+            let literals = [try CheckTarget("93.184.215.14"), try CheckTarget("10.0.0.1")]
+            let late = await TargetDeadline.within(.zero) {
+                await session.objection(to: literals, isPrivatePlace: false)
+            }
+            #expect(late?.reason.hasPrefix("the answer names 10.0.0.1, which is at a private address") == true)
+            #expect(await !TargetDeadline.within(.zero) { await session.isPrivate(servers[0]) })
+        }
     }
 
     @Test("A target's time ends every wait below it, and an inner one never prolongs it")

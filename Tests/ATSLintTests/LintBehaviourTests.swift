@@ -258,6 +258,31 @@ import Testing
         #expect(JustificationDraft([try LintFixtures.lint(ats: "")], evidence: nil).text().contains("No key"))
     }
 
+    @Test("Nothing in a list or a report steers the terminal or is markup in the draft for App Review")
+    func justificationOfHostileNames() throws {
+        let entry = "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0\u{202E}&lt;b&gt;</string>"
+        let plist = """
+            <plist><dict><key>NSAppTransportSecurity</key><dict><key>NSAllowsArbitraryLoads</key><true/><key>NSExceptionDomains</key><dict>
+            <key>a\u{9B}2J
+            ::error::b&lt;script&gt;*</key><dict>\(entry)<key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>
+            </dict></dict></dict></plist>
+            """
+        let report = #"""
+            {"schema":"sealward.ats-check/1","os":"<i>os","targets":[{"target":"https://<script>\n::error::x/","host":"x","port":443,"tests":[
+            {"name":"<b>","result":"FAIL","because":[{"code":"<c>","message":"\u001b[31m<img>\n# heading"}]},{"name":"<d>","result":"PASS","because":[]}]}]}
+            """#
+        let path = "\u{1B}]0;x\u{7}/<script>\n::error::/Info.plist"
+        let result = Linter.lint(try LintFixtures.subject(plist, path: path))
+        let draft = JustificationDraft([result], evidence: try CheckEvidence(json: Array(report.utf8))).text()
+        #expect(draft.contains("error::b&lt;script&gt;") && draft.contains("&lt;img&gt;"), "\(draft)")
+        #expect(!draft.contains("<"), "\(draft)")
+        #expect(!draft.unicodeScalars.contains { $0 != "\n" && $0.steersTerminal }, "\(draft)")
+        for line in draft.split(separator: "\n") {
+            #expect(!line.drop { $0 == " " }.hasPrefix("::"), "\(line)")
+            #expect(!line.hasPrefix("#") || line.hasPrefix("# App") || line.hasPrefix("##"), "\(line)")
+        }
+    }
+
     /// Two rules ask about the key that two generations of systems read; the draft has it once, with what it does on which.
     @Test func justificationHasEachKeyOnce() throws {
         let ats = "<key>NSAllowsArbitraryLoads</key><true/><key>NSAllowsArbitraryLoadsForMedia</key><true/>"

@@ -264,6 +264,12 @@ struct CauseTableTests {
             fix: "fix the redirect loop"
         ),
         Row(
+            code: "ats.http.redirect-needs-cookie",
+            server: "redirects to itself and sets a cookie",
+            from: .kind("redirect-loop-cookie"),
+            fix: "check the URL that the redirects lead to"
+        ),
+        Row(
             code: "ats.http.no-answer",
             server: "completes TLS and says nothing",
             from: .kind("no-answer"),

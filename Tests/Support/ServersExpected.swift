@@ -657,6 +657,14 @@ package enum ServerExpectations {
             "A loop is a failure of the load."
         ),
         .init(
+            "redirect-loop-cookie",
+            Row.unknown,
+            nil,
+            Row.unknown13,
+            "ats.http.redirect-needs-cookie",
+            "A client that sends the cookie back may get through."
+        ),
+        .init(
             "redirect-endless",
             Row.fail,
             nil,

@@ -89,6 +89,18 @@ import Testing
         }
     }
 
+    @Test func withoutTimeNothingIsLookedUp() async throws {
+        let resolver = NameResolver(threads: LookUpThreads(.init())) { name, _ in
+            Issue.record("\(name) was looked up")
+            return .failed(.closed)
+        }
+        for timeout in [Duration.zero, .seconds(-1)] {
+            #expect(await resolver.resolve(host: "a.example", port: 1, timeout: timeout) == .failed(.timeout))
+            let literal = await resolver.resolve(host: "192.0.2.1", port: 1, timeout: timeout)
+            #expect(literal == .addresses([try SocketAddress(ipAddress: "192.0.2.1", port: 1)]))
+        }
+    }
+
     @Test func whoIsCancelledDoesNotWait() async {
         let found = await Task {
             withUnsafeCurrentTask { $0?.cancel() }

@@ -108,7 +108,7 @@ final class OddServer: Sendable {
     /// Connections so far.
     var connections: Int { accepted.withLockedValue { $0 } }
 
-    init(_ behaviour: Behaviour) async throws {
+    init(_ behaviour: Behaviour, host: String = "127.0.0.1", port: Int = 0) async throws {
         let accepted = NIOLockedValueBox(0)
         self.accepted = accepted
         channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -119,7 +119,7 @@ final class OddServer: Sendable {
                     try channel.pipeline.syncOperations.addHandler(Handler(behaviour))
                 }
             }
-            .bind(host: "127.0.0.1", port: 0).get()
+            .bind(host: host, port: port).get()
     }
 
     func stop() async throws { try await channel.close() }

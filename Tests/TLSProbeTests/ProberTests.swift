@@ -260,6 +260,35 @@ import Testing
         }
     }
 
+    @Test("An intermediate is fetched from the next address if one refuses or says nothing")
+    func intermediatesComeFromAnyAddress() async throws {
+        let body = try ChainBuilderTests.Chain().intermediate.der
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n"
+        let server = try await OddServer(.answers(Array(head.utf8) + body))
+        let silent = try await OddServer(.silent, host: "127.0.0.2", port: server.port)
+        let closing = try await OddServer(.closes, host: "127.0.0.3", port: server.port)
+        // Nobody listens at 127.0.0.4.
+        for addresses in ["127.0.0.4,127.0.0.1", "127.0.0.2,127.0.0.1", "127.0.0.4,127.0.0.3,127.0.0.2,127.0.0.1"] {
+            let resolver = NameResolver(overrides: [
+                try AddressOverride("issuer.example:\(server.port):\(addresses)")
+            ])
+            let group = MultiThreadedEventLoopGroup.singleton
+            let fetcher = HTTPIntermediateFetcher(group: group, resolver: resolver, timeout: .seconds(10))
+            let found = await fetcher.certificates(
+                at: "http://issuer.example:\(server.port)/ca.crt",
+                within: .anyNetwork
+            )
+            #expect(found == [body], "\(addresses)")
+        }
+        // The certificate chooses who is asked: not everybody.
+        let many = (4..<40).map { "127.0.0.\($0)" }.joined(separator: ",") + ",127.0.0.1"
+        let resolver = NameResolver(overrides: [try AddressOverride("issuer.example:\(server.port):\(many)")])
+        let fetcher = HTTPIntermediateFetcher(group: MultiThreadedEventLoopGroup.singleton, resolver: resolver)
+        let place = "http://issuer.example:\(server.port)/ca.crt"
+        #expect(await fetcher.certificates(at: place, within: .anyNetwork).isEmpty)
+        for server in [server, silent, closing] { try await server.stop() }
+    }
+
     @Test(
         "Who is sent to an issuer connects to public addresses and to those of the server's own kind, and never to a metadata service",
         arguments: [

@@ -64,14 +64,15 @@ enum BoringSSLReason {
         return nil
     }
 
-    /// A short name such as `WRONG_VERSION_NUMBER`.
-    static func text(of error: any Error) -> String {
-        guard let entry = errorStack(of: error)?.first?.description else { return "the handshake failed" }
-        let parts = entry.split(separator: ":")
-        return parts.dropFirst().first { $0.contains("_") && !$0.contains("/") }.map {
-            String($0.split(separator: " ")[0])
-        }
-            ?? "the handshake failed"
+    /// A short name such as `WRONG_VERSION_NUMBER`; nil for an error that is not of the library.
+    static func text(of error: any Error) -> String? {
+        // "Error: 268435703 error:100000f7:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER at /path/of/a/source:123"
+        guard let entry = errorStack(of: error)?.first?.description.utf8,
+            let mark = entry.firstRange(of: "OPENSSL_internal:".utf8)
+        else { return nil }
+        let rest = entry[mark.upperBound...]
+        let name = rest.firstRange(of: " at ".utf8).map { rest[..<$0.lowerBound] } ?? rest
+        return name.isEmpty ? nil : String(Substring(name)).terminalSafe(limit: 80)
     }
 
     /// Whether the peer ended the connection in the middle of the handshake without a word.

@@ -233,7 +233,10 @@ final class ExchangeHandler: ChannelDuplexHandler {
             isRequestSent && !isMultiplexed && head.map(ExchangeHandler.endIsCertain) == true
             && exchange.request.head.isKeepAlive && !ExchangeHandler.frames(trailers)
         self.exchange = nil
+        head = nil
         body = nil
+        // However the connection ends from now on: a request that is sent on it then was not answered.
+        endReason = .closedBeforeAnswer
         upload?.cancel()
         upload = nil
         becomeIdle(canBeReused: canBeReused)
@@ -354,7 +357,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         case is NIOHTTP2Errors.StreamClosed, is NIOHTTP2Errors.IOOnClosedConnection:
             return head == nil ? .closedBeforeAnswer : .incompleteBody
         default:
-            let name = String(describing: error).terminalSafe(limit: 120)
+            let name = BoringSSLReason.text(of: error).map { "a TLS fault: \($0)" } ?? error.nameWithoutPlace
             let lower = name.lowercased().utf8
             return lower.firstRange(of: "header".utf8) != nil && lower.firstRange(of: "large".utf8) != nil
                 ? .headerTooLarge : .malformed(name)

@@ -119,7 +119,7 @@ final class HandshakeEndHandler: ChannelInboundHandler, RemovableChannelHandler 
             if BoringSSLReason.isEndOfFile(error) {
                 return ConnectFailure(outcome: .connection(.closed), askedForClientCertificate: asked)
             }
-            return ConnectFailure(outcome: .protocolError(BoringSSLReason.text(of: error)))
+            return ConnectFailure(outcome: .protocolError(BoringSSLReason.text(of: error) ?? "the handshake failed"))
         }
     }
 }

@@ -68,7 +68,7 @@ enum ProxyTunnel {
             note(.failed, [Cause(Code.proxyForbiddenAddress, forbidden.reason)], nil)
             return .refused(Refusal(target: target, forbidden: forbidden.reason))
         } catch {
-            let failure = (error as? ConnectFailure) ?? ConnectFailure(.unreachable("\(error)"))
+            let failure = (error as? ConnectFailure) ?? ConnectFailure(.unreachable(error.nameWithoutPlace))
             let failed = evaluate(decision.requirements, failed: failure.outcome, host: url.host)
             note(.failed, failed.causes, failed.error)
             return .refused(Refusal(target: target, unreachable: failed.causes, error: failed.error))

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
+import Bounds
 package import Findings
 
 /// Any number of targets in little memory: their text, one after the other. A target is read again when its turn comes.
@@ -83,13 +84,25 @@ package struct TargetList: Sendable {
 
     /// Each target once for every address that `addresses` gives, in the order of their bytes: a name server gives them in another order each time.
     /// One without any stays as it is.
-    package func expanded(_ addresses: (CheckTarget) async -> [String]) async throws(MalformedInput) -> TargetList {
+    ///
+    /// - Parameter concurrency: targets that are asked for at a time.
+    /// - Throws: `MalformedInput` for more text than a list holds; `CancellationError`.
+    package func expanded(
+        concurrency: Int,
+        _ addresses: @escaping @Sendable (CheckTarget) async -> [String]
+    ) async throws -> TargetList {
+        var found = [[String]](repeating: [], count: count)
+        try await BoundedTasks(width: concurrency).run(Array(ends.indices)) { _, place in
+            await addresses(try target(at: place))
+        } each: { place, answer in
+            found[place] = answer.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        }
+        try Task.checkCancellation()
         var list = TargetList(isForNSCurl: isForNSCurl)
-        for place in ends.indices {
+        for (place, addresses) in found.enumerated() {
             let text = String(decoding: text(at: place) ?? [], as: UTF8.self)
-            let found = await addresses(try target(at: place))
-            if found.isEmpty { try list.add(text, address: nil) }
-            for address in found.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
+            if addresses.isEmpty { try list.add(text, address: nil) }
+            for address in addresses {
                 try list.add(text, address: address)
             }
         }

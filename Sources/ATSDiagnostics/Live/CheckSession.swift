@@ -64,6 +64,11 @@ public struct CheckSession: Sendable {
     ///
     /// - Throws: `MalformedInput` if a file of roots is absent or holds no certificate.
     public init(_ configuration: Configuration) throws(MalformedInput) {
+        try self.init(configuration, resolver: NameResolver(overrides: configuration.overrides))
+    }
+
+    /// - Parameter resolver: where names are looked up.
+    init(_ configuration: Configuration, resolver: NameResolver) throws(MalformedInput) {
         self.configuration = configuration
         var anchors: TrustAnchors
         if let path = configuration.systemRoots {
@@ -80,7 +85,7 @@ public struct CheckSession: Sendable {
         }
         for path in configuration.installedRoots { try anchors.add(file: path, kind: .installed) }
         let instant = configuration.instant ?? Date()
-        let network = NetworkProbing(configuration, anchors: anchors, instant: instant)
+        let network = NetworkProbing(configuration, anchors: anchors, resolver: resolver, instant: instant)
         self.network = network
         self.instant = instant
         diagnosis = TargetDiagnosis(
@@ -106,9 +111,13 @@ public struct CheckSession: Sendable {
 
     /// Checks one target.
     public func check(_ target: CheckTarget) async -> TargetReport {
+        await check(target, within: configuration.targetTimeout)
+    }
+
+    private func check(_ target: CheckTarget, within limit: Duration) async -> TargetReport {
         let spans = CheckSpans(tracer: configuration.tracer)
         return await spans.around("check", Endpoint(target.url), ofKind: .internal, describe: \.attributes) {
-            await TargetDeadline.within(configuration.targetTimeout) { await diagnosis.diagnose(target) }
+            await TargetDeadline.within(limit) { await diagnosis.diagnose(target) }
         }
     }
 
@@ -140,14 +149,23 @@ public struct CheckSession: Sendable {
             work: { _, place in
                 let place = Int(place)
                 let target = try list.target(at: place)
-                guard let gate, let address = await publicAddress(of: target) else {
-                    return (place: place, report: await check(target))
-                }
-                return (place: place, report: try await gate.run(address) { await check(target) })
+                guard let gate else { return (place: place, report: await check(target)) }
+                return (place: place, report: try await check(target, at: gate))
             },
             atMost: most,
             batch: { results in try await batch(results.map(\.value)) }
         )
+    }
+
+    /// Checks one target when the gate lets it in. The look-up for the gate and the check share the time for the target; the time at the gate does
+    /// not count.
+    private func check(_ target: CheckTarget, at gate: PoliteGate) async throws -> TargetReport {
+        let start = ContinuousClock.now
+        let limit = configuration.targetTimeout
+        let address = await TargetDeadline.within(limit) { await publicAddress(of: target) }
+        let left = max(.zero, limit - (.now - start))
+        guard let address else { return await check(target, within: left) }
+        return try await gate.run(address) { await check(target, within: left) }
     }
 
     /// The first address of a target, if it is one of the public internet.
@@ -158,9 +176,14 @@ public struct CheckSession: Sendable {
         return address
     }
 
-    /// Every address of a target's name; none if it has none.
-    package func addresses(of target: CheckTarget) async -> [String] {
-        await network.addresses(of: Endpoint(target.url))
+    /// Every address of a target's name; none if it has none, or if the time for a target ends before they are known.
+    @Sendable package func addresses(of target: CheckTarget) async -> [String] {
+        await TargetDeadline.within(configuration.targetTimeout) { await network.addresses(of: Endpoint(target.url)) }
+    }
+
+    /// The same look-up, with the reason if there is none.
+    func resolution(of target: CheckTarget) async -> NameResolver.Resolution {
+        await network.resolution(of: Endpoint(target.url))
     }
 
     /// The smallest dictionary that lets every target load; with the app's own dictionary in the configuration, also its dead keys.

@@ -8,6 +8,7 @@ package import Findings
 import Foundation
 import StrictJSON
 import TLSFacts
+import TLSProbe
 
 /// A target of a managed check: a server, or the place where an enrollment is asked for.
 ///
@@ -38,6 +39,14 @@ package struct ManagedTarget: Sendable, Hashable {
     }
 }
 
+/// Why the servers of a place are not checked.
+package struct EnrollmentFault: Error {
+    /// Without a full stop.
+    package let reason: String
+    /// Whether it says nothing about the servers: another time they may be checked.
+    package var isUndetermined = false
+}
+
 extension CheckSession {
     /// The targets, each once, and behind each place of an enrollment the servers that it names.
     ///
@@ -47,18 +56,18 @@ extension CheckSession {
     package func discovering(
         _ targets: [ManagedTarget],
         concurrency: Int,
-        onFault: (CheckTarget, String) -> Void
+        onFault: (CheckTarget, EnrollmentFault) -> Void
     ) async throws -> [CheckTarget] {
         let places = targets.indices.filter { targets[$0].isEnrollment }
         var named: [Int: [CheckTarget]] = [:]
         if !places.isEmpty {
-            let client = enrollmentClient()
+            let (client, limit) = (enrollmentClient(), configuration.targetTimeout)
             try await BoundedTasks(width: concurrency).run(places) { _, place in
-                await servers(namedAt: targets[place].target, client)
+                await TargetDeadline.within(limit) { await servers(namedAt: targets[place].target, client) }
             } each: { index, answer in
                 switch answer {
                 case .success(let servers): named[places[index]] = servers
-                case .failure(let fault): onFault(targets[places[index]].target, fault.reason)
+                case .failure(let fault): onFault(targets[places[index]].target, fault)
                 }
             }
             await client.shutDown(grace: .zero)
@@ -71,25 +80,49 @@ extension CheckSession {
         return found
     }
 
-    private struct EnrollmentFault: Error {
-        /// Without a full stop.
-        let reason: String
-    }
-
-    /// Whether a place may name a server: a public one names none at a private address unless that is allowed.
-    func mayLead(from place: CheckTarget, to server: CheckTarget) async -> Bool {
-        guard !configuration.allowsPrivateRedirects, await publicAddress(of: place) != nil else { return true }
-        return await !addresses(of: server).contains { text in
-            IPAddress(text).map { AddressKind($0).isPrivate } ?? false
+    /// Why a place may not name these servers, of the first of them that it may not name; nil if it may name all.
+    ///
+    /// A place that is not known to be private names none at a private address, and none whose address is not known in time.
+    func objection(to servers: [CheckTarget], isPrivatePlace: Bool) async -> EnrollmentFault? {
+        guard !isPrivatePlace, !configuration.allowsPrivateRedirects else { return nil }
+        var faults = [EnrollmentFault?](repeating: nil, count: servers.count)
+        // Neither the work nor keeping its results throws.
+        try? await BoundedTasks(width: EnrollmentAnswer.most).run(servers) { _, server in
+            await resolution(of: server)
+        } each: { index, answer in
+            let name = "the answer names \(servers[index].url.host), which"
+            switch answer {
+            case .addresses(let list) where list.contains(where: { AddressKind($0).isPrivate }):
+                faults[index] = EnrollmentFault(
+                    reason: "\(name) is at a private address (use --allow-private to check it)"
+                )
+            case .failed(.timeout):
+                faults[index] = EnrollmentFault(reason: "\(name) was not found in time", isUndetermined: true)
+            case .addresses, .failed: break
+            }
         }
+        return faults.lazy.compactMap(\.self).first
     }
 
-    /// The servers in the answer of a place, at most ``EnrollmentAnswer/most``.
+    /// Whether a place is known to be in a private network, with every address.
+    func isPrivate(_ place: CheckTarget) async -> Bool {
+        guard case .addresses(let list) = await resolution(of: place) else { return false }
+        return list.allSatisfy { AddressKind($0).isPrivate }
+    }
+
+    /// The servers in the answer of a place, at most ``EnrollmentAnswer/most``. Loading it and looking them up share the time for a target.
     private func servers(
         namedAt place: CheckTarget,
         _ client: ATSClient
     ) async -> Result<[CheckTarget], EnrollmentFault> {
-        let report = await client.load(place.url.text, bodyLimit: EnrollmentAnswer.limit)
+        let limit = configuration.targetTimeout
+        // Asked first: a slow answer must not take the time for it.
+        let isPrivatePlace = await isPrivate(place)
+        let report = await client.load(
+            place.url.text,
+            timeout: TargetDeadline.remaining(atMost: limit),
+            bodyLimit: EnrollmentAnswer.limit
+        )
         guard report.result == .loaded else {
             let reason = report.because.first?.message ?? "there was no answer"
             return .failure(EnrollmentFault(reason: reason.hasSuffix(".") ? String(reason.dropLast()) : reason))
@@ -102,13 +135,7 @@ extension CheckSession {
             return .failure(EnrollmentFault(reason: error.description))
         }
         guard !named.isEmpty else { return .failure(EnrollmentFault(reason: "the answer names no servers")) }
-        for target in named {
-            guard await mayLead(from: place, to: target) else {
-                let reason =
-                    "the answer names \(target.url.host), which is at a private address (use --allow-private to check it)"
-                return .failure(EnrollmentFault(reason: reason))
-            }
-        }
+        if let fault = await objection(to: named, isPrivatePlace: isPrivatePlace) { return .failure(fault) }
         return .success(named)
     }
 }

@@ -25,9 +25,13 @@ struct NetworkProbing: ServerProbing {
     /// What was asked before; nil remembers nothing.
     private var memory: HelloMemory?
 
-    init(_ configuration: CheckSession.Configuration, anchors: TrustAnchors, instant: Date) {
+    init(
+        _ configuration: CheckSession.Configuration,
+        anchors: TrustAnchors,
+        resolver: NameResolver,
+        instant: Date
+    ) {
         let group = MultiThreadedEventLoopGroup.singleton
-        let resolver = NameResolver(overrides: configuration.overrides)
         prober = Prober(group: group, resolver: resolver)
         chains = RememberingChains(
             ChainBuilder(
@@ -126,11 +130,7 @@ struct NetworkProbing: ServerProbing {
         if let place = known.server { return place }
         var place: Result<ServerAddress, NoAddress>
         let answer = await spans.around("resolve", endpoint, describe: \.attributes) {
-            await resolver.resolve(
-                host: address ?? endpoint.host,
-                port: endpoint.port,
-                timeout: TargetDeadline.remaining(atMost: connectTimeout)
-            )
+            await resolution(of: Endpoint(host: address ?? endpoint.host, port: endpoint.port))
         }
         switch answer {
         case .failed(let failure): place = .failure(NoAddress(failure: failure))
@@ -157,14 +157,17 @@ struct NetworkProbing: ServerProbing {
 
     /// Every address of an endpoint, as text.
     func addresses(of endpoint: Endpoint) async -> [String] {
-        guard
-            case .addresses(let list) = await resolver.resolve(
-                host: endpoint.host,
-                port: endpoint.port,
-                timeout: connectTimeout
-            )
-        else { return [] }
+        guard case .addresses(let list) = await resolution(of: endpoint) else { return [] }
         return list.compactMap(\.ipAddress)
+    }
+
+    /// What a look-up within the time for one connection says, or within what is left for the target.
+    func resolution(of endpoint: Endpoint) async -> NameResolver.Resolution {
+        await resolver.resolve(
+            host: endpoint.host,
+            port: endpoint.port,
+            timeout: TargetDeadline.remaining(atMost: connectTimeout)
+        )
     }
 }
 

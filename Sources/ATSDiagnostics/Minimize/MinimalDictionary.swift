@@ -48,6 +48,8 @@ public struct MinimalDictionary: Sendable {
     package let loading: Int
     /// What the proof rests on that was inferred and not measured.
     package let notes: [Cause]
+    /// How many times a target was judged under some dictionary to find the keys.
+    let judgements: Int
 }
 
 /// Searches the smallest dictionary from what was learned about each target: pure.
@@ -89,17 +91,33 @@ package struct DictionarySearch: Sendable {
                 )
             }
         }
-        var dictionary = global ?? ExceptionLadder.dictionary(entries)
-        if global == nil { dictionary = DictionarySearch.prune(dictionary, possible) }
+        var smallest = ShrinkingDictionary(global ?? ExceptionLadder.dictionary(entries), possible.map(\.judge))
+        if global == nil { smallest.prune() }
+        let needed = DictionarySearch.needs(of: &smallest, possible)
+        var notes: [Cause] = []
+        for place in possible.indices {
+            for note in smallest.inferences(of: place)
+            where !notes.contains(where: { $0.message.hasSameBytes(as: note.message) }) { notes.append(note) }
+        }
+        var judgements = smallest.judgements
+        var dead: [MinimalDictionary.DeadKey] = []
+        if let app {
+            (dead, judgements) = DictionarySearch.dead(
+                in: app,
+                possible,
+                failing,
+                on: judges.first?.judge.profile,
+                judgements
+            )
+        }
         return MinimalDictionary(
-            dictionary: dictionary,
-            needed: DictionarySearch.needs(of: dictionary, possible),
-            dead: app.map { DictionarySearch.dead(in: $0, possible, failing, on: judges.first?.judge.profile) } ?? [],
+            dictionary: smallest.dictionary,
+            needed: needed,
+            dead: dead,
             impossible: impossible,
             loading: possible.count,
-            notes: possible.flatMap { $0.judge.inferences(under: dictionary) }.reduce(into: []) { notes, note in
-                if !notes.contains(where: { $0.message.hasSameBytes(as: note.message) }) { notes.append(note) }
-            }
+            notes: notes,
+            judgements: judgements
         )
     }
 
@@ -110,42 +128,18 @@ package struct DictionarySearch: Sendable {
         return ExceptionLadder.dictionary(host: target.url.host, last)
     }
 
-    private static func allPass(
-        _ dictionary: ATSDictionary,
-        _ judges: [(target: CheckTarget, judge: ConfigurationJudge)]
-    ) -> Bool {
-        judges.allSatisfy { $0.judge.judge(dictionary: dictionary).result == .pass }
-    }
-
-    /// Leaves out every key without which all targets still load: two targets on one host may make a key of one superfluous.
-    private static func prune(
-        _ dictionary: ATSDictionary,
-        _ judges: [(target: CheckTarget, judge: ConfigurationJudge)]
-    ) -> ATSDictionary {
-        var dictionary = dictionary
-        for setting in dictionary.settings {
-            let smaller = dictionary.removing(setting)
-            if allPass(smaller, judges) { dictionary = smaller }
-        }
-        return dictionary
-    }
-
     private static func needs(
-        of dictionary: ATSDictionary,
+        of dictionary: inout ShrinkingDictionary,
         _ judges: [(target: CheckTarget, judge: ConfigurationJudge)]
     ) -> [MinimalDictionary.Need] {
-        dictionary.settings.compactMap { setting in
-            let without = dictionary.removing(setting)
-            for (target, judge) in judges {
-                let judgement = judge.judge(dictionary: without)
-                guard judgement.result != .pass, let cause = judgement.because.first else { continue }
-                return MinimalDictionary.Need(
+        dictionary.dictionary.settings.compactMap { setting in
+            dictionary.firstFailure(without: setting).map { place, cause in
+                MinimalDictionary.Need(
                     keyPath: setting.keyPath,
-                    target: target.url.text,
+                    target: judges[place].target.url.text,
                     without: cause.code
                 )
             }
-            return nil
         }
     }
 
@@ -153,38 +147,56 @@ package struct DictionarySearch: Sendable {
     ///
     /// Of a key for a target that could not be reached nothing is claimed, unless the system gives it no effect.
     ///
-    /// - Parameter failing: targets that do not load under any dictionary, as far as is known.
+    /// - Parameters:
+    ///   - failing: targets that do not load under any dictionary, as far as is known.
+    ///   - judgements: how many the search took so far.
     private static func dead(
         in app: ATSDictionary,
         _ judges: [(target: CheckTarget, judge: ConfigurationJudge)],
         _ failing: [(target: CheckTarget, isUndetermined: Bool)],
-        on profile: OSProfile?
-    ) -> [MinimalDictionary.DeadKey] {
-        let loading = judges.filter { $0.judge.judge(dictionary: app).result == .pass }
-        var dictionary = app
+        on profile: OSProfile?,
+        _ judgements: Int
+    ) -> (dead: [MinimalDictionary.DeadKey], judgements: Int) {
+        let all = ShrinkingDictionary(app, judges.map(\.judge))
+        let loading = judges.indices.filter { !all.failing.contains($0) }.map { judges[$0].judge }
+        let before = judgements + all.judgements
+        var remaining = ShrinkingDictionary(app, loading)
+        let undetermined = Domains(failing.filter(\.isUndetermined).map(\.target))
+        let (known, unloaded) = (Domains(judges.map(\.target)), Domains(failing.map(\.target)))
         var dead: [MinimalDictionary.DeadKey] = []
         for setting in app.settings where app.weakens(setting) {
-            let smaller = dictionary.removing(setting)
-            guard allPass(smaller, loading) else { continue }
             let without = withoutEffect(setting, of: app, on: profile)
-            func isFor(_ target: CheckTarget) -> Bool { setting.host.map { target.url.host.isSameOrBelow($0) } ?? true }
-            if without == nil, failing.contains(where: { $0.isUndetermined && isFor($0.target) }) { continue }
-            dictionary = smaller
-            if let why = without {
-                dead.append(MinimalDictionary.DeadKey(keyPath: setting.keyPath, why: why))
-                continue
-            }
+            let mayGo = without != nil || !undetermined.contains(setting)
+            guard mayGo, remaining.remove(setting) else { continue }
             let why =
-                if judges.contains(where: { isFor($0.target) }) {
+                if let without {
+                    without
+                } else if known.contains(setting) {
                     "Every target that loads with this key also loads without it: its server complies today."
-                } else if failing.contains(where: { isFor($0.target) }) {
+                } else if unloaded.contains(setting) {
                     "The target of this key does not load, with or without the key."
                 } else {
                     "None of the targets is on this host, and all of them load without the key."
                 }
             dead.append(MinimalDictionary.DeadKey(keyPath: setting.keyPath, why: why))
         }
-        return dead
+        return (dead, before + remaining.judgements)
+    }
+
+    /// The hosts of some targets and every domain above them: whether a key is for one of the targets.
+    private struct Domains {
+        private let names: Set<UTF8Key>
+        private let isEmpty: Bool
+
+        init(_ targets: [CheckTarget]) {
+            names = Set(targets.lazy.flatMap { $0.url.host.selfAndParents.map { UTF8Key($0) } })
+            isEmpty = targets.isEmpty
+        }
+
+        /// A key without a host is for every target.
+        func contains(_ setting: ATSSetting) -> Bool {
+            setting.host.map { names.contains(UTF8Key($0)) } ?? !isEmpty
+        }
     }
 
     /// Why a key changes nothing on this system, whatever the servers do; nil if it may.

@@ -10,7 +10,7 @@ import TLSFacts
 /// become a way into the tester's network.
 ///
 /// One GET, no redirects (one hop), 64 KiB, five seconds or what is left of the target's time, and only addresses within the
-/// scope: the address that was judged is the one that is connected to.
+/// scope: the address that was judged is the one that is connected to. If one gives no answer, the next one is asked, up to eight.
 public struct HTTPIntermediateFetcher: IntermediateFetcher {
     private let group: any EventLoopGroup
     private let resolver: NameResolver
@@ -43,26 +43,35 @@ public struct HTTPIntermediateFetcher: IntermediateFetcher {
                 host: host,
                 port: port,
                 timeout: TargetDeadline.remaining(atMost: timeout)
-            ),
-            let target = addresses.first(where: scope.allows)
+            )
         else { return [] }
         var path = url.percentEncodedPath.isEmpty ? "/" : url.percentEncodedPath
         if let query = url.percentEncodedQuery { path += "?" + query }
         let authority = url.port == nil ? host : "\(host):\(port)"
         let request =
             "GET \(path) HTTP/1.1\r\nHost: \(authority)\r\nUser-Agent: \(Self.userAgent)\r\nAccept: */*\r\nConnection: close\r\n\r\n"
-        guard let body = await exchange(request, with: target) else { return [] }
-        return CertificateBundle.certificates(in: body)
+        var rest = addresses.filter(scope.allows).prefix(Self.mostAddresses)
+        while let address = rest.popFirst() {
+            if let body = await exchange(request, with: address, others: rest.count) {
+                return CertificateBundle.certificates(in: body)
+            }
+        }
+        return []
     }
 
-    private func exchange(_ request: String, with address: SocketAddress) async -> [UInt8]? {
-        let left = TargetDeadline.remaining(atMost: timeout)
+    /// A server may have more, but it chooses who gets these requests.
+    private static let mostAddresses = 8
+
+    /// - Parameter others: addresses that are asked after this one. It leaves half of the time to them, and may connect for its share of all.
+    private func exchange(_ request: String, with address: SocketAddress, others: Int) async -> [UInt8]? {
+        let all = TargetDeadline.remaining(atMost: timeout)
+        let left = others == 0 ? all : all / 2
         guard left > .zero else { return nil }
         let loop = group.any()
         let promise = loop.makePromise(of: [UInt8]?.self)
         let deadline = TimeAmount(left)
         ClientBootstrap(group: loop)
-            .connectTimeout(deadline)
+            .connectTimeout(TimeAmount(all / (others + 1)))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(FetchHandler(request, promise, deadline))

@@ -50,7 +50,7 @@ public struct NameResolver: Sendable {
     ///
     /// - Parameters:
     ///   - host: a name, or an address literal with or without brackets.
-    ///   - timeout: after it, and when the task is cancelled, the answer is `ConnectionFailure.timeout`.
+    ///   - timeout: after it, and when the task is cancelled, the answer is `ConnectionFailure.timeout`. If it is zero, nothing is looked up.
     package func resolve(host: String, port: Int, timeout: Duration = .seconds(10)) async -> Resolution {
         guard host.utf8.count <= NameResolver.longestName else {
             return .failed(.nameNotFound("the name is longer than \(NameResolver.longestName) bytes"))
@@ -60,6 +60,7 @@ public struct NameResolver: Sendable {
             return replaced.isEmpty ? .failed(.nameNotFound("the override has no address")) : .addresses(replaced)
         }
         if let literal = try? SocketAddress(ipAddress: name, port: port) { return .addresses([literal]) }
+        guard timeout > .zero else { return .failed(.timeout) }
         let answer = FirstAnswer()
         let timer = MultiThreadedEventLoopGroup.singleton.next()
             .scheduleTask(in: TimeAmount(timeout)) { answer.end(.failed(.timeout)) }

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 import Foundation
 public import NIOCore
 import NIOPosix
@@ -152,7 +153,7 @@ extension ConnectionFailure {
         if let failure = ConnectionFailure(reading: error) {
             self = failure
         } else {
-            self = .unreachable("\(error)")
+            self = .unreachable(error.nameWithoutPlace)
         }
     }
 

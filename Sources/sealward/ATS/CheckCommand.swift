@@ -122,17 +122,19 @@ struct CheckCommand: AsyncParsableCommand {
             $0.isManaged = purpose != nil
             $0.tracer = tracer
         }
+        var missesServers = false
         var list =
             try await purpose == nil
             ? named
             : TargetList(
-                session.discovering(managed, concurrency: network.width) { place, reason in
+                session.discovering(managed, concurrency: network.width) { place, fault in
                     CommandIO.say(
-                        "sealward: \(place.url.text.terminalSafe): \(reason.terminalSafe); only this server is checked."
+                        "sealward: \(place.url.text.terminalSafe): \(fault.reason.terminalSafe); only this server is checked."
                     )
+                    if fault.isUndetermined { missesServers = true }
                 }
             )
-        if allAddresses { list = try await list.expanded(session.addresses) }
+        if allAddresses { list = try await list.expanded(concurrency: network.width, session.addresses) }
         let places = fleet.places(of: list)
         let journal = try fleet.state.map {
             try FleetOptions.journal($0, try conditions(list, profiles, app, overrides))
@@ -206,7 +208,7 @@ struct CheckCommand: AsyncParsableCommand {
             CommandIO.say("sealward: interrupted; \(output.finished) of \(places.count) targets are checked.")
             return output.outcome == .findings ? .findings : .undetermined
         }
-        if historyRun?.isIncomplete == true, output.outcome == .clean { return .undetermined }
+        if missesServers || historyRun?.isIncomplete == true, output.outcome == .clean { return .undetermined }
         return output.outcome
     }
 

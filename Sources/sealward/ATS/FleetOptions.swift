@@ -37,12 +37,17 @@ struct FleetOptions: ParsableArguments {
     )
     var keep: Int?
 
-    @Option(help: ArgumentHelp("How many checks of one public address run at once.", valueName: "N"))
+    @Option(
+        help: ArgumentHelp(
+            "How many targets whose first address is the same public address are checked at once; what redirects lead to does not count.",
+            valueName: "N"
+        )
+    )
     var perAddress = 16
 
     @Option(
         help: ArgumentHelp(
-            "How many checks of one public network, /24 of IPv4 or /64 of IPv6, run at once.",
+            "The same for one public network, /24 of IPv4 or /64 of IPv6.",
             valueName: "N"
         )
     )
