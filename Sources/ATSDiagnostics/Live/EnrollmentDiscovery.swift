@@ -107,7 +107,7 @@ extension CheckSession {
     /// Whether a place is known to be in a private network, with every address.
     func isPrivate(_ place: CheckTarget) async -> Bool {
         guard case .addresses(let list) = await resolution(of: place) else { return false }
-        return list.allSatisfy { AddressKind($0).isPrivate }
+        return !list.isEmpty && list.allSatisfy { AddressKind($0).isPrivate }
     }
 
     /// The servers in the answer of a place, at most ``EnrollmentAnswer/most``. Loading it and looking them up share the time for a target.
