@@ -3,12 +3,20 @@ import PackageDescription
 
 /// A program that calls what the modules of the product share: compiled as a part of its package, whose name the build makes from that of
 /// its folder: in lower case, with "_" for what no identifier has and for digits at its start.
-func program(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+///
+/// - Parameters:
+///   - products: those of the product that it calls.
+///   - logs: whether it needs a logger.
+///   - isDriven: whether `FuzzDriver` feeds it.
+func program(_ name: String, _ products: [String], logs: Bool = false, isDriven: Bool = true) -> Target {
     let folder = (Context.packageDirectory.split(separator: "/").dropLast().last ?? "").lowercased()
     let digits = folder.prefix { $0.isNumber }
     let package =
         String(repeating: "_", count: digits.count)
         + folder.dropFirst(digits.count).map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined()
+    let dependencies: [Target.Dependency] =
+        (isDriven ? ["FuzzDriver"] : []) + products.map { .product(name: $0, package: "sealward") }
+        + (logs ? [.product(name: "Logging", package: "swift-log")] : [])
     let settings: [SwiftSetting] = [.unsafeFlags(["-package-name", package])]
     return .executableTarget(name: name, dependencies: dependencies, packageAccess: false, swiftSettings: settings)
 }
@@ -28,107 +36,26 @@ let package = Package(
     ],
     targets: [
         .target(name: "FuzzDriver"),
-        program(
-            "fuzz-attestation",
-            ["FuzzDriver", .product(name: "AppAttest", package: "sealward")]
-        ),
-        program(
-            "fuzz-receipt",
-            ["FuzzDriver", .product(name: "AppAttest", package: "sealward")]
-        ),
-        program(
-            "fuzz-handshake",
-            ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
-        ),
-        program(
-            "fuzz-certificate",
-            ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
-        ),
-        program(
-            "fuzz-ocsp",
-            ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
-        ),
-        program(
-            "fuzz-ct-list",
-            [
-                "FuzzDriver", .product(name: "AppTransportSecurity", package: "sealward"),
-                .product(name: "TLSProbe", package: "sealward"),
-            ]
-        ),
-        program(
-            "fuzz-archive",
-            ["FuzzDriver", .product(name: "SealwardInternals", package: "sealward")]
-        ),
-        program(
-            "fuzz-executable",
-            ["FuzzDriver", .product(name: "SealwardInternals", package: "sealward")]
-        ),
-        program(
-            "fuzz-project",
-            ["FuzzDriver", .product(name: "SealwardInternals", package: "sealward")]
-        ),
-        program(
-            "fuzz-json",
-            [
-                "FuzzDriver", .product(name: "ATSLint", package: "sealward"),
-                .product(name: "SealwardInternals", package: "sealward"),
-            ]
-        ),
-        program(
-            "fuzz-report",
-            [
-                "FuzzDriver", .product(name: "ATSLint", package: "sealward"),
-                .product(name: "SealwardInternals", package: "sealward"),
-            ]
-        ),
-        program(
-            "fuzz-log",
-            ["FuzzDriver", .product(name: "ATSDiagnostics", package: "sealward")]
-        ),
-        program(
-            "fuzz-plist",
-            [
-                .product(name: "ATSLint", package: "sealward"),
-                .product(name: "SealwardInternals", package: "sealward"),
-            ]
-        ),
-        program(
-            "fuzz-configuration",
-            [
-                "FuzzDriver", .product(name: "TrustService", package: "sealward"),
-                .product(name: "Logging", package: "swift-log"),
-            ]
-        ),
-        program(
-            "fuzz-request",
-            [
-                "FuzzDriver", .product(name: "TrustService", package: "sealward"),
-                .product(name: "Logging", package: "swift-log"),
-            ]
-        ),
-        program(
-            "fuzz-http",
-            ["FuzzDriver", .product(name: "TLSProbe", package: "sealward")]
-        ),
-        program(
-            "fuzz-journal",
-            ["FuzzDriver", .product(name: "ATSDiagnostics", package: "sealward")]
-        ),
-        program(
-            "fuzz-merge",
-            [
-                "FuzzDriver", .product(name: "ATSDiagnostics", package: "sealward"),
-                .product(name: "SealwardInternals", package: "sealward"),
-            ]
-        ),
-        program(
-            "fuzz-target",
-            ["FuzzDriver", .product(name: "ATSDiagnostics", package: "sealward")]
-        ),
-        program(
-            "fuzz-trace",
-            ["FuzzDriver", .product(name: "SealwardInternals", package: "sealward")]
-        ),
-        program("every-bit", [.product(name: "AppAttest", package: "sealward")]),
+        program("fuzz-attestation", ["AppAttest"]),
+        program("fuzz-receipt", ["AppAttest"]),
+        program("fuzz-handshake", ["TLSProbe"]),
+        program("fuzz-certificate", ["TLSProbe"]),
+        program("fuzz-ocsp", ["TLSProbe"]),
+        program("fuzz-ct-list", ["AppTransportSecurity", "TLSProbe"]),
+        program("fuzz-archive", ["SealwardInternals"]),
+        program("fuzz-executable", ["SealwardInternals"]),
+        program("fuzz-project", ["SealwardInternals"]),
+        program("fuzz-json", ["ATSLint", "SealwardInternals"]),
+        program("fuzz-report", ["ATSLint", "SealwardInternals"]),
+        program("fuzz-log", ["ATSDiagnostics"]),
+        program("fuzz-plist", ["ATSLint", "SealwardInternals"], isDriven: false),
+        program("fuzz-configuration", ["TrustService"], logs: true),
+        program("fuzz-request", ["TrustService"], logs: true),
+        program("fuzz-http", ["TLSProbe"]),
+        program("fuzz-journal", ["ATSDiagnostics"]),
+        program("fuzz-merge", ["ATSDiagnostics", "SealwardInternals"]),
+        program("fuzz-target", ["ATSDiagnostics"]),
+        program("fuzz-trace", ["SealwardInternals"]),
+        program("every-bit", ["AppAttest"], isDriven: false),
     ]
 )

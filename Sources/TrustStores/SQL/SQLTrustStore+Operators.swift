@@ -26,16 +26,17 @@ extension SQLTrustStore {
     /// Page by page, because the count of ten million keys takes longer than any read may.
     package func keyCounts() async throws -> [KeyCount] {
         var counts: [KeyCount] = []
-        var start: KeyPlace? = KeyPlace(environment: "", app: "", id: [])
-        while let place = start {
-            let page = try await engine.read { session in try session.keyCounts(after: place) }
+        var cursor: KeyCursor?
+        repeat {
+            let start = cursor
+            let page = try await engine.read { session in try session.keyCounts(after: start) }
             for count in page.counts {
                 // The kinds of one app in one environment, genuine and simulated, stand together.
                 let known = counts.indices.suffix(2).first { counts[$0].isOfSameKind(as: count) }
                 if let known { counts[known] = counts[known].adding(count.keys) } else { counts.append(count) }
             }
-            start = page.end
-        }
+            cursor = page.next
+        } while cursor != nil
         return counts
     }
 
@@ -171,11 +172,16 @@ enum KeyCountText {
     }
 }
 
-/// A key's place in the order in which keys are listed.
-private struct KeyPlace: Sendable {
-    let environment: String
-    let app: String
-    let id: [UInt8]
+extension KeyCursor {
+    /// The place as it is compared in the order of the list; without a cursor the one before every key.
+    fileprivate static func values(of cursor: KeyCursor?) -> [SQLValue] {
+        [.text(cursor?.environment ?? ""), .text(cursor?.app ?? ""), .bytes(cursor?.id.bytes ?? [])]
+    }
+
+    /// - Parameter row: environment, app and id.
+    fileprivate init(row: SQLRow) throws {
+        self.init(environment: try row.text(0), app: try row.text(1), id: try KeyIdentifier(row: row, at: 2))
+    }
 }
 
 extension KeyCount {
@@ -191,20 +197,15 @@ extension KeyCount {
 
 extension SQLSession {
     /// Counts the keys of one page, and gives its last place if more follow.
-    fileprivate func keyCounts(after start: KeyPlace) throws -> (counts: [KeyCount], end: KeyPlace?) {
-        let values: [SQLValue] = [.text(start.environment), .text(start.app), .bytes(start.id)]
+    fileprivate func keyCounts(after cursor: KeyCursor?) throws -> (counts: [KeyCount], next: KeyCursor?) {
+        let start = KeyCursor.values(of: cursor)
         let skipped = SQLValue.integer(KeyCountText.size - 1)
-        let last = try run([SQLStatement(KeyCountText.last, arguments: values + [skipped])]).first?.rows.first
-        let end = try last.map { row in
-            KeyPlace(environment: try row.text(0), app: try row.text(1), id: try row.bytes(2))
-        }
+        let last = try run([SQLStatement(KeyCountText.last, arguments: start + [skipped])]).first?.rows.first
+        let next = try last.map(KeyCursor.init(row:))
         let statement =
-            if let end {
-                SQLStatement(
-                    KeyCountText.page,
-                    arguments: values + [.text(end.environment), .text(end.app), .bytes(end.id)]
-                )
-            } else { SQLStatement(KeyCountText.rest, arguments: values) }
+            if let next {
+                SQLStatement(KeyCountText.page, arguments: start + KeyCursor.values(of: next))
+            } else { SQLStatement(KeyCountText.rest, arguments: start) }
         let rows = try run([statement]).first?.rows ?? []
         return (
             try rows.map { row in
@@ -214,7 +215,7 @@ extension SQLSession {
                     simulated: try row.integer(2) != 0,
                     keys: Int(try row.integer(3))
                 )
-            }, end
+            }, next
         )
     }
 }

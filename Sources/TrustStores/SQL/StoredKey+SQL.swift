@@ -25,11 +25,8 @@ extension StoredKey {
 
     /// Reads the columns in their order, from the front of the row.
     init(row: SQLRow) throws {
-        guard let id = KeyIdentifier(bytes: try row.bytes(0)) else {
-            throw StoreFault.damaged("a key id is not 32 bytes")
-        }
         let record = KeyRecord(
-            id: id,
+            id: try KeyIdentifier(row: row, at: 0),
             publicKeyBytes: try row.bytes(1),
             app: try row.text(2),
             identity: try row.text(3),
@@ -132,4 +129,14 @@ extension StoreEvent {
 
     private static let insert: SQLText =
         "INSERT INTO key_events (at, app, key_id, kind, code, detail) VALUES ($1, $2, $3, $4, $5, $6)"
+}
+
+extension KeyIdentifier {
+    /// - Throws: `StoreFault` for a column that holds no 32 bytes.
+    init(row: SQLRow, at index: Int) throws {
+        guard let id = KeyIdentifier(bytes: try row.bytes(index)) else {
+            throw StoreFault.damaged("a key id is not 32 bytes")
+        }
+        self = id
+    }
 }

@@ -54,9 +54,13 @@ public struct KeyCursor: Sendable, Equatable {
 
     /// The place of a key: for stores.
     public init(_ key: StoredKey) {
-        environment = key.environment
-        app = key.app
-        id = key.id
+        self.init(environment: key.environment, app: key.app, id: key.id)
+    }
+
+    init(environment: String, app: String, id: KeyIdentifier) {
+        self.environment = environment
+        self.app = app
+        self.id = id
     }
 
     /// Reads what ``text`` gave; nil for anything else.
@@ -68,9 +72,7 @@ public struct KeyCursor: Sendable, Equatable {
         guard names.count == 2, let environment = String(validating: names[0], as: UTF8.self),
             let app = String(validating: names[1], as: UTF8.self)
         else { return nil }
-        self.environment = environment
-        self.app = app
-        self.id = id
+        self.init(environment: environment, app: app, id: id)
     }
 
     /// The cursor as text for a client: base64, to be given back as it is.
