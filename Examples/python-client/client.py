@@ -8,6 +8,7 @@
 import base64
 import hashlib
 import json
+import secrets
 import sys
 import urllib.error
 import urllib.request as web
@@ -34,7 +35,8 @@ def digest(data):
 
 def main(service, apple, app, app_id, use="many"):
     api, phone = f"{service}/v1/apps/{app}", f"{apple}/device/v1/devices"
-    device = expect(201, "phone", post(phone, {"os": "27.0"}))["device"]
+    # A name that no earlier run used: a simulated phone's keys follow from it.
+    device = expect(201, "phone", post(phone, {"device": f"phone-{secrets.token_hex(4)}", "os": "27.0"}))["device"]
     key = expect(201, "key", post(f"{phone}/{device}/keys", {"app": app_id}))["keyId"]
 
     challenge = expect(201, "challenge", post(f"{api}/challenges", {"purpose": "attest"}))["challenge"]

@@ -20,7 +20,7 @@ struct ExporterResponder: HTTPResponder {
     let checks: SharedChecks
     let sessions: MinuteSessions
     let log: Logger
-    private let sampler = LineSampler(perSecond: 1)
+    private let sampler = LineSampler(1, every: 60)
 
     /// Why a scrape gets no report.
     private enum Refusal: String, CaseIterable {
@@ -150,7 +150,7 @@ struct ExporterResponder: HTTPResponder {
 
     /// Whoever scrapes learns no path; the log names the file.
     private func withoutRoots(_ fault: MalformedInput) -> Response {
-        if sampler.note(Refusal.roots.rawValue, at: SystemSources.live.uptime() / 60).passes {
+        if sampler.note(Refusal.roots.rawValue, at: SystemSources.live.uptime()).passes {
             log.error(
                 "Roots cannot be read, so no check is made; this is logged at most once a minute.",
                 metadata: ["reason": "\(fault.description.terminalSafe)", "options": "--roots, --ca-file"]

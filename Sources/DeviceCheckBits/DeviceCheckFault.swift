@@ -72,7 +72,8 @@ extension DeviceCheckFault {
         case 400 where text.contains("device token"):
             self.init(
                 code: .deviceTokenInvalid,
-                reason: "Apple does not know the device token; is it from the other environment?",
+                reason:
+                    "Apple does not know the device token; was it used before, or is it from the other environment?",
                 status: status
             )
         case 400, 405:

@@ -14,6 +14,13 @@ package enum SystemFile {
         return unsafe Foundation.open(path, flags, mode)
     }
 
+    /// Makes a folder for its owner alone: whether it did, and if not `errno` says why.
+    package static func makeFolder(_ path: String) -> Bool {
+        guard isWhole(path) else { return false }
+        // Safe: the system reads a terminated copy of the path, which lives for the call.
+        return unsafe mkdir(path, 0o700) == 0
+    }
+
     /// What the system says about a path; nil if it says nothing, and `errno` says why.
     package static func status(of path: String, followingLinks: Bool) -> stat? {
         guard isWhole(path) else { return nil }

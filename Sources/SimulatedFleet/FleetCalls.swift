@@ -163,13 +163,15 @@ package struct FleetCalls: Sendable {
     /// - Throws: the fault of the last try.
     package func waitForAnswers(upTo limit: Duration) async throws {
         let end = ContinuousClock.now + limit
-        for url in ["\(apple)/roots/attestation.pem", "\(service)/livez"] {
+        for (name, url) in [("Apple's side", "\(apple)/roots/attestation.pem"), ("the service", "\(service)/livez")] {
             while true {
                 do {
                     _ = try await transport.send(AppleRequest(method: "GET", url: url, headers: [], body: []))
                     break
                 } catch let fault as AppleTransportFault {
-                    guard ContinuousClock.now < end else { throw fault }
+                    guard ContinuousClock.now < end else {
+                        throw FleetFault(description: "\(name) does not answer: \(fault.reason)")
+                    }
                     try await Task.sleep(for: .milliseconds(50))
                 }
             }

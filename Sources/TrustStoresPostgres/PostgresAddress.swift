@@ -57,7 +57,9 @@
 
         /// A message of libpq or of the server in one line, without a password of the string.
         func safe(_ message: String) -> String {
-            var text = message.split(whereSeparator: \.isNewline).joined(separator: "; ")
+            // libpq begins the lines of a hint with a tab.
+            var text = message.split(whereSeparator: \.isNewline).map { String($0.drop(while: \.isWhitespace)) }
+                .joined(separator: "; ")
             for secret in secrets where !secret.isEmpty { text = text.replacing(secret, with: "***") }
             return text.terminalSafe(limit: 300)
         }

@@ -56,7 +56,8 @@ package enum SQLiteFile {
             fchmod(descriptor, 0o600)
             Glibc.close(descriptor)
         } else if errno != EEXIST {
-            throw StoreFault.unavailable("\(path): cannot be created: \(SystemFile.message(errno))")
+            let hint = errno == ENOENT ? "; make its folder first" : ""
+            throw StoreFault.unavailable("\(path): cannot be created: \(SystemFile.message(errno))\(hint)")
         }
     }
 

@@ -98,6 +98,11 @@ import Testing
         // The roots are no secrets, and nor is a configuration without a password.
         #expect(!loud.standardError.contains("root.pem") && !loud.standardError.contains("file=\(readable)"))
         #expect(loud.stop().status == 0)
+        // The group of the service may read what root owns; in anybody else's file it may be any group.
+        let shared = try write(folder, store: "sqlite:\(folder.path)/s.sqlite", mode: 0o640)
+        let grouped = try await ServeProcess(URL(fileURLWithPath: shared))
+        #expect(grouped.standardError.contains("may read a secret") == (getuid() != 0))
+        #expect(grouped.stop().status == 0)
         chmod(folder.appendingPathComponent("admin").path, 0o666)
         let end = try ServeProcess.run(["serve", "--config", readable, "--check-config"])
         #expect(end.status == 2 && end.error.contains("everybody may write to it"), "\(end.error)")

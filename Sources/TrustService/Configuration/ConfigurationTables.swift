@@ -168,10 +168,12 @@ extension Configuration.Limits {
             .means("The largest request body, in bytes.")
         Key("connections", .integer(8...1_000_000), \.connections).otherwise("what RLIMIT_NOFILE allows")
             .means("The maximum number of open connections.")
-        Key("connectionsPerAddress", .integer(1...1_000_000), \.connectionsPerAddress).otherwise("half of all")
-            .means(
-                "The maximum number of open connections from one IPv4 address or IPv6 /64 network; trusted proxies are exempt."
-            )
+        Key("connectionsPerAddress", .integer(1...1_000_000), \.connectionsPerAddress).otherwise(
+            "half of all, at least 256 with 1,024 descriptors"
+        )
+        .means(
+            "The maximum number of open connections from one IPv4 address or IPv6 /64 network; trusted proxies are exempt."
+        )
     }
 }
 

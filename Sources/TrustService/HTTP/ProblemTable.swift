@@ -119,7 +119,10 @@ package enum ProblemTable {
             status: 401,
             title: "The token is not valid.",
             retry: nil,
-            .init(.app, "get a new token with a new assertion; after a revocation none is issued")
+            .init(
+                .app,
+                "get a new token with a new assertion; after a revocation none is issued. A simulated device's token needs simulated=allow, and its keys are at /simulator/.well-known/jwks.json"
+            )
         ),
         .tokenNotSingleUse: Entry(
             status: 400,
@@ -195,7 +198,10 @@ package enum ProblemTable {
             status: 404,
             title: "There is nothing at this path.",
             retry: nil,
-            .init(.developer, "compare the path with /openapi.yaml; routes without their token file are off")
+            .init(
+                .developer,
+                "compare the path with /openapi.yaml; routes without their token file are off, and those of servers and operators are at internalListen if it is set"
+            )
         ),
         .appUnknown: Entry(
             status: 404,
@@ -293,7 +299,10 @@ package enum ProblemTable {
             status: 400,
             title: "The device token is not valid.",
             retry: .never,
-            .init(.app, "get a new device token; one from the other environment is never valid")
+            .init(
+                .app,
+                "get a new device token; one that was used may be spent, and one from the other environment is never valid"
+            )
         ),
         .internalError: Entry(
             status: 500,

@@ -16,9 +16,11 @@ package final class RequestObserver: Sendable {
     /// What was judged in the last 24 hours, for the console.
     let activity = ActivityHistory()
     let log: Logger
-    private let sampler = LineSampler(perSecond: linesPerSecond)
-    /// For lines that one in an hour, or in a minute, is enough of: it is given hours or minutes for seconds.
-    let rarely = LineSampler(perSecond: 1)
+    private let sampler = LineSampler(linesPerSecond)
+    /// For lines that one in a minute is enough of.
+    let perMinute = LineSampler(1, every: 60)
+    /// For lines that one in an hour is enough of.
+    let perHour = LineSampler(1, every: 3600)
     private let known = Mutex(Known())
     private let gauges = Mutex<[@Sendable () -> Void]>([])
 
@@ -149,7 +151,7 @@ package final class RequestObserver: Sendable {
         activity.note(kind, app: key.app, at: now)
         guard !activity.note(system: key.osVersion, bundle: key.bundleVersion, app: key.app, at: now) else { return }
         count("activity.versions.folded")
-        if rarely.note("activity.versions.folded", at: now.timeIntervalSince1970 / 3600).passes {
+        if perHour.note("activity.versions.folded", at: now.timeIntervalSince1970).passes {
             log.notice(
                 "More versions were seen in an hour than the console lists; the others are counted together.",
                 metadata: ["app": "\(key.app.terminalSafe(limit: 64))", "limit": "\(ActivityHistory.versionLimit)"]

@@ -68,7 +68,7 @@ final class KnownKeys: Sendable {
         observer.count("keys.known.found", by: use.found - before.found)
         observer.count("keys.known.dropped", by: use.dropped - before.dropped)
         guard use.dropped > before.dropped,
-            observer.rarely.note("keys.known.dropped", at: now.timeIntervalSince1970 / 3600).passes
+            observer.perHour.note("keys.known.dropped", at: now.timeIntervalSince1970).passes
         else { return }
         observer.log.notice(
             "More keys are in use than are kept in memory; the others are read from the store for each assertion.",

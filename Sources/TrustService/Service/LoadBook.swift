@@ -25,7 +25,7 @@ struct LoadBook: Sendable {
             }
             // Load that goes up and down around the limit changes this every second.
             let kind = "limit.load \(change.operation) \(change.isRefusing)"
-            guard isNew, observer.rarely.note(kind, at: uptime() / 60).passes else { return }
+            guard isNew, observer.perMinute.note(kind, at: uptime()).passes else { return }
             observer.log.warning(
                 change.isRefusing
                     ? "More requests come than the node can handle; what is too much is refused."

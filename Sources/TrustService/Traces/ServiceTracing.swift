@@ -102,7 +102,7 @@ extension RequestObserver {
         if tally.sent > 0 { count("traces.exported", by: tally.sent) }
         if tally.dropped > 0 { count("traces.dropped", [("reason", "queue")], by: tally.dropped) }
         if tally.failed > 0 { count("traces.dropped", [("reason", "receiver")], by: tally.failed) }
-        guard tally.dropped + tally.failed > 0, rarely.note("traces.dropped", at: uptime / 60).passes else { return }
+        guard tally.dropped + tally.failed > 0, perMinute.note("traces.dropped", at: uptime).passes else { return }
         log.warning(
             "Spans did not reach the trace receiver; this is logged at most once a minute.",
             metadata: [

@@ -30,7 +30,7 @@ struct JudgementOptions: ParsableArguments {
     )
     var at: Instant?
 
-    @Option(name: .long, help: ArgumentHelp("Output format.", valueName: "FORMAT"))
+    @Option(name: .long, help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
@@ -43,7 +43,7 @@ struct InspectionOptions: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("Accepted for consistency; has no effect.", valueName: "RFC3339"))
     var at: Instant?
 
-    @Option(name: .long, help: ArgumentHelp("Output format.", valueName: "FORMAT"))
+    @Option(name: .long, help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

@@ -145,7 +145,7 @@ struct DeviceCheckUpdate: AsyncParsableCommand {
             If only one bit is given, the other is read first and keeps its value.
 
             Example: sealward devicecheck update --team-id SIMTEAM001 --key-id SIMKEY0001 \
-            --key-file AuthKey_SIMKEY0001.p8 --device-token-file token.txt --base-url http://127.0.0.1:8900 --bit0 true
+            --key-file AuthKey_SIMKEY0001.p8 --device-token-file token.txt --base-url http://127.0.0.1:8900 --bit0 true --bit1 false
             """
     )
 
@@ -157,7 +157,12 @@ struct DeviceCheckUpdate: AsyncParsableCommand {
     @Option(help: ArgumentHelp("true or false.", valueName: "BOOL"))
     var bit1: Bool?
 
-    @Option(help: ArgumentHelp("A second token for the read, since each request spends one.", valueName: "FILE"))
+    @Option(
+        help: ArgumentHelp(
+            "A second token, for the read of the other bit: Apple asks for a fresh token for each request, but has accepted the same one twice.",
+            valueName: "FILE"
+        )
+    )
     var readTokenFile: String?
 
     mutating func validate() throws {

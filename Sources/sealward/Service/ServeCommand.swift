@@ -19,6 +19,9 @@ struct ServeCommand: AsyncParsableCommand {
         discussion: """
             Every setting can also be an environment variable: challenges.ttlSeconds is SEALWARD_CHALLENGES_TTL_SECONDS.
 
+            Exit status: 0 stopped by a signal, or the configuration is complete; 2 the configuration, the store or the address cannot be used; \
+            64 usage; 75 PostgreSQL did not answer within --store-timeout.
+
             Example: sealward serve --config sealward.json
             """
     )
@@ -54,6 +57,11 @@ struct ServeCommand: AsyncParsableCommand {
             if checkConfig {
                 await StoreOpening.nameChanges(settings.store)
                 CommandIO.say("The configuration is complete.")
+                if let folder = StoreOpening.missingFolder(settings.store) {
+                    CommandIO.say(
+                        "The folder of the store is not here: make \(folder.terminalSafe) before the service starts."
+                    )
+                }
                 return .clean
             }
             return try await serve(settings, readable: secrets.readable)
@@ -121,7 +129,7 @@ struct ServeCommand: AsyncParsableCommand {
         for warning in settings.warnings { log.warning("\(warning)") }
         for path in readable {
             log.warning(
-                "Other users of this machine may read a secret; give the file the mode 0600.",
+                "Other users of this machine may read a secret; give the file the mode 0600, or 0640 with the group of the service and root as its owner.",
                 metadata: ["file": "\(path)"]
             )
         }

@@ -46,7 +46,12 @@ struct SimulateAppleCommand: AsyncParsableCommand {
     )
     var team: [SimulatedTeam] = []
 
-    @Option(help: ArgumentHelp("Write the seed's private keys there, as AuthKey_KEYID.p8.", valueName: "FOLDER"))
+    @Option(
+        help: ArgumentHelp(
+            "Write the seed's private keys there, as AuthKey_KEYID.p8; the folder is made if it is not there.",
+            valueName: "FOLDER"
+        )
+    )
     var keyFolder: String?
 
     @Option(help: ArgumentHelp("Write the root of simulated attestations there, as PEM.", valueName: "FILE"))
@@ -143,6 +148,8 @@ struct SimulatedTeam: ExpressibleByArgument {
         }
         let key = AppleSimulatorConfiguration.teamKey(seed: seed, team: id)
         if let keyFolder {
+            // What is wrong with the folder, the file says.
+            _ = SystemFile.makeFolder(keyFolder)
             let path = "\(keyFolder)/AuthKey_\(keyId).p8"
             try Self.writeKey(Array((key.pemRepresentation + "\n").utf8), path)
         }

@@ -16,7 +16,7 @@ struct SimulateFaultsCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(name: .long, help: ArgumentHelp("Output format.", valueName: "FORMAT"))
+    @Option(name: .long, help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

@@ -54,8 +54,13 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How many devices run at a time.", valueName: "N"))
     var concurrency = 32
 
-    @Option(help: ArgumentHelp("The number that personas, systems and keys are derived from.", valueName: "N"))
-    var seed: UInt64 = 1
+    @Option(
+        help: ArgumentHelp(
+            "The number that personas, systems and keys are derived from; without it each run has new keys.",
+            valueName: "N"
+        )
+    )
+    var seed: UInt64?
 
     @Option(help: ArgumentHelp("Seconds to watch brokers until they are noticed.", valueName: "S"))
     var watch = 0
@@ -103,7 +108,9 @@ struct SimulateFleetCommand: AsyncParsableCommand {
             plan.usersPerBroker = usersPerBroker
             plan.assertionsPerDevice = assertions
             plan.concurrency = concurrency
-            plan.seed = seed
+            // The simulated Apple makes a device's keys from its name. One that was started again makes the same keys again, which the service
+            // knows already.
+            if let seed { plan.seed = seed } else { plan.prefix += "-\(UInt32.random(in: .min ... .max))" }
             plan.watch = .seconds(watch)
             var start = ContinuousClock.now
             do {

@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
+import Foundation
 import Logging
 import TrustService
 import TrustStores
@@ -33,6 +35,13 @@ struct StoreOpening {
         #else
             return "this build does not support PostgreSQL; build it with the trait Postgres"
         #endif
+    }
+
+    /// The folder of the store's file if it is not there: whoever reads a configuration before it is deployed has none.
+    static func missingFolder(_ location: StoreLocation) -> String? {
+        guard case .sqlite(let path) = location else { return nil }
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        return SystemFile.status(of: folder, followingLinks: true) == nil ? folder : nil
     }
 
     /// The status of a service whose store did not answer: EX_TEMPFAIL of sysexits.h. A wrong configuration has another.

@@ -53,8 +53,7 @@ final class FreshFolder {
             )
         }
         self.path = trimmed
-        // Safe: the system reads a terminated copy of the path, which lives for the call.
-        wasMade = unsafe mkdir(trimmed, 0o700) == 0
+        wasMade = SystemFile.makeFolder(trimmed)
         if !wasMade, errno != EEXIST { throw FreshFolder.fault(trimmed, errno, "choose another folder") }
         descriptor = SystemFile.open(trimmed, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else {
