@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 
 /// Why a file is not read, as the end of a sentence that begins with its name: `is a named pipe, not a file`.
 package struct InputFault: Error, Equatable {
@@ -54,7 +55,16 @@ package final class InputFile {
     }
 
     /// Standard input. A file that stands there from its first byte can be read at any place.
-    package static func standardInput() throws(InputFault) -> InputFile { try stream(STDIN_FILENO) }
+    ///
+    /// - Throws: also if it was taken before: whoever asks for it twice would get nothing the second time.
+    package static func standardInput() throws(InputFault) -> InputFile {
+        guard !wasTaken.exchange(true, ordering: .relaxed) else {
+            throw InputFault("was read for another input already; give - once, and name files for the others")
+        }
+        return try stream(STDIN_FILENO)
+    }
+
+    private static let wasTaken = Atomic(false)
 
     /// Why a path is not opened; nil for a regular file, or a link to one.
     package static func refusal(of path: String, below folder: String? = nil) -> InputFault? {

@@ -218,6 +218,8 @@ import Testing
         #expect(result.string("code") == code)
         #expect((result.json["receiptVerdict"] as? [String: Any])?["verdict"] as? String == receipt)
         #expect(result.string("keyId") == keyId)
+        // The steps are those of the attestation, and it passed them all.
+        #expect(result.json["step"] is NSNull)
         changes["--format"] = "text"
         let text = try verify("attestation", changing: changes)
         #expect(text.status == status && text.output.hasPrefix(verdict), "\(text.output)")

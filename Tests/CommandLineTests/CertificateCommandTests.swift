@@ -48,6 +48,7 @@ import Testing
         let certification: TestCertification
         let root: TestCertification.Identity
         let chain: String
+        let leafKey: String
 
         init(
             authority: [String] = TestCertification.authority,
@@ -68,6 +69,7 @@ import Testing
                 issuer: intermediate,
                 extensions: server
             )
+            leafKey = leaf.keyPath
             chain = certification.directory.path("chain.pem")
             let files = [leaf, root, intermediate].map(\.certificatePath)
             try files.map { try String(contentsOfFile: $0, encoding: .utf8) }.joined()
@@ -355,6 +357,46 @@ import Testing
             "ats", "certificate", folder.path("broken.pem"), "--ca-file", chain.root.certificatePath,
         ])
         #expect(broken.status == 1 && broken.output.contains("no readable certificate"))
+    }
+
+    @Test("A file that cannot be read costs no other file its answer, and FAIL beats undetermined")
+    func unreadableAmongOthers() throws {
+        let chain = try Chain()
+        let absent = chain.certification.directory.path("absent.pem")
+        for (host, status) in [("elsewhere.example", Int32(1)), ("localhost", 2)] {
+            let run = try ProgramRun([
+                "ats", "certificate", absent, chain.chain, "--host", host, "--roots", chain.root.certificatePath,
+                "--format", "json",
+            ])
+            let document = try JSONDecoder().decode(Document.self, from: run.data)
+            #expect(run.status == status && document.certificates.map(\.file) == [chain.chain], "\(run.errors)")
+            #expect(run.errors.contains("absent.pem: there is no such file"))
+        }
+        let job = try ProgramRun(["ats", "certificate", "--jobs", "-"], input: #"{"file":"absent.pem","host":"a"}"#)
+        let answer = try JSONDecoder().decode(Answer.self, from: job.data)
+        #expect(answer.host == "a" && answer.verdict == "undetermined", "\(job.output)")
+    }
+
+    @Test("Roots come from standard input too, for one option only")
+    func rootsFromStandardInput() throws {
+        let chain = try Chain()
+        let root = try String(contentsOfFile: chain.root.certificatePath, encoding: .utf8)
+        for option in ["--roots", "--ca-file"] {
+            let run = try ProgramRun(["ats", "certificate", chain.chain, option, "-"], input: root)
+            #expect(run.status == 0, "\(option): \(run.errors)")
+        }
+        // Each of the systems gets them, although there is one reading.
+        let server = try OpenSSLServer([
+            "-cert", chain.chain, "-cert_chain", chain.chain, "-key", chain.leafKey, "-www",
+        ])
+        let place = "localhost:\(server.port)"
+        let check = try ProgramRun(
+            ["ats", "check", place, "--resolve", "\(place):127.0.0.1", "--roots", "-", "--systems", "ios18,ios26"],
+            input: root
+        )
+        #expect(check.status == 0, "\(check.output)\(check.errors)")
+        let twice = try ProgramRun(["ats", "certificate", "-", "--roots", "-"], input: root)
+        #expect(twice.status == 2 && twice.errors.contains("was read for another input already"), "\(twice.errors)")
     }
 
     @Test("An OCSP response that the issuer signed counts as one that a server staples")

@@ -36,6 +36,15 @@ import Testing
         )
     }
 
+    @Test func aFileThatCannotBeReadCostsNoOtherFileItsAnswer() throws {
+        let run = try log(LogCommandTests.error, [folder.path("absent"), "--format", "json"])
+        #expect(run.status == 1 && !found(run).isEmpty && run.errors.contains("there is no such file"), "\(run.errors)")
+        let quiet = try log("nothing\n", [folder.path("absent"), "--format", "json"])
+        #expect(quiet.status == 2 && !quiet.output.isEmpty)
+        let alone = try ProgramRun(["ats", "log", folder.path("absent")])
+        #expect(alone.status == 2 && alone.output.isEmpty)
+    }
+
     static let error = """
         Error Domain=NSURLErrorDomain Code=-1200 "An SSL error has occurred and a secure connection to the server cannot be made." \
         UserInfo={NSErrorFailingURLStringKey=https://old.example.com:8443/path?q=1, NSLocalizedRecoverySuggestion=Would you like to connect \

@@ -203,6 +203,11 @@ import Testing
         #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
     }
 
+    @Test func systemsAreNamedOnce() throws {
+        let run = try ProgramRun(["ats", "check", "a.example", "--systems", "ios18", "--os", "ios17"])
+        #expect(run.status == 64 && run.errors.contains("leave out --os"), "\(run.errors)")
+    }
+
     @Test(arguments: ["", "1 2", "99999999999999999999999", "seed"])
     func aSeedFileWithoutASeedIsNamed(_ text: String) throws {
         let path = folder.path("seed")

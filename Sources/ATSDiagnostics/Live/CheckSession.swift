@@ -73,7 +73,7 @@ public struct CheckSession: Sendable {
         var anchors: TrustAnchors
         if let path = configuration.systemRoots {
             anchors = TrustAnchors()
-            try anchors.add(file: path, kind: .system)
+            try anchors.add(input: path, kind: .system)
         } else {
             do {
                 anchors = try .system()
@@ -83,7 +83,7 @@ public struct CheckSession: Sendable {
                 anchors = TrustAnchors()
             }
         }
-        for path in configuration.installedRoots { try anchors.add(file: path, kind: .installed) }
+        for path in configuration.installedRoots { try anchors.add(input: path, kind: .installed) }
         let instant = configuration.instant ?? Date()
         let network = NetworkProbing(configuration, anchors: anchors, resolver: resolver, instant: instant)
         self.network = network

@@ -16,6 +16,23 @@ public import TLSProbe
 public struct LiveAppleTransport: AppleTransport {
     private let client: ATSClient
 
+    /// How servers are reached: what a command's options say.
+    package struct Reach: Sendable {
+        /// Where to connect in place of what the resolver says.
+        package var overrides: [AddressOverride] = []
+        /// For a connection, TLS included; nil for the client's own limit.
+        package var connectTimeout: Duration?
+
+        package init() {}
+    }
+
+    /// The transport for Apple, reached as a command's options say.
+    package init(reach: Reach) {
+        var dictionary = ATSDictionary()
+        dictionary.localNetworking = true
+        self.init(dictionary, nil, .seconds(30), reach: reach)
+    }
+
     /// - Parameters:
     ///   - trust: The roots that Apple's certificates may lead to; nil for the system's, or none if the system has no file of roots.
     ///   - timeout: For a whole exchange.
@@ -29,18 +46,22 @@ public struct LiveAppleTransport: AppleTransport {
     package static func unrestricted(
         trust: TrustAnchors? = nil,
         timeout: Duration = .seconds(60),
-        connectionsPerHost: Int = 64
+        connectionsPerHost: Int = 64,
+        reach: Reach = Reach()
     ) -> LiveAppleTransport {
-        LiveAppleTransport(.allowingEverything, trust, timeout, connectionsPerHost)
+        LiveAppleTransport(.allowingEverything, trust, timeout, connectionsPerHost, reach: reach)
     }
 
     private init(
         _ dictionary: ATSDictionary,
         _ trust: TrustAnchors?,
         _ timeout: Duration,
-        _ connectionsPerHost: Int = 8
+        _ connectionsPerHost: Int = 8,
+        reach: Reach = Reach()
     ) {
         var configuration = ATSClient.Configuration()
+        configuration.addressOverrides = reach.overrides
+        if let limit = reach.connectTimeout { configuration.connectTimeout = limit }
         configuration.redirectLimit = nil
         configuration.totalTimeout = timeout
         configuration.connectionsPerHost = connectionsPerHost

@@ -57,6 +57,20 @@ public struct TrustAnchors: Sendable {
         try add(pem: try TrustAnchors.read(path), kind: kind, store: path)
     }
 
+    /// Adds the roots of what an option names: a file, or standard input for `-`.
+    ///
+    /// Standard input is read once: every store of this process that names it gets the same roots.
+    /// - Throws: `malformed.trust-store` where it has no certificate.
+    package mutating func add(input path: String, kind: AnchorKind) throws(MalformedInput) {
+        guard path.hasSameBytes(as: "-") else { return try add(file: path, kind: kind) }
+        try add(pem: TrustAnchors.standardInput.get(), kind: kind, store: TrustAnchors.standardInputName)
+    }
+
+    private static let standardInputName = "standard input"
+    private static let standardInput = Result { () throws(MalformedInput) in
+        try read(standardInputName) { () throws(InputFault) in try InputFile.standardInput() }
+    }
+
     /// Adds the roots of a PEM text or one DER certificate. A root that is there already keeps its first kind.
     public mutating func add(pem: [UInt8], kind: AnchorKind, store: String) throws(MalformedInput) {
         var blocks = PEMBlocks.decode(pem, labels: ["CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"])
@@ -108,9 +122,16 @@ public struct TrustAnchors: Sendable {
     }
 
     private static func read(_ path: String) throws(MalformedInput) -> [UInt8] {
+        try read(path) { () throws(InputFault) in try InputFile.open(path) }
+    }
+
+    private static func read(
+        _ path: String,
+        _ open: () throws(InputFault) -> InputFile
+    ) throws(MalformedInput) -> [UInt8] {
         let bytes: [UInt8]
         do {
-            bytes = try TextFileEncoding.text(InputFile.open(path).contents(limit: maximumSize))
+            bytes = try TextFileEncoding.text(open().contents(limit: maximumSize))
         } catch {
             throw MalformedInput(code: .malformedTrustStore, place: path, reason: error.reason)
         }

@@ -6,14 +6,18 @@ import Foundation
 import StrictJSON
 import TrustStores
 
+/// One page of what servers and operators did.
+package enum AuditPage {
+    /// The most entries of an answer.
+    package static let largest = 1000
+}
+
 /// Shows what servers and operators did.
 struct AuditHandler: Handler {
     let store: any TrustStore
     let apps: AppDirectory
     let sources: SystemSources
 
-    /// The most entries of an answer.
-    private static let largestPage = 1000
     /// For so many seconds the entries of an app are looked for among those of others.
     private static let patience = 5.0
 
@@ -22,7 +26,7 @@ struct AuditHandler: Handler {
     /// `GET /v1/audit?after=&limit=`: what servers and operators did, one JSON object per line, oldest first.
     @Sendable private func readAudit(_ call: Call) async throws -> Answer {
         let query = try StrictQuery(call.query, known: ["after", "limit"])
-        let limit = try query.number("limit", 1...AuditHandler.largestPage, default: 100)
+        let limit = try query.number("limit", 1...AuditPage.largest, default: 100)
         var after: Int64?
         if let text = query["after"] {
             guard let number = text.decimalNumber(digits: 19).map(Int64.init) else {
@@ -49,9 +53,9 @@ struct AuditHandler: Handler {
         let start = sources.uptime()
         var (found, last) = ([NumberedAuditEntry](), number)
         while true {
-            let entries = try await store.audit(after: last, limit: AuditHandler.largestPage)
+            let entries = try await store.audit(after: last, limit: AuditPage.largest)
             found += entries.filter { numbered in open.contains { AuditTarget.text(numbered.entry.target, isOf: $0) } }
-            guard found.count < limit, let newest = entries.last, entries.count == AuditHandler.largestPage else {
+            guard found.count < limit, let newest = entries.last, entries.count == AuditPage.largest else {
                 return Array(found.prefix(limit))
             }
             last = newest.number

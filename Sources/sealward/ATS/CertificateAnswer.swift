@@ -27,9 +27,9 @@ struct CertificateAnswer {
     }
 
     /// A chain that could not be judged.
-    init(file: String?, code: Code, reason: String) {
+    init(file: String?, host: String?, code: Code, reason: String) {
         self.file = file
-        host = nil
+        self.host = host
         report = nil
         verdict = .undetermined
         because = [Cause(code, reason)]

@@ -57,10 +57,16 @@ struct CertificateCommand: AsyncParsableCommand {
             var bench = CertificateBench(now: Date())
             if let jobs { return try await run(jobs: jobs, &bench) }
             var answers: [CertificateAnswer] = []
+            var isComplete = true
             for file in files {
-                // A file that cannot be read ends the command, as everywhere; only a list goes on with its next line.
-                answers.append(try await bench.answer(options.job(file: file)))
+                do {
+                    answers.append(try await bench.answer(options.job(file: file)))
+                } catch let chain as UnreadableChain {
+                    CommandIO.say("sealward: \(chain.fault.description)")
+                    isComplete = false
+                }
             }
+            if answers.isEmpty { return .undetermined }
             let stream = try ResultStream(path: shared.output)
             switch format {
             case .json:
@@ -77,7 +83,7 @@ struct CertificateCommand: AsyncParsableCommand {
                 for answer in answers { try stream.write(answer.text(colored: isColored).fitted) }
             }
             try stream.close()
-            return CertificateAnswer.outcome(answers.map(\.verdict))
+            return CertificateAnswer.outcome(answers.map(\.verdict) + (isComplete ? [] : [.undetermined]))
         }
     }
 

@@ -138,6 +138,11 @@ struct CertificateJob {
     }
 }
 
+/// The file of a chain cannot be read, or has none in it.
+struct UnreadableChain: Error {
+    let fault: CommandFault
+}
+
 /// Answers jobs one after the other, with the stores of roots and the lists of logs read once.
 struct CertificateBench {
     private let now: Date
@@ -156,32 +161,32 @@ struct CertificateBench {
         folder: URL?
     ) async -> CertificateAnswer {
         let job: CertificateJob
-        var file: String?
+        var (file, host): (String?, String?)
         do throws(MalformedInput) {
             let object = try JSONReader.read(line, limits: .outside)
-            file = object.member("file")?.text
+            (file, host) = (object.member("file")?.text, object.member("host")?.text)
             job = try CertificateJob(object: object, defaults: defaults, folder: folder)
         } catch {
-            return CertificateAnswer(file: file, code: error.code, reason: "\(place): \(error.reason).")
+            return CertificateAnswer(file: file, host: host, code: error.code, reason: "\(place): \(error.reason).")
+        }
+        func undetermined(_ code: Code, _ reason: String) -> CertificateAnswer {
+            CertificateAnswer(file: file, host: job.host, code: code, reason: reason)
         }
         do {
             return try await answer(job)
+        } catch let chain as UnreadableChain {
+            return undetermined(.malformedCertificate, chain.fault.description)
         } catch let fault as CommandFault {
-            return CertificateAnswer(file: file, code: .malformedCertificate, reason: fault.description)
+            return undetermined(.malformedCertificate, fault.description)
         } catch let malformed as MalformedInput {
-            return CertificateAnswer(file: file, code: malformed.code, reason: "\(malformed.description).")
+            return undetermined(malformed.code, "\(malformed.description).")
         } catch {
-            return CertificateAnswer(file: file, code: .malformedCertificate, reason: "The job cannot be done.")
+            return undetermined(.malformedCertificate, "The job cannot be done.")
         }
     }
 
     mutating func answer(_ job: CertificateJob) async throws -> CertificateAnswer {
-        let chain = try CommandIO.readText(job.path, limit: CertificateBench.maximumFile)
-        var certificates = PEMBlocks.decode(chain)
-        if certificates.isEmpty, chain.first == 0x30 { certificates = [chain] }
-        guard !certificates.isEmpty else {
-            throw CommandFault("\(CommandIO.name(of: job.path)): contains no certificate in PEM.")
-        }
+        let certificates = try CertificateBench.chain(job.path)
         let judge = CertificateJudge(anchors: try anchors(job), logs: try job.logs.map { try logs($0) })
         let question = CertificateJudge.Question(
             certificates: certificates,
@@ -192,6 +197,19 @@ struct CertificateBench {
         )
         let report = await judge.judge(question, at: job.instant ?? now)
         return CertificateAnswer(file: job.file, host: question.host, report)
+    }
+
+    private static func chain(_ path: String) throws(UnreadableChain) -> [[UInt8]] {
+        let bytes: [UInt8]
+        do { bytes = try CommandIO.readText(path, limit: maximumFile) } catch { throw UnreadableChain(fault: error) }
+        let certificates = PEMBlocks.decode(bytes)
+        if certificates.isEmpty, bytes.first == 0x30 { return [bytes] }
+        guard !certificates.isEmpty else {
+            throw UnreadableChain(
+                fault: CommandFault("\(CommandIO.name(of: path)): contains no certificate in PEM.")
+            )
+        }
+        return certificates
     }
 
     /// The system's roots or those of `--roots`, and those of `--ca-file`.
@@ -205,7 +223,7 @@ struct CertificateBench {
         } else {
             anchors = TrustAnchors()
             do {
-                for path in job.roots { try anchors.add(file: path, kind: .system) }
+                for path in job.roots { try anchors.add(input: path, kind: .system) }
                 if job.roots.isEmpty { anchors = try .system() }
             } catch {
                 // A machine without roots can still judge chains to the roots that were named.
@@ -213,7 +231,7 @@ struct CertificateBench {
             }
             keep(anchors, base)
         }
-        for path in job.authorities { try anchors.add(file: path, kind: .installed) }
+        for path in job.authorities { try anchors.add(input: path, kind: .installed) }
         keep(anchors, key)
         return anchors
     }

@@ -86,6 +86,9 @@ struct CheckCommand: AsyncParsableCommand {
         if systems != nil, ![.text, .json, .jsonl, .html].contains(format) {
             throw ValidationError("--systems works only with --format text, json, jsonl and html.")
         }
+        if systems != nil, network.system.os != nil {
+            throw ValidationError("--systems names the systems: leave out --os.")
+        }
         if purpose != nil, infoPlist != nil || systems != nil || format == .nscurl {
             throw ValidationError(
                 "--for managed has its own dictionary and system: leave out --info-plist, --systems and nscurl."

@@ -25,5 +25,8 @@ struct EnforcementOptions: ParsableArguments {
         }
     }
 
-    var connectLimit: Duration { .milliseconds(Int(connectTimeout * 1000)) }
+    var connectLimit: Duration { EnforcementOptions.duration(seconds: connectTimeout) }
+
+    /// - Parameter seconds: what ``check(seconds:of:)`` let through.
+    static func duration(seconds: Double) -> Duration { .milliseconds(Int(seconds * 1000)) }
 }

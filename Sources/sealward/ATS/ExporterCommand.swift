@@ -52,6 +52,9 @@ struct ExporterCommand: AsyncParsableCommand {
 
     @OptionGroup var connection: ConnectionOptions
 
+    @Flag(help: "Disable color.")
+    var noColor = false
+
     @Flag(help: "Log errors only.")
     var quiet = false
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSLint
+import ArgumentParser
 import Findings
 import Foundation
 import StrictJSON
@@ -10,7 +11,10 @@ import StrictJSON
 enum LintBaselines {
     /// Takes tolerated findings out of the results, and writes the file where that is asked for.
     static func apply(_ path: String, to results: [LintResult], update: Bool, quiet: Bool) throws -> [LintResult] {
-        guard FileManager.default.fileExists(atPath: path) else {
+        if path == "-", update {
+            throw ValidationError("--update-baseline needs a file to write; --baseline - is only read.")
+        }
+        guard path == "-" || FileManager.default.fileExists(atPath: path) else {
             guard update else {
                 throw CommandFault("\(path): there is no such file; write it with --update-baseline.")
             }

@@ -14,7 +14,7 @@ struct LogCommand: AsyncParsableCommand {
         discussion: """
             Console's text, `log show` (--style default, syslog, json, ndjson), Xcode's console, the text of a sysdiagnose and the errors of \
             nscurl, of any size. If a number has several causes, all are named: a log does not say which; `ats check` does. Lines that say \
-            nothing known are counted. Exit status: 0 nothing blocks a load, 1 something does, 2 a file cannot be read.
+            nothing known are counted. Exit status: 0 nothing blocks a load, 1 something does, 2 a file cannot be read and nothing blocks a load in the others.
 
             Example: log show --last 1h --style syslog | sealward ats log -
             """
@@ -31,6 +31,7 @@ struct LogCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandIO.run {
             var log = DeviceLog()
+            var missing = 0
             for path in files {
                 do throws(InputFault) {
                     let file = path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
@@ -43,13 +44,16 @@ struct LogCommand: AsyncParsableCommand {
                         log.read(part)
                     }
                 } catch {
-                    throw CommandFault("\(CommandIO.name(of: path).terminalSafe): \(error.reason).")
+                    CommandIO.say("sealward: \(CommandIO.name(of: path).terminalSafe): \(error.reason).")
+                    missing += 1
                 }
                 log.endFile()
             }
+            if missing == files.count { return .undetermined }
             let report = log.report()
             try CommandIO.write(format == .json ? report.json.rendered() + "\n" : report.text.fitted, to: shared.output)
-            return report.hasFindings ? .findings : .clean
+            if report.hasFindings { return .findings }
+            return missing == 0 ? .clean : .undetermined
         }
     }
 }

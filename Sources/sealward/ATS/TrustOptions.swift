@@ -8,10 +8,15 @@ import TLSProbe
 
 /// Whom to trust: what every command that judges a certificate has in common.
 struct TrustOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Trust these roots as if a user had installed them. May be repeated.", valueName: "PEM"))
+    @Option(
+        help: ArgumentHelp(
+            "Trust these roots as if a user had installed them; - is standard input. May be repeated.",
+            valueName: "PEM"
+        )
+    )
     var caFile: [String] = []
 
-    @Option(help: ArgumentHelp("Trust these roots instead of the system's.", valueName: "PEM"))
+    @Option(help: ArgumentHelp("Trust these roots instead of the system's; - is standard input.", valueName: "PEM"))
     var roots: String?
 
     /// The system's roots or those instead of them, and the installed ones. Without a system store the options' roots are all there is.
@@ -39,9 +44,9 @@ struct TrustOptions: ParsableArguments {
         to anchors: inout TrustAnchors
     ) throws {
         do {
-            try anchors.add(file: path, kind: kind)
+            try anchors.add(input: path, kind: kind)
         } catch {
-            throw CommandFault("\(path): \(error.reason); name a PEM file with \(option).")
+            throw CommandFault("\(CommandIO.name(of: path)): \(error.reason); name a PEM file with \(option).")
         }
     }
 }

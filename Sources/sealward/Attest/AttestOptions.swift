@@ -74,16 +74,19 @@ enum AttestInput {
     /// Reads the PEM certificates of every `--trust-root` and makes roots of all of them, with faults that name the file; nil without any.
     ///
     /// Not inlined: the optimizer of Swift 6.3.1 crashes where this becomes part of an asynchronous function.
-    @inline(never) static func roots<Roots>(_ paths: [String], _ make: (String) throws(MalformedInput) -> Roots) throws
-        -> Roots?
-    {
-        var all = ""
-        for path in paths {
-            let pem = String(decoding: try CommandIO.readText(path, limit: 1 << 20), as: UTF8.self)
+    @inline(never) static func roots<Roots>(
+        _ files: [(path: String, pem: String)],
+        _ make: (String) throws(MalformedInput) -> Roots
+    ) throws -> Roots? {
+        for (path, pem) in files {
             do throws(MalformedInput) { _ = try make(pem) } catch { throw error.fault(in: path) }
-            all += pem + "\n"
         }
-        return paths.isEmpty ? nil : try make(all)
+        return files.isEmpty ? nil : try make(files.map(\.pem).joined(separator: "\n"))
+    }
+
+    /// The texts of the files of `--trust-root`, read once whatever roots are made of them.
+    static func texts(_ paths: [String]) throws -> [(path: String, pem: String)] {
+        try paths.map { ($0, String(decoding: try CommandIO.readText($0, limit: 1 << 20), as: UTF8.self)) }
     }
 }
 

@@ -22,11 +22,16 @@ struct AttestationAnswer {
 
     var isAccepted: Bool { refusal == nil }
 
+    /// The step of the attestation that failed; the steps of its receipt have numbers of their own.
+    private var step: Int? {
+        if case .refused(let refusal) = verdict { refusal.step } else { nil }
+    }
+
     /// `sealward.attestation/1`.
     var json: JSONValue {
         var members: [JSONValue.Member] = [
             .init("schema", "sealward.attestation/1"), .init("verdict", isAccepted ? "accepted" : "refused"),
-            .init("step", .optional(refusal?.step)), .init("code", .optional(refusal?.code.rawValue)),
+            .init("step", .optional(step)), .init("code", .optional(refusal?.code.rawValue)),
             .init("message", .string(refusal?.reason ?? "all verification steps passed")),
         ]
         if case .accepted(let key) = verdict {

@@ -89,12 +89,13 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
+            let files = try AttestInput.texts(trustRoot)
             let verifier = AttestationVerifier(
                 apps: [judgement.appId],
                 environments: [environment],
-                roots: try AttestInput.roots(trustRoot, AttestationRoots.init(pem:)) ?? .apple,
+                roots: try AttestInput.roots(files, AttestationRoots.init(pem:)) ?? .apple,
                 receiptRoots: receipt == .ignore
-                    ? nil : try AttestInput.roots(trustRoot, ReceiptRoots.init(pem:)) ?? .apple,
+                    ? nil : try AttestInput.roots(files, ReceiptRoots.init(pem:)) ?? .apple,
                 policy: policy
             )
             let verdict: AttestationVerdict

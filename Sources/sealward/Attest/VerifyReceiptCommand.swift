@@ -42,7 +42,7 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let roots = try AttestInput.roots(trustRoot, ReceiptRoots.init(pem:)) ?? .apple
+            let roots = try AttestInput.roots(AttestInput.texts(trustRoot), ReceiptRoots.init(pem:)) ?? .apple
             let input = try AttestInput.read(file)
             var receipt: Receipt?
             let verdict: ReceiptVerdict

@@ -5,6 +5,7 @@ import ArgumentParser
 import Findings
 import Foundation
 import StrictJSON
+import TrustService
 
 struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -29,6 +30,11 @@ struct AuditCommand: AsyncParsableCommand {
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
+
+    func validate() throws {
+        try OperatorTarget.validate(limit: limit, upTo: AuditPage.largest)
+        guard after ?? 0 >= 0 else { throw ValidationError("--after must be 0 or more.") }
+    }
 
     func run() async throws {
         try await CommandIO.run {

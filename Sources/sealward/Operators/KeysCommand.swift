@@ -1,10 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import ArgumentParser
 import Findings
 import Foundation
 import StrictJSON
+import TrustStores
 
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -40,7 +42,7 @@ struct ListKeysCommand: AsyncParsableCommand {
     var user: String?
 
     @Option(help: ArgumentHelp("production or development.", valueName: "ENVIRONMENT"))
-    var environment: String?
+    var environment: AttestationEnvironment?
 
     @Option(help: ArgumentHelp("The cursor from the previous page.", valueName: "CURSOR"))
     var after: String?
@@ -53,10 +55,14 @@ struct ListKeysCommand: AsyncParsableCommand {
 
     @OptionGroup var shared: SharedOptions
 
+    func validate() throws { try OperatorTarget.validate(limit: limit, upTo: KeyPage.largest) }
+
     func run() async throws {
         try await CommandIO.run {
             var query = [("limit", String(limit))]
-            for (name, value) in [("app", app), ("user", user), ("environment", environment), ("after", after)] {
+            for (name, value) in [
+                ("app", app), ("user", user), ("environment", environment?.rawValue), ("after", after),
+            ] {
                 if let value { query.append((name, value)) }
             }
             guard let answer = try await target.document("GET", "/v1/keys", query: query) else { return .findings }
@@ -114,13 +120,13 @@ struct RevokeKeysCommand: AsyncParsableCommand {
     var user: String?
 
     @Option(help: ArgumentHelp("All keys of production or development.", valueName: "ENVIRONMENT"))
-    var environment: String?
+    var environment: AttestationEnvironment?
 
     @Flag(help: "All keys that a simulated root attested.")
     var simulated = false
 
-    @Option(help: ArgumentHelp("All keys attested before this time.", valueName: "T"))
-    var attestedBefore: String?
+    @Option(help: ArgumentHelp("All keys attested before this time: a date or an RFC 3339 instant.", valueName: "T"))
+    var attestedBefore: DayOrInstant?
 
     @Option(help: ArgumentHelp("The reason, one word, for the history; default operator.", valueName: "CODE"))
     var code: String?
@@ -133,13 +139,14 @@ struct RevokeKeysCommand: AsyncParsableCommand {
     private var rules: [JSONValue.Member] {
         var rules: [JSONValue.Member] = []
         if let user { rules.append(.init("user", .string(user))) }
-        if let environment { rules.append(.init("environment", .string(environment))) }
+        if let environment { rules.append(.init("environment", .string(environment.rawValue))) }
         if simulated { rules.append(.init("simulated", true)) }
-        if let attestedBefore { rules.append(.init("attestedBefore", .string(attestedBefore))) }
+        if let attestedBefore { rules.append(.init("attestedBefore", .string(attestedBefore.text))) }
         return rules
     }
 
     func validate() throws {
+        try OperatorTarget.validate(key: key)
         if key != nil {
             guard app == nil, rules.isEmpty else { throw ValidationError("Give a key, or --app with one rule.") }
         } else {
@@ -198,6 +205,7 @@ struct DeleteKeysCommand: AsyncParsableCommand {
     @OptionGroup var shared: SharedOptions
 
     func validate() throws {
+        try OperatorTarget.validate(key: key)
         guard (key == nil) != (user == nil), app == nil || user != nil else {
             throw ValidationError("Give a key, or --user with or without --app.")
         }

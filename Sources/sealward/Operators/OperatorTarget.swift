@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import AppleServices
 import ArgumentParser
 import Findings
@@ -23,6 +24,8 @@ struct OperatorTarget: ParsableArguments {
     @Option(help: ArgumentHelp("The store instead of a service: sqlite:PATH or a PostgreSQL URL.", valueName: "STORE"))
     var store: String?
 
+    @OptionGroup var connection: ReachOptions
+
     func validate() throws {
         guard (url == nil) != (store == nil) else {
             throw ValidationError("Give --url with --token-file, or --store.")
@@ -30,11 +33,28 @@ struct OperatorTarget: ParsableArguments {
         guard (url == nil) == (tokenFile == nil) else {
             throw ValidationError("--url and --token-file must be given together.")
         }
+        if let url, AppleEndpoint(url) == nil { throw ValidationError.address(url, of: "--url") }
+    }
+
+    /// - Parameter most: the most entries of one page, as the service has it.
+    static func validate(limit: Int, upTo most: Int) throws {
+        guard 1...most ~= limit else { throw ValidationError("--limit must be from 1 to \(most).") }
+    }
+
+    /// A key is named by its 32 bytes.
+    static func validate(key: String?) throws {
+        guard let key else { return }
+        guard bytes(ofKey: key).flatMap(KeyIdentifier.init(bytes:)) != nil else {
+            throw ValidationError(
+                "'\(key.terminalSafe)' is no key: give the base64 of its 32 bytes, as 'keys list' prints it."
+            )
+        }
     }
 
     /// Asks one route of operators.
     ///
     /// - Returns: the body, or nil after the refusal has been said on standard error.
+    /// - Throws: also the status of wrong usage, where the service cannot read what an option says.
     func call(_ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil) async throws
         -> [UInt8]?
     {
@@ -47,6 +67,7 @@ struct OperatorTarget: ParsableArguments {
         let title = document?.member("title")?.text ?? "The service refused."
         guard reply.status < 500 else { throw CommandFault("\(title.terminalSafe) (\(code.terminalSafe))") }
         CommandIO.say("sealward: \(title.terminalSafe) (\(code.terminalSafe))")
+        if reply.status == 400 { throw ExitCode.validationFailure }
         return nil
     }
 
@@ -64,9 +85,7 @@ struct OperatorTarget: ParsableArguments {
         status: Int, body: [UInt8]
     ) {
         guard let url, let tokenFile else { throw CommandFault("--url: is missing.") }
-        guard let endpoint = AppleEndpoint(url) else {
-            throw CommandFault("\(url.terminalSafe): must be https, or http on this machine's loopback address.")
-        }
+        guard let endpoint = AppleEndpoint(url) else { throw ValidationError.address(url, of: "--url") }
         let token = try CommandIO.token(tokenFile, kind: "operator's token")
         var headers = [
             AppleRequest.Header("Accept", "application/json"), .init("Authorization", "Bearer \(token)"),
@@ -79,7 +98,7 @@ struct OperatorTarget: ParsableArguments {
             body: body
         )
         do {
-            let answer = try await LiveAppleTransport().send(request)
+            let answer = try await LiveAppleTransport(reach: connection.reach()).send(request)
             return (answer.status, answer.body)
         } catch {
             throw CommandFault("\(url.terminalSafe): no answer (\("\(error)".terminalSafe(limit: 200))).")
@@ -128,10 +147,14 @@ struct OperatorTarget: ParsableArguments {
     static func encoded(_ text: String) -> String { text.utf8.percentEncoded() }
 
     /// The id of a key as paths spell it: standard base64 or base64url, with padding or without.
-    static func path(ofKey text: String) -> String {
-        let plain = text.utf8.prefix { $0 != UInt8(ascii: "=") }.map { byte in
-            byte == UInt8(ascii: "+") ? UInt8(ascii: "-") : byte == UInt8(ascii: "/") ? UInt8(ascii: "_") : byte
-        }
-        return "/v1/keys/" + encoded(String(decoding: plain, as: UTF8.self))
+    static func path(ofKey text: String) -> String { "/v1/keys/" + Base64.encodeURL(bytes(ofKey: text) ?? []) }
+
+    private static func bytes(ofKey text: String) -> [UInt8]? { Base64.decode(text) ?? Base64.decodeURL(text) }
+}
+
+extension ValidationError {
+    /// An option whose address is none that credentials are sent to.
+    static func address(_ text: String, of option: String) -> ValidationError {
+        ValidationError("\(option): '\(text.terminalSafe)' must be https, or http on this machine's loopback address.")
     }
 }

@@ -40,28 +40,33 @@ struct NewTokenCommand: AsyncParsableCommand {
     var scopes: [String]
 
     @Option(help: ArgumentHelp("When it expires, as a date or an RFC 3339 instant.", valueName: "T"))
-    var expires: String?
+    var expires: DayOrInstant?
 
     @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
 
+    private var made: NewToken? {
+        NewToken(name: name, scopes: scopes, expires: expires?.date, random: SystemSources.live.random(32))
+    }
+
+    func validate() throws {
+        guard NamedCredential.isName(name) else {
+            throw ValidationError("--name must be 1 to 64 printable ASCII characters without spaces.")
+        }
+        guard made != nil else {
+            throw ValidationError(
+                "--scope must be server, admin or audit, alone or with :APP, for example server:shop."
+            )
+        }
+    }
+
     func run() async throws {
         try await CommandIO.run {
-            var end: Date?
-            if let expires {
-                guard let date = Timestamps.date(expires) else {
-                    throw CommandFault("--expires: must be a date or an RFC 3339 instant, for example 2027-06-30.")
-                }
-                end = date
-            }
-            guard
-                let made = NewToken(name: name, scopes: scopes, expires: end, random: SystemSources.live.random(32))
-            else {
-                throw CommandFault(
-                    "--name must be 1 to 64 printable characters without spaces; --scope must be server, admin or audit, alone or with :APP."
-                )
+            guard let made else { throw CommandFault("The token cannot be made.") }
+            if let expires, expires.date <= Date(), !shared.quiet {
+                CommandIO.say("sealward: --expires is in the past: the service will refuse this token.")
             }
             let text =
                 switch format {

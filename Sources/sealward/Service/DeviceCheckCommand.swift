@@ -43,6 +43,8 @@ struct DeviceCheckOptions: ParsableArguments {
     @Option(help: ArgumentHelp("A base URL other than Apple's, for a simulator.", valueName: "URL"))
     var baseURL: String?
 
+    @OptionGroup var connection: ReachOptions
+
     @Option(help: ArgumentHelp("The id of this transaction; by default a new one.", valueName: "ID"))
     var transactionId: String?
 
@@ -63,12 +65,11 @@ struct DeviceCheckOptions: ParsableArguments {
         }
         var endpoint = environment == .production ? AppleEndpoint.deviceCheck : .deviceCheckDevelopment
         if let baseURL {
-            guard let other = AppleEndpoint(baseURL) else {
-                throw CommandFault("\(baseURL): must be https, or http on this machine's loopback address.")
-            }
+            guard let other = AppleEndpoint(baseURL) else { throw ValidationError.address(baseURL, of: "--base-url") }
             endpoint = other
         }
-        return DeviceCheckClient(transport: LiveAppleTransport(), authorization: authorization, endpoint: endpoint)
+        let transport = LiveAppleTransport(reach: try connection.reach())
+        return DeviceCheckClient(transport: transport, authorization: authorization, endpoint: endpoint)
     }
 
     func token(_ file: String) throws -> String { try CommandIO.token(file, kind: "device token") }

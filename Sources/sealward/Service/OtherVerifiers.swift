@@ -166,10 +166,10 @@ struct URLVerifier {
     private let timeout: Duration
     private let transport: LiveAppleTransport
 
-    init(_ url: String, timeout: Duration) {
+    init(_ url: String, timeout: Duration, reach: LiveAppleTransport.Reach) {
         self.url = url
         self.timeout = timeout
-        transport = .unrestricted(timeout: timeout)
+        transport = .unrestricted(timeout: timeout, reach: reach)
     }
 
     /// - Throws: ``CommandFault`` where nothing answers the first question.

@@ -66,6 +66,12 @@ struct SimulateAppleCommand: AsyncParsableCommand {
     @Flag(help: "Refuse the second use of a device token.")
     var singleUseTokens = false
 
+    @Flag(help: "Disable color.")
+    var noColor = false
+
+    @Flag(help: "Log errors only.")
+    var quiet = false
+
     mutating func validate() throws {
         guard refreshAfter >= 0 else { throw ValidationError("--refresh-after must be 0 or more.") }
         guard seed == nil || seedFile == nil else { throw ValidationError("Give --seed or --seed-file, not both.") }

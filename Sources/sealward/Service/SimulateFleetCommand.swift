@@ -28,6 +28,8 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The address of simulated Apple.", valueName: "URL"))
     var apple: String
 
+    @OptionGroup var connection: ReachOptions
+
     @Option(help: ArgumentHelp("The id of the app in the service's configuration.", valueName: "ID"))
     var app: String
 
@@ -80,6 +82,11 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     @OptionGroup var shared: SharedOptions
 
     mutating func validate() throws {
+        for (option, url) in [("--service", service), ("--apple", apple)] where URL(string: url)?.host == nil {
+            throw ValidationError(
+                "\(option): '\(url.terminalSafe)' is not a URL; write http://HOST:PORT or https://HOST."
+            )
+        }
         guard (1...1_000_000).contains(devices) else { throw ValidationError("--devices must be 1 to 1000000.") }
         guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency must be 1 to 4096.") }
         guard usersPerBroker >= 1, assertions >= 0, watch >= 0, 0...86_400 ~= wait else {
@@ -93,7 +100,7 @@ struct SimulateFleetCommand: AsyncParsableCommand {
         try await CommandIO.run {
             let tally = FleetTally()
             let calls = FleetCalls(
-                transport: LiveAppleTransport.unrestricted(),
+                transport: LiveAppleTransport.unrestricted(reach: try connection.reach()),
                 service: SimulateFleetCommand.trimmed(service),
                 apple: SimulateFleetCommand.trimmed(apple),
                 app: app,

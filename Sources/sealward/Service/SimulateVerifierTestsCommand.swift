@@ -39,6 +39,8 @@ struct SimulateVerifierTestsCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The longest time for one answer, in seconds.", valueName: "S"))
     var timeout = 10
 
+    @OptionGroup var connection: ReachOptions
+
     @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
@@ -79,7 +81,7 @@ struct SimulateVerifierTestsCommand: AsyncParsableCommand {
                     progress?.advance()
                 }
             } else if let url {
-                var verifier = URLVerifier(url, timeout: .seconds(timeout))
+                var verifier = URLVerifier(url, timeout: .seconds(timeout), reach: try connection.reach())
                 for item in cases {
                     report.add(item, try await verifier.judge(VerifierQuestion.line(item)))
                     progress?.advance()

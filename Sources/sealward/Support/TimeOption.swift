@@ -17,6 +17,18 @@ struct Instant: ExpressibleByArgument {
     }
 }
 
+/// An instant given on the command line in RFC 3339, or a date, which is its midnight in UTC.
+struct DayOrInstant: ExpressibleByArgument {
+    let date: Date
+    let text: String
+
+    init?(argument: String) {
+        guard let date = RFC3339.date(argument.utf8) ?? RFC3339.day(argument.utf8) else { return nil }
+        self.date = date
+        text = argument
+    }
+}
+
 /// The options that every command has.
 struct SharedOptions: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("Write the result to a file.", valueName: "FILE"))
