@@ -341,7 +341,8 @@ let package = Package(
         tests(
             of: "TrustService",
             [
-                "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest", "AppleServices",
+                "CompactTokens", "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest",
+                "AppleServices",
                 "Findings", "StrictCBOR", "StrictJSON", "TLSFacts", "TrustStores", "TrustStoresSQLite",
                 "TrustStoresPostgres", "SealwardHummingbird", "TraceExport", .asyncHTTPClient, .tracing, .jwt,
                 .hummingbird, .httpTypes, .crypto, .cryptoExtras, .lifecycle, .logging, .metrics, .nioConcurrency,
