@@ -248,7 +248,9 @@ let package = Package(
         library(
             "AppleSimulator",
             [
-                "DeviceSimulator", "DeviceCheckBits", .hummingbird, .httpTypes, .nioCore, .lifecycle, .logging, .crypto,
+                "ConnectionAdmission", "DeviceSimulator", "DeviceCheckBits", .hummingbird, .httpTypes, .nioCore,
+                .lifecycle,
+                .logging, .crypto,
             ],
             resources: [.embedInCode("openapi.yaml")]
         ),
@@ -358,7 +360,11 @@ let package = Package(
         tests(of: "DeviceSimulator", ["AppAttest", .crypto]),
         tests(
             of: "AppleSimulator",
-            ["DeviceSimulator", "AppleServices", "DeviceCheckBits", "AppAttest", .jwt, .crypto, .logging]
+            [
+                "ConnectionAdmission", "DeviceSimulator", "AppleServices", "DeviceCheckBits", "AppAttest", .jwt,
+                .crypto,
+                .logging,
+            ]
         ),
         tests(of: "SimulatedFleet", ["AppleServices"]),
         // The service from the handlers down under a simulated scheduler, clock, network and disk.
