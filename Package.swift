@@ -248,7 +248,9 @@ let package = Package(
         library(
             "AppleSimulator",
             [
-                "DeviceSimulator", "DeviceCheckBits", .hummingbird, .httpTypes, .nioCore, .lifecycle, .logging, .crypto,
+                "ConnectionAdmission", "DeviceSimulator", "DeviceCheckBits", .hummingbird, .httpTypes, .nioCore,
+                .lifecycle,
+                .logging, .crypto,
             ],
             resources: [.embedInCode("openapi.yaml")]
         ),
@@ -341,7 +343,8 @@ let package = Package(
         tests(
             of: "TrustService",
             [
-                "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest", "AppleServices",
+                "CompactTokens", "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest",
+                "AppleServices",
                 "Findings", "StrictCBOR", "StrictJSON", "TLSFacts", "TrustStores", "TrustStoresSQLite",
                 "TrustStoresPostgres", "SealwardHummingbird", "TraceExport", .asyncHTTPClient, .tracing, .jwt,
                 .hummingbird, .httpTypes, .crypto, .cryptoExtras, .lifecycle, .logging, .metrics, .nioConcurrency,
@@ -357,7 +360,11 @@ let package = Package(
         tests(of: "DeviceSimulator", ["AppAttest", .crypto]),
         tests(
             of: "AppleSimulator",
-            ["DeviceSimulator", "AppleServices", "DeviceCheckBits", "AppAttest", .jwt, .crypto, .logging]
+            [
+                "ConnectionAdmission", "DeviceSimulator", "AppleServices", "DeviceCheckBits", "AppAttest", .jwt,
+                .crypto,
+                .logging,
+            ]
         ),
         tests(of: "SimulatedFleet", ["AppleServices"]),
         // The service from the handlers down under a simulated scheduler, clock, network and disk.

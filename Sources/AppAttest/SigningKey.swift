@@ -35,6 +35,14 @@ enum SigningKey: Sendable, Equatable {
         return false
     }
 
+    /// The point as X9.63.
+    var point: Data {
+        switch self {
+        case .p256(let key): key.x963Representation
+        case .p384(let key): key.x963Representation
+        }
+    }
+
     static func == (one: SigningKey, other: SigningKey) -> Bool {
         switch (one, other) {
         case (.p256(let one), .p256(let other)): one.x963Representation == other.x963Representation

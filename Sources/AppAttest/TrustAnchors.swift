@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Crypto
 public import Findings
 import FoundationEssentials
 import StrictASN1
@@ -20,6 +21,14 @@ public struct AttestationRoots: Sendable {
     ///
     /// - Throws: `malformed.trust-root`.
     public init(pem: String) throws(MalformedInput) { anchors = try TrustAnchors(pem: pem) }
+
+    /// SHA-256 over names and keys, in an order of their own: the same for the same authorities, also if one has signed its root again.
+    package var fingerprint: [UInt8] {
+        let parts = anchors.anchors.map {
+            Array(SHA256.hash(data: $0.subject)) + Array(SHA256.hash(data: $0.key.point))
+        }
+        return Array(SHA256.hash(data: parts.sorted { $0.lexicographicallyPrecedes($1) }.flatMap { $0 }))
+    }
 }
 
 /// The roots that receipts are traced to. Not interchangeable with ``AttestationRoots``.

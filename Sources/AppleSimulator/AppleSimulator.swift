@@ -55,12 +55,22 @@ public actor AppleSimulator {
     /// - Parameter wall: The time on the wall clock; the simulator never reads it itself.
     public func answer(_ request: SimulatorRequest, wall: Date) -> SimulatorAnswer {
         let answer = route(request, wall: wall)
-        answered["\(request.method) \(request.path.prefix(64)) \(answer.status)", default: 0] += 1
+        answered[
+            "\(request.method) \(String(decoding: request.path.utf8.prefix(64), as: UTF8.self)) \(answer.status)",
+            default: 0
+        ] += 1
         if answered.count > 4096 { answered = [:] }
         return answer
     }
 
     private func route(_ request: SimulatorRequest, wall: Date) -> SimulatorAnswer {
+        guard BodyNames.areBounded(request.body) else {
+            let detail =
+                "the name of a member has more than \(BodyNames.nameLimit) bytes, or a text more than \(BodyNames.textLimit)"
+            return SimulatorAnswer(400, json: Problem(error: "invalidInput", detail: detail))
+        }
+        // No path that there is is longer, and one that is may take long to compare.
+        guard request.path.utf8.count <= 1024 else { return SimulatorAnswer(404, "Not Found") }
         var path = request.path.split(separator: "/").map(String.init)
         if let methods = SimulatorRoutes.methods(of: path), !methods.contains(request.method) {
             // RFC 9110 section 15.5.6: a 405 names what is allowed.

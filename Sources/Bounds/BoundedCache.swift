@@ -91,14 +91,6 @@ package final class BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sen
     /// Forgets all values that are like this.
     package func forget(where isGone: (Value) -> Bool) { state.withLock { $0.remove { _, value in isGone(value) } } }
 
-    package func forgetAll() {
-        state.withLock { state in
-            state.kept = [:]
-            state.order = []
-            state.first = 0
-        }
-    }
-
     /// How many values are kept now.
     package var count: Int { state.withLock { $0.kept.count } }
 

@@ -26,7 +26,7 @@ import Testing
         #expect([3, 4, 5, 6].map { cache[$0] } == ["3", nil, "5", "6"])
         cache.keep("7", for: 7)
         #expect([3, 5, 6, 7].map { cache[$0] } == [nil, "5", "6", "7"])
-        cache.forgetAll()
+        cache.forget { _ in true }
         #expect(cache.count == 0)
         cache.keep("8", for: 8)
         #expect(cache[8] == "8")

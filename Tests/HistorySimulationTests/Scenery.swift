@@ -102,7 +102,7 @@ enum Scenery {
                 KeyRegistration(
                     proven.key,
                     app: "shop",
-                    simulated: true,
+                    simulatedRoots: proven.simulatedRoots,
                     user: nil,
                     attestation: bytes,
                     refreshAt: nil

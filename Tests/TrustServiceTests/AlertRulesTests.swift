@@ -28,7 +28,7 @@ import TrustStores
         "console.sessions", "http.load.inflight", "http.load.limit", "keys.deleted", "keys.known", "keys.known.asked",
         "keys.known.dropped", "keys.known.found", "keys.revoked", "promotions.granted", "quotas.drawn",
         "receipts.batch",
-        "receipts.outcome", "refusals.monitored", "signals",
+        "receipts.outcome", "refusals.monitored", "refusals.unwritten", "signals",
         "signals.unsupported.ratio.highest", "sweep.rows", "sweep.seconds", "tokens.issued",
         "traces.exported",
     ]

@@ -3,6 +3,7 @@
 
 import AppAttest
 import AppleServices
+import CompactTokens
 import Crypto
 import DeviceSimulator
 import Findings
@@ -178,6 +179,29 @@ import _CryptoExtras
             let away = try await phone.call("exchangeDeviceCheckToken", [.init("device_token", "AAAA")])
             #expect(AppCheckPhone.verdict(away) == "503 UNAVAILABLE")
         }
+    }
+
+    /// The signature of a longer key would leave no room in a token.
+    @Test func theLongestKeySignsTokensThatCanBeRead() throws {
+        // Making one of 8192 bits takes long; its signature has 512 bytes more, in base64.
+        let longest = try _RSA.Signing.PrivateKey(keySize: .bits4096)
+        let settings = Configuration.AppCheck(
+            projectNumber: String(repeating: "1", count: 20),
+            projectId: String(repeating: "p", count: 64),
+            keyPEMs: [longest.pemRepresentation],
+            apps: [:]
+        )
+        let tokens = try #require(AppCheckTokens(settings))
+        let issued = try tokens.issue(
+            .key(Data(repeating: 255, count: 32).base64EncodedString(), environment: "development", simulated: true),
+            appId: String(repeating: "1", count: 128),
+            tier: "standard",
+            limitedUse: false,
+            identifier: [UInt8](repeating: 255, count: 16),
+            at: Date()
+        )
+        #expect(try tokens.read(issued.token, at: Date()).tier == "standard")
+        #expect(issued.token.utf8.count + 684 <= CompactToken.limit)
     }
 
     /// Of all callers on all nodes one is the first.

@@ -24,6 +24,54 @@ import TrustStores
         if case .issues(let issues) = read(text, files: files) { issues.map(\.path) } else { [] }
     }
 
+    /// Settings with which every token would be too long to be read are refused, and with the longest that are allowed each is read.
+    @Test func theLongestTokensCanBeRead() async throws {
+        let limit = TokenSettings.longestClaim
+        func text(_ count: Int) -> String { String(repeating: "/", count: count) }
+        for name in ["issuer", "audience"] {
+            #expect(issues(#"{"tokens": {"\#(name)": "\#(text(limit))"}}"#).isEmpty)
+            for wrong in [text(limit + 1), #"a\u0001b"#, ""] {
+                #expect(issues(#"{"tokens": {"\#(name)": "\#(wrong)"}}"#) == ["tokens.\(name)"])
+            }
+        }
+        var settings = Configuration.Tokens()
+        // JSON writes each of these with two bytes.
+        func long(_ count: Int) -> String { String(repeating: "\"", count: count) }
+        (settings.issuer, settings.audience) = (long(limit), long(limit))
+        let tokens = try await TokenAuthority(settings, store: InMemoryTrustStore(), random: SystemSources.live.random)
+        let record = KeyRecord(
+            id: try #require(KeyIdentifier(strictBase64: Data(repeating: 255, count: 32).base64EncodedString())),
+            publicKeyBytes: [],
+            app: "shop",
+            identity: "A." + long(510),
+            environment: "development",
+            simulated: true,
+            user: nil,
+            attestationDigest: [],
+            validationCategory: nil,
+            bundleVersion: nil,
+            osVersion: nil
+        )
+        let key = StoredKey(
+            record,
+            attestedAt: Date(),
+            counter: 0,
+            largestGap: 0,
+            lastUsedAt: nil,
+            revokedAt: nil,
+            riskMetric: nil
+        )
+        let issued = try await tokens.issue(
+            for: key,
+            tier: "standard",
+            singleUse: true,
+            identifier: [UInt8](repeating: 255, count: 16),
+            at: Date()
+        )
+        #expect(issued.token.utf8.count > 3000)
+        #expect(try await tokens.read(issued.token, at: Date()).sub == record.identity)
+    }
+
     @Test func emptyConfigurationHasTheContractsDefaults() throws {
         guard case .configuration(let settings) = read("{}") else { throw Failure("refused") }
         #expect(settings.listen == ListenAddress(host: "127.0.0.1", port: 8080))
@@ -34,6 +82,17 @@ import TrustStores
         #expect(settings.limits.bodyBytes == 65536)
         #expect(settings.receipts.refreshAfter == .seconds(86400))
         #expect(settings.receipts.poll == .seconds(60))
+    }
+
+    /// One program cannot listen twice on one address.
+    @Test(arguments: [
+        ("127.0.0.1:8081", "127.0.0.1:8081", true), ("0.0.0.0:8081", "127.0.0.1:8081", true),
+        ("127.0.0.1:8081", "[::]:8081", true), ("127.0.0.1:8081", "127.0.0.2:8081", false),
+        ("127.0.0.1:0", "127.0.0.1:0", false), ("127.0.0.1:8081", "127.0.0.1:8082", false),
+    ])
+    func theListenersHaveTwoAddresses(_ listen: String, _ inside: String, _ isWrong: Bool) {
+        let issues = issues(#"{"listen": "\#(listen)", "internalListen": "\#(inside)"}"#)
+        #expect(issues == (isWrong ? ["internalListen"] : []))
     }
 
     /// What is allowed and most likely not meant is said at the start.

@@ -283,6 +283,47 @@ import TrustStores
         }
     }
 
+    /// Apple may have set a bit without an answer, and a deletion may have stopped halfway: both have been here.
+    @Test func aCallThatFailedAndMayHaveChangedSomethingIsInTheAudit() async throws {
+        let fails = NIOLockedValueBox(false)
+        let store = FaultyStore { verb in
+            if verb == "deleteKeys", fails.withLockedValue({ $0 }) { throw StoreFault.unavailable("the disk is full") }
+        }
+        var configuration = Self.configuration()
+        configuration.bits = [Configuration.Bit(bit: 0, name: "fraud")]
+        configuration.apple = Configuration.AppleAccount(
+            teamId: "TEAM123456",
+            keyId: "KEY1234567",
+            keyPEM: P256.Signing.PrivateKey().pemRepresentation
+        )
+        let apple = ScriptedApple()
+        apple.state.withLockedValue { $0.status = 503 }
+        try await RunningService.with(configuration, store: store, transport: apple) {
+            (service: RunningService) async throws -> Void in
+            let update: JSONValue = [
+                "app": "shop", "deviceToken": "AAAA", "transactionId": "t", "bits": ["fraud": true],
+            ]
+            let token = Self.token("ci")
+            let unanswered = try await service.post("/v1/devicecheck/update", update, token: token)
+            #expect(unanswered.verdict == "503 apple.unavailable")
+            let refused = try await service.post(
+                "/v1/devicecheck/update",
+                update.adding([.init("bits", ["other": true])]),
+                token: token
+            )
+            #expect(refused.status == 400)
+            fails.withLockedValue { $0 = true }
+            let stopped = try await delete(service, "/v1/users/anna?app=shop", RunningService.adminToken)
+            #expect(stopped.verdict == "503 store.unavailable")
+            let entries = try await service.store.audit(after: nil, limit: 100).map(\.entry)
+            #expect(
+                entries.map { "\($0.name) \($0.operation) \($0.target) \($0.outcome)" } == [
+                    "ci updateBits app=shop unknown", "adminTokenFile deleteUser app=shop user unknown",
+                ]
+            )
+        }
+    }
+
     @Test func filesAreReadAgainAndAFaultKeepsTheOldOnes() async throws {
         let configuration = RunningService.configuration()
         let server = try await TrustServer(

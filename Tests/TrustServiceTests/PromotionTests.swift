@@ -37,6 +37,9 @@ final class ManyPhones: AppleTransport, Sendable {
 
     var calls: [Call] { state.withLockedValue { $0.calls } }
     func isBurned(_ phone: String) -> Bool { state.withLockedValue { $0.bits[phone]?.0 == true } }
+    func bits(of phone: String) -> [Bool] { state.withLockedValue { $0.bits[phone].map { [$0.0, $0.1] } ?? [] } }
+    /// Writes both bits, as somebody else of the team may.
+    func write(_ phone: String, _ bits: (Bool, Bool)) { state.withLockedValue { $0.bits[phone] = bits } }
     func burn(_ phone: String) { state.withLockedValue { $0.bits[phone] = (true, false) } }
 
     func send(_ request: AppleRequest) async throws -> AppleAnswer {
@@ -350,6 +353,107 @@ final class ManyPhones: AppleTransport, Sendable {
                 [.init("user", "anna")]
             )
             #expect(verdict(renewed) == "granted")
+        }
+    }
+
+    /// Two promotions, for what one of them does to the other's bit.
+    private static func twoPromotions() -> Configuration {
+        var configuration = configuration()
+        configuration.bits.append(Configuration.Bit(bit: 1, name: "trial"))
+        return configuration
+    }
+
+    /// An update writes both bits of a device. Claims of two promotions at once leave both set, so neither is granted again.
+    @Test(arguments: AttackSite.available)
+    func claimsOfTwoPromotionsKeepEachOthersBit(_ site: AttackSite) async throws {
+        let apple = ManyPhones()
+        try await site.run(Self.twoPromotions(), transport: apple) { (service: RunningService) async throws -> Void in
+            for number in 0..<20 {
+                let name = "phone\(number)"
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for promotion in ["welcome", "trial"] {
+                        group.addTask {
+                            let body: JSONValue = [
+                                "app": "shop", "transactionId": .string(promotion), "user": .string(name),
+                                "deviceTokens": [
+                                    .string(ManyPhones.token(name)), .string(ManyPhones.token(name, "w")),
+                                ],
+                            ]
+                            var reply: Reply
+                            repeat {
+                                reply = try await service.post(
+                                    "/v1/promotions/\(promotion)/claim",
+                                    body,
+                                    token: RunningService.serverToken
+                                )
+                            } while reply.verdict == "503 promotion.pending"
+                            #expect(verdict(reply) == "granted", "\(promotion) of \(name)")
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                #expect(apple.bits(of: name) == [true, true], "\(name)")
+            }
+        }
+    }
+
+    /// Somebody whom nothing makes wait has read before the claim wrote, and writes after it.
+    @Test(arguments: [1, 3]) func aBitThatWasWrittenOverIsWrittenAgain(_ times: Int) async throws {
+        let apple = ManyPhones()
+        try await RunningService.with(Self.twoPromotions(), transport: apple) {
+            (service: RunningService) async throws -> Void in
+            apple.fault.withLockedValue {
+                $0 = { call, earlier in
+                    let updates = earlier.count { $0.operation == "update" }
+                    if call.operation == "query", earlier.last?.operation == "update", updates <= times {
+                        apple.write(call.phone, (false, true))
+                    }
+                    return nil
+                }
+            }
+            let reply = try await claim(service, "t", ManyPhones.token("a", "r"), ManyPhones.token("a", "w"))
+            if times == 1 {
+                #expect(verdict(reply) == "granted")
+                #expect(apple.bits(of: "a") == [true, true])
+                let operations = ["query", "query", "update", "query", "query", "update", "query"]
+                #expect(apple.calls.map(\.operation) == operations)
+            } else {
+                // Nothing is granted whose bit was never seen, and the same tokens find out.
+                #expect(reply.verdict == "503 apple.unavailable")
+                #expect(apple.calls.count { $0.operation == "update" } == 3)
+                service.clock.advance(21)
+                let again = try await claim(service, "t", ManyPhones.token("a", "r"), ManyPhones.token("a", "w"))
+                #expect(verdict(again) == "granted")
+                #expect(apple.bits(of: "a") == [true, true])
+            }
+        }
+    }
+
+    /// A backend's update of one bit: as with a claim.
+    @Test(arguments: [1, 3]) func anUpdateThatWasWrittenOverIsWrittenAgain(_ times: Int) async throws {
+        let apple = ManyPhones()
+        try await RunningService.with(Self.twoPromotions(), transport: apple) {
+            (service: RunningService) async throws -> Void in
+            apple.fault.withLockedValue {
+                $0 = { call, earlier in
+                    let updates = earlier.count { $0.operation == "update" }
+                    if call.operation == "query", updates > 0, updates <= times {
+                        apple.write(call.phone, (true, false))
+                    }
+                    return nil
+                }
+            }
+            let reply = try await service.post(
+                "/v1/devicecheck/update",
+                [
+                    "app": "shop", "deviceToken": .string(ManyPhones.token("a")), "transactionId": "t",
+                    "bits": ["trial": true],
+                ],
+                token: RunningService.serverToken
+            )
+            #expect(reply.verdict == (times == 1 ? "200" : "503 apple.unavailable"))
+            #expect(apple.bits(of: "a") == (times == 1 ? [true, true] : [true, false]))
+            #expect(apple.calls.count { $0.operation == "update" } == (times == 1 ? 2 : 3))
         }
     }
 }

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Crypto
 import Findings
 import Foundation
 import StrictJSON
@@ -138,6 +139,38 @@ import TrustStores
     }
 
     /// A quota that cannot be counted lets nobody through.
+    /// One phone gets as many tokens for device tokens as it asks for, and together they have one quota.
+    @Test(arguments: [Configuration.Quota.Per.key, .user]) func deviceTokensShareOneCount(
+        _ per: Configuration.Quota.Per
+    )
+        async throws
+    {
+        let settings = AppCheckTests.configuration {
+            $0.quotas = [.init(name: "q", per: per, limit: 3, window: .seconds(60))]
+            $0.apple = Configuration.AppleAccount(
+                teamId: "TEAM123456",
+                keyId: "KEY1234567",
+                keyPEM: P256.Signing.PrivateKey().pemRepresentation
+            )
+        }
+        try await RunningService.with(settings, transport: ScriptedApple()) {
+            (service: RunningService) async throws -> Void in
+            let phone = await AppCheckPhone(service)
+            var verdicts: [String] = []
+            for _ in 0..<5 {
+                let reply = try await phone.call("exchangeDeviceCheckToken", [.init("deviceToken", "AAAA")])
+                verdicts.append(
+                    try await RunningService.call(
+                        "GET",
+                        "\(service.base)/v1/authorize?app=shop&quota=q",
+                        headers: ["X-Firebase-AppCheck": try #require(reply["token"]?.text)]
+                    ).verdict
+                )
+            }
+            #expect(verdicts == ["204", "204", "204", "429 policy.quota", "429 policy.quota"])
+        }
+    }
+
     @Test func aStoreThatIsAwayRefuses() async throws {
         let store = FaultyStore { verb in if verb == "draw" { throw StoreFault.unavailable("away") } }
         let settings = Self.configuration(.init(name: "api", per: .key, limit: 3, window: .seconds(60)))

@@ -32,17 +32,18 @@ final class StoreFile: Sendable {
 @Suite(.serialized) struct TrustRemovalTests {
     /// What is taken away after a key was attested.
     enum Removal: String, CaseIterable, Sendable {
-        case simulator, otherSimulator, environment, app
+        case simulator, otherSimulator, otherAttestationRoot, otherReceiptRoot, environment, app
 
         func change(_ configuration: inout Configuration) throws {
             switch self {
             case .simulator: configuration.trustSimulator = nil
-            case .otherSimulator:
+            case .otherSimulator, .otherAttestationRoot, .otherReceiptRoot:
                 var random = SimulatorRandom(seed: 77)
                 let other = try SimulatedAuthority(random: &random)
                 configuration.trustSimulator = SimulatorTrust(
-                    attestationRootPEM: other.attestationRootPEM,
-                    receiptRootPEM: other.receiptRootPEM
+                    attestationRootPEM: (self == .otherReceiptRoot ? RunningService.authority : other)
+                        .attestationRootPEM,
+                    receiptRootPEM: (self == .otherAttestationRoot ? RunningService.authority : other).receiptRootPEM
                 )
             case .environment: configuration.apps[0].environments = [.development]
             case .app:
@@ -142,7 +143,7 @@ final class StoreFile: Sendable {
     }
 
     /// Apple, or a simulator in its place, is not asked about a key that nobody trusts any more.
-    @Test(arguments: [Removal.simulator, .otherSimulator, .environment])
+    @Test(arguments: [Removal.simulator, .otherSimulator, .otherAttestationRoot, .otherReceiptRoot, .environment])
     func receiptsOfDistrustedKeysAreNotRefreshed(_ removal: Removal) async throws {
         let (disk, clock, apple) = (try StoreFile(), TestClock(), ScriptedApple())
         _ = try await RunningService.with(
@@ -167,6 +168,33 @@ final class StoreFile: Sendable {
         let worker = ReceiptWorker(server.parts, apple: try #require(server.parts.live.current.apple))
         #expect(try await worker.round() == 1)
         #expect(apple.state.withLockedValue { $0.requests.isEmpty })
+    }
+
+    /// What was judged under the roots of before is stored after they were taken away, and counts for nothing.
+    @Test func aRegistrationInFlightEndsWithItsRoots() async throws {
+        let parts = NIOLockedValueBox<ServiceParts?>(nil)
+        let store = FaultyStore { verb in
+            guard verb == "insert" else { return }
+            var other = RunningService.configuration()
+            try Removal.otherSimulator.change(&other)
+            let configuration = other
+            let reloaded = await parts.withLockedValue { $0 }?.reload { .configuration(configuration) }
+            #expect(reloaded == true)
+        }
+        try await RunningService.with(
+            store: store,
+            interfaces: { made in
+                parts.withLockedValue { $0 = made }
+                return []
+            }
+        ) { (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            let keyId = try await phone.attested()
+            #expect(try await phone.assert(try await phone.assertion(keyId)).verdict == "404 key.unknown")
+            let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(keyId)))
+            #expect(try await service.get(path, token: RunningService.adminToken)["trusted"] == .bool(false))
+        }
+        parts.withLockedValue { $0 = nil }
     }
 
     @Test func whatIsTrustedStaysTrusted() async throws {

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ConnectionAdmission
 import Foundation
 import HTTPTypes
 import Hummingbird
@@ -15,6 +16,8 @@ public struct AppleSimulatorServer: Service {
     private let port: Int
     private let logger: Logger
     private let onListening: @Sendable (_ port: Int) -> Void
+    /// How many connections there may be.
+    var limits = DescriptorLimit.current().limits()
 
     /// - Parameters:
     ///   - port: 0 takes a free one.
@@ -36,14 +39,22 @@ public struct AppleSimulatorServer: Service {
     /// Serves until the task is cancelled or a graceful shutdown is asked for.
     public func run() async throws {
         let onListening = self.onListening
+        let admission = Admission(limits: limits, onRefusals: Admission.logger(logger))
         let application = Application(
             responder: SimulatorResponder(simulator: simulator),
-            server: .http1(),
+            // An idle connection keeps a place for as long as a slow client needs, and no longer.
+            server: .http1(configuration: .init(idleTimeout: .seconds(30))),
             configuration: ApplicationConfiguration(
                 address: .hostname(host, port: port),
                 serverName: "simulated-apple"
             ),
-            onServerRunning: { channel in onListening(channel.localAddress?.port ?? 0) },
+            onServerRunning: { channel in
+                // Without it nobody is kept out, and everything else is as it should be.
+                try? await channel.eventLoop.submit {
+                    try channel.pipeline.syncOperations.addHandler(admission.gate(), position: .first)
+                }.get()
+                onListening(channel.localAddress?.port ?? 0)
+            },
             logger: logger
         )
         try await application.run()
@@ -54,9 +65,18 @@ private struct SimulatorResponder: HTTPResponder {
     let simulator: AppleSimulator
 
     /// The largest body that is read: the receipts of Apple have about 4 KiB.
-    private let bodyLimit = 1 << 20
+    private let bodyLimit = 64 << 10
 
     func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
+        if WebPages.mustNotAsk(
+            request.uri.path,
+            origin: request.headers[.origin],
+            host: request.head.authority
+        ) {
+            return response(
+                SimulatorAnswer(403, json: AppleSimulator.Problem(error: "origin", detail: WebPages.sentence))
+            )
+        }
         var bytes: [UInt8] = []
         for try await part in request.body {
             bytes += part.readableBytesView
@@ -72,6 +92,10 @@ private struct SimulatorResponder: HTTPResponder {
             wall: Date()
         )
         if answer.delay > .zero { try await Task.sleep(for: answer.delay) }
+        return response(answer)
+    }
+
+    private func response(_ answer: SimulatorAnswer) -> Response {
         var headers = HTTPFields()
         headers[.contentType] = answer.contentType
         for (name, value) in answer.headers {

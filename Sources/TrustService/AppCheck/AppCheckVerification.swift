@@ -31,7 +31,7 @@ struct AppCheckBearers: Sendable {
                 throw Problem(.tokenInvalid, evidence: "an unknown device key")
             }
             return (TokenBearer(key, tier: claims.tier), claims)
-        case .device: return (TokenBearer(app, deviceTokenTier: claims.tier, jti: claims.jti), claims)
+        case .device: return (TokenBearer(app, deviceTokenTier: claims.tier), claims)
         case .debug(let debugName):
             guard side.accepts(debugName: debugName, at: now) else {
                 throw Problem(.tokenInvalid, evidence: "a debug token that is no longer accepted")

@@ -10,6 +10,15 @@ struct DeviceBits: Sendable {
     let live: LiveBook
     let bits: [Configuration.Bit]
 
+    /// How often a bit is written that somebody else writes over.
+    static let attempts = 3
+    /// Somebody wrote over it each time.
+    static let overwritten = Problem(
+        .appleUnavailable,
+        retryAfterSeconds: 5,
+        evidence: "somebody else has written over the bits each time"
+    )
+
     func client(environment: String) throws(Problem) -> DeviceCheckClient {
         guard let apple = live.current.apple else {
             throw Problem(.appleUnavailable, retryAfterSeconds: 60, evidence: "no Apple account is configured")

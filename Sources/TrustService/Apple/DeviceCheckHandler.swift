@@ -64,11 +64,20 @@ struct DeviceCheckHandler: Handler {
         if changes.count < 2 {
             state = try await client.query(deviceToken: token, transactionId: transaction, at: call.now)
         }
-        guard let bits = registry.bits(changing: changes, of: state, now: month) else {
-            throw Problem(.requestMalformed)
+        for _ in 0..<DeviceBits.attempts {
+            guard let bits = registry.bits(changing: changes, of: state, now: month) else {
+                throw Problem(.requestMalformed)
+            }
+            try Task.checkCancellation()
+            try await client.update(bits, deviceToken: token, transactionId: transaction, at: call.now)
+            // Whoever read before this write and writes after it takes the bit back without knowing.
+            state = try await client.query(deviceToken: token, transactionId: transaction, at: call.now)
+            if changes.allSatisfy({ name, value in registry[name].map { state.bits[$0.bit] == value } ?? false }) {
+                return .json(DeviceCheckHandler.document(.set(bits, lastUpdate: month), registry, at: call.now))
+                    .about(target)
+            }
         }
-        try await client.update(bits, deviceToken: token, transactionId: transaction, at: call.now)
-        return .json(DeviceCheckHandler.document(.set(bits, lastUpdate: month), registry, at: call.now)).about(target)
+        throw DeviceBits.overwritten
     }
 
     /// `POST /v1/devicecheck/validate`.

@@ -14,7 +14,8 @@ import StrictJSON
 /// 1. the first token is queried: the device must not have had the promotion;
 /// 2. the second token is queried: neither may its device, so a burned device's token never grants;
 /// 3. the second token is updated;
-/// 4. the first token is queried again: only if the bit that the second one set is seen through it are both of one device.
+/// 4. the first token is queried again: only if the bit that the second one set is seen through it are both of one device. If it is not seen
+///    through the second one either, somebody has written over it with what they had read before: steps 3 and 4 again, over what is there now.
 ///
 /// Whatever Apple refuses on the way, nothing is granted.
 struct PromotionExchange {
@@ -58,21 +59,32 @@ struct PromotionExchange {
             }
             return .refused(reason: .hadIt, lastUpdate: read.lastUpdate?.description)
         }
-        guard case .grant(let bits, _) = writeDecision else {
+        guard case .grant(var bits, _) = writeDecision else {
             return .refused(reason: .secondTokenHadIt, lastUpdate: write.lastUpdate?.description)
         }
         let lastUpdate = read.lastUpdate?.description
         try await leave(ClaimNote(first: first, lastUpdate: lastUpdate))
-        // Whose time is over must not set a bit any more.
-        try Task.checkCancellation()
-        try await client.update(bits, deviceToken: tokens.write, transactionId: transactionId, at: now)
-        // The bit itself and not what counts: Apple's month may be behind ours at its end. A bit that was set before and counts as clear now
-        // has another month.
-        let (bit, after) = (rule.meaning.bit, try await query(tokens.read))
-        guard after.bits[bit], !read.bits[bit] || after.lastUpdate != read.lastUpdate else {
-            return .refused(reason: .twoDevices, lastUpdate: lastUpdate)
+        for _ in 0..<DeviceBits.attempts {
+            // Whose time is over must not set a bit any more.
+            try Task.checkCancellation()
+            try await client.update(bits, deviceToken: tokens.write, transactionId: transactionId, at: now)
+            if isSet(try await query(tokens.read), after: read) {
+                return .granted(first: first, lastUpdate: lastUpdate)
+            }
+            let written = try await query(tokens.write)
+            guard case .grant(let again, _) = rule.decide(written, now: month), !isSet(written, after: write) else {
+                return .refused(reason: .twoDevices, lastUpdate: lastUpdate)
+            }
+            bits = again
         }
-        return .granted(first: first, lastUpdate: lastUpdate)
+        throw DeviceBits.overwritten
+    }
+
+    /// Whether the bit was set since `before`. The bit itself counts and not what it means: Apple's month may be behind ours at its end. A bit
+    /// that was set before and counts as clear now has another month.
+    private func isSet(_ after: DeviceBitState, after before: DeviceBitState) -> Bool {
+        let bit = rule.meaning.bit
+        return after.bits[bit] && (!before.bits[bit] || after.lastUpdate != before.lastUpdate)
     }
 
     private func query(_ token: String) async throws(DeviceCheckFault) -> DeviceBitState {

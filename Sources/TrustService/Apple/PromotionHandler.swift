@@ -45,6 +45,9 @@ struct PromotionHandler: Handler {
     /// How long a holder talks with Apple: shorter than its lease, so that it never decides what is another's by then.
     static let claimTalk = Duration.seconds(12)
 
+    /// How long one claim keeps all others of its subject waiting, whatever their promotion is: a talk, and what the store takes before it.
+    static let bitsLease = Duration.seconds(20)
+
     /// `POST /v1/apps/{app}/promotions/{name}/claim`: the app proves itself by an assertion over the whole claim.
     @Sendable private func claimPromotion(_ call: Call) async throws -> Answer {
         let app = try apps.app(call)
@@ -127,8 +130,54 @@ struct PromotionHandler: Handler {
         )
     }
 
-    /// Decides a claim once: whoever asks again with the same transaction id gets the stored answer.
+    /// Decides a claim while no other claim of its subject is decided: an update writes both bits of a device, so a claim of another promotion
+    /// that has read before would take this one's bit back.
+    ///
+    /// The right is a claim too, of a promotion that no bit can have. If nobody learned what Apple did, it ends with its time.
     private func decide(
+        _ claim: PromotionClaim,
+        _ rule: PromotionRule,
+        _ tokens: DeviceTokens,
+        _ client: DeviceCheckClient,
+        _ call: Call
+    ) async throws -> Answer {
+        guard claim.subject.isLimited,
+            let right = PromotionClaim(promotion: "*", app: claim.app, subject: claim.subject, transactionId: "bits")
+        else { return try await decideAlone(claim, rule, tokens, client, call) }
+        let standing = try await store.reserve(
+            right,
+            tokens: PromotionTokens(reading: "", writing: ""),
+            countingGrantsFrom: .distantFuture,
+            for: PromotionHandler.bitsLease,
+            at: call.now
+        )
+        switch standing {
+        case .reserved(let reservation):
+            let answer: Answer
+            do {
+                answer = try await decideAlone(claim, rule, tokens, client, call)
+            } catch {
+                let isSettled =
+                    (error as? DeviceCheckFault)?.isDefinite ?? ((error as? Problem)?.code == .promotionPending)
+                if isSettled { try? await store.release(reservation, at: now()) }
+                throw error
+            }
+            // Decided and stored: what fails now only makes others wait.
+            try? await store.release(reservation, at: now())
+            return answer
+        case .pending(let until): throw PromotionHandler.pending(until: until, call)
+        case .answered, .alreadyGranted:
+            throw Problem(.internalError, evidence: "the store answers a claim that nobody decides")
+        }
+    }
+
+    private static func pending(until: Date, _ call: Call) -> Problem {
+        let seconds = max(1, Int(min(until.timeIntervalSince(call.now), 3600).rounded(.up)))
+        return Problem(.promotionPending, retryAfterSeconds: seconds, evidence: "the claim is being decided")
+    }
+
+    /// Decides a claim once: whoever asks again with the same transaction id gets the stored answer.
+    private func decideAlone(
         _ claim: PromotionClaim,
         _ rule: PromotionRule,
         _ tokens: DeviceTokens,
@@ -145,9 +194,7 @@ struct PromotionHandler: Handler {
         switch standing {
         case .answered(let answer): return PromotionHandler.promotionAnswer(answer)
         case .alreadyGranted(let instant): return alreadyGranted(at: instant)
-        case .pending(let until):
-            let seconds = max(1, Int(min(until.timeIntervalSince(call.now), 3600).rounded(.up)))
-            throw Problem(.promotionPending, retryAfterSeconds: seconds, evidence: "the claim is being decided")
+        case .pending(let until): throw PromotionHandler.pending(until: until, call)
         case .reserved(let reservation):
             let outcome = try await talk(reservation, rule, tokens, client, call)
             var isGranted = false

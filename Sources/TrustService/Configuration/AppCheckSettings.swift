@@ -61,7 +61,7 @@ struct AppCheckSettings: Sendable {
         settings.debugTokens = appCheck.debugTokens
         table.judge(settings, at: place)
         for (index, pem) in appCheck.keyPEMs.enumerated() where RS256Key(pem: pem) == nil {
-            place.member("keyFiles").element(index).wrong("contains no RSA private key of 2048 bits or more in PEM")
+            place.member("keyFiles").element(index).wrong("contains no RSA private key of \(RS256Key.sizes) in PEM")
         }
     }
 }

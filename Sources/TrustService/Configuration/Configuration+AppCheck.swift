@@ -37,7 +37,7 @@ extension TrustServer.Configuration {
         public var projectNumber: String
         /// The id of the Firebase project.
         public var projectId: String
-        /// RSA private keys of 2048 bits or more as PEM, one at least: the first signs, all are published.
+        /// RSA private keys of 2048 to 8192 bits as PEM, one at least: the first signs, all are published.
         public var keyPEMs: [String]
         /// The configured ids of the apps by their App Check ids (`1:NUMBER:ios:HEX`).
         public var apps: [String: String]

@@ -87,6 +87,13 @@ public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     /// As in a URL: an IPv6 address is in brackets.
     public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
+    /// Whether one program cannot listen on both: the same port of one host, or of every IPv4 or IPv6 address of the machine.
+    package func overlaps(_ other: ListenAddress) -> Bool {
+        let wildcards = ["0.0.0.0", "::"]
+        return port != 0 && port == other.port
+            && (host.utf8.elementsEqual(other.host.utf8) || wildcards.contains(host) || wildcards.contains(other.host))
+    }
+
     /// Whether nobody but this machine can connect.
     package var isLoopback: Bool { AddressKind.isLoopback(host: host) }
 }

@@ -65,6 +65,9 @@ extension Configuration {
         ) { $1.appCheck = $0.appCheck }
         .means("The interface that answers like Firebase App Check (`app-check.md`); without it, its routes are off.")
     } finish: { configuration, place in
+        if let inside = configuration.internalListen, inside.overlaps(configuration.listen) {
+            place.member("internalListen").wrong("is the address of listen; choose another port")
+        }
         let known = Set(configuration.apps.map { UTF8Key($0.id) })
         for (id, app) in configuration.appCheck?.apps.sorted(by: { $0.key < $1.key }) ?? []
         where !known.contains(UTF8Key(app)) {
@@ -181,14 +184,18 @@ extension Configuration.Limits {
 struct TokenSettings: Sendable {
     private typealias Key = ConfigurationKey<TokenSettings>
 
+    /// The most bytes of an issuer or audience: with both of that length, and the longest identity, a token still fits into
+    /// `CompactToken.limit` (`ConfigurationTests.theLongestTokensCanBeRead`).
+    static let longestClaim = 256
+
     var tokens = Configuration.Tokens()
     var keyFiles: [PrivateKeyFile] = []
     var signer: String?
 
     static let table = ConfigurationTable(TokenSettings()) {
-        Key("issuer", .string, \.tokens.issuer)
+        Key("issuer", .claim, \.tokens.issuer)
             .means("The `iss` of the tokens.")
-        Key("audience", .string, \.tokens.audience)
+        Key("audience", .claim, \.tokens.audience)
             .means("The `aud` of the tokens.")
         Key("keyFiles", .array(of: .privateKey), \.keyFiles).otherwise("a key kept in the store")
             .means("The keys; the first signs, all are published.")

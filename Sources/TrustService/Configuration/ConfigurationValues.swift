@@ -73,6 +73,15 @@ extension ConfigurationForm<String> {
         return form
     }
 
+    /// What a token says of its issuer or audience. Without control characters, which JSON writes with six bytes each.
+    static var claim: Self {
+        let meaning = "1 to \(TokenSettings.longestClaim) bytes without control characters"
+        return .text(meaning, "must be \(meaning), so that every token can be read") { text in
+            text.utf8.count <= TokenSettings.longestClaim && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+                ? text : nil
+        }
+    }
+
     static var credentialName: Self {
         let meaning = "at most 64 printable ASCII characters without spaces"
         return .text(meaning, "must be \(meaning)") { NamedCredential.isName($0) ? $0 : nil }
@@ -128,7 +137,7 @@ extension ConfigurationForm<PrivateKeyFile> {
     }
 
     static var rsaKey: Self {
-        file(with: "RSA private key of 2048 bits or more", labels: ["PRIVATE KEY", "RSA PRIVATE KEY"]) {
+        file(with: "RSA private key of \(RS256Key.sizes)", labels: ["PRIVATE KEY", "RSA PRIVATE KEY"]) {
             RS256Key(pem: $0) != nil
         }
     }

@@ -22,6 +22,8 @@ package struct AuditTarget: Sendable, Equatable {
     /// A key id, a user, a promotion: what is meant within the app.
     package let subject: String?
 
+    init(app: String?, subject: String?) { (self.app, self.subject) = (app, subject) }
+
     package static func app(_ id: String?) -> AuditTarget { AuditTarget(app: id, subject: nil) }
 
     package static func key(_ id: KeyIdentifier, app: String) -> AuditTarget {
@@ -44,6 +46,20 @@ package struct AuditTarget: Sendable, Equatable {
             case .attestedBefore(let instant): "attestedBefore:\(Timestamps.text(instant))"
             }
         return AuditTarget(app: app, subject: subject)
+    }
+
+    /// What a call asked for, as far as its path, its query and its body say it.
+    init(asked call: Call) {
+        app =
+            call.parameters["app"] ?? call.queryValue("app")
+            ?? (try? RequestBody(call.body).optionalString("app", limit: 256)) ?? nil
+        if let id = call.parameters["keyId"].flatMap(KeyIdentifier.init(base64URL:)) {
+            subject = "key:\(id.base64)"
+        } else if let name = call.parameters["name"] {
+            subject = "promotion:\(name)"
+        } else {
+            subject = call.parameters["user"].map { _ in "user" }
+        }
     }
 
     /// One text: `app=ID` and what is meant within it, `*` for all apps.

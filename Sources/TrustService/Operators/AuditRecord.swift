@@ -18,11 +18,23 @@ struct AuditRecord: Sendable {
         case .open, .app, .metrics, .console: return route
         case .server, .admin, .audit:
             return route.handled { call in
-                let answer = try await route.handler(call)
+                let answer: Answer
+                do {
+                    answer = try await route.handler(call)
+                } catch {
+                    if route.method != "GET", Problem(error).status >= 500 { await recordUnknown(call) }
+                    throw error
+                }
                 await record(call, answer)
                 return answer
             }
         }
+    }
+
+    /// Records a call that may have changed something before it failed: nobody knows what Apple did with a request that it did not answer,
+    /// and keys of a user are deleted page by page.
+    private func recordUnknown(_ call: Call) async {
+        await record(call, by: call.caller, about: AuditTarget(asked: call), outcome: "unknown")
     }
 
     /// Records one accepted call of a server or an operator. The call has happened: a store that fails now makes it no failure, but the
@@ -33,16 +45,18 @@ struct AuditRecord: Sendable {
     }
 
     /// Records that somebody did what a call asks for.
-    func record(_ call: Call, by caller: Authority, about target: AuditTarget) async {
+    ///
+    /// Also if the call was canceled meanwhile: whoever goes away, or whose time is over, has been here.
+    func record(_ call: Call, by caller: Authority, about target: AuditTarget, outcome: String = "ok") async {
         let entry = AuditEntry(
             at: call.now,
             name: caller.name,
             operation: call.operation,
             target: target.text,
-            outcome: "ok"
+            outcome: outcome
         )
         do {
-            try await store.append([entry])
+            try await Task { try await store.append([entry]) }.value
         } catch {
             observer.count("audit.lost")
             log.error(

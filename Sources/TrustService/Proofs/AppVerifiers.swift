@@ -10,15 +10,24 @@ import TrustStores
 struct AppVerifiers: Sendable {
     /// The verifiers below the roots of one world.
     private struct World: Sendable {
-        let simulated: Bool
+        /// The fingerprint of the roots of attestations, if they are a simulator's.
+        let simulatedRoots: [UInt8]?
         let attestations: AttestationVerifier
         let receipts: ReceiptVerifier
+        var simulated: Bool { simulatedRoots != nil }
+
+        /// Whether these roots attested a key, as far as it is written with the key.
+        func attested(_ origin: KeyOrigin) -> Bool {
+            simulated == origin.simulated && (origin.simulatedRoots ?? simulatedRoots) == simulatedRoots
+        }
     }
 
     /// A key that an attestation proved, and in which world.
     struct Proven {
         let key: AttestedKey
-        let simulated: Bool
+        /// The fingerprint of the simulated roots that it is of; nil for Apple's.
+        let simulatedRoots: [UInt8]?
+        var simulated: Bool { simulatedRoots != nil }
     }
 
     private let worlds: [World]
@@ -45,9 +54,9 @@ struct AppVerifiers: Sendable {
         requireExtensions = app.requireExtensions
         self.environments = Set(app.environments.map(\.rawValue))
         let environments = Set(app.environments)
-        func world(_ simulated: Bool, _ roots: AttestationRoots, _ receiptRoots: ReceiptRoots) -> World {
+        func world(simulated: Bool, _ roots: AttestationRoots, _ receiptRoots: ReceiptRoots) -> World {
             World(
-                simulated: simulated,
+                simulatedRoots: simulated ? roots.fingerprint : nil,
                 attestations: AttestationVerifier(
                     apps: identities,
                     environments: environments,
@@ -58,11 +67,11 @@ struct AppVerifiers: Sendable {
                 receipts: ReceiptVerifier(roots: receiptRoots)
             )
         }
-        var worlds = [world(false, .apple, .apple)]
+        var worlds = [world(simulated: false, .apple, .apple)]
         if let simulator {
             worlds.append(
                 world(
-                    true,
+                    simulated: true,
                     try AttestationRoots(pem: simulator.attestationRootPEM),
                     try ReceiptRoots(pem: simulator.receiptRootPEM)
                 )
@@ -77,7 +86,7 @@ struct AppVerifiers: Sendable {
 
     /// Whether a key of this app that was accepted before would be accepted now.
     func trust(in origin: KeyOrigin) -> KeyTrust {
-        guard worlds.contains(where: { $0.simulated == origin.simulated }) else { return .simulator }
+        guard worlds.contains(where: { $0.attested(origin) }) else { return .simulator }
         guard environments.contains(origin.environment) else { return .environment }
         return assertions[origin.identity] == nil ? .identity : .trusted
     }
@@ -114,7 +123,7 @@ struct AppVerifiers: Sendable {
                     )
                 }
                 if let stale = try AppVerifiers.receiptRefusal(of: key, at: now) { return .failure(stale) }
-                return .success(Proven(key: key, simulated: world.simulated))
+                return .success(Proven(key: key, simulatedRoots: world.simulatedRoots))
             case .refused(let why):
                 refusal = ProofRefusal(why)
                 // Only what these roots did not sign may be another world's.

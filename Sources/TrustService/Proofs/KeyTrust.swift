@@ -14,9 +14,11 @@ struct KeyOrigin: Sendable, Equatable {
     let environment: String
     /// Whether a simulated root attested the key.
     let simulated: Bool
+    /// The fingerprint of the simulated roots; nil if none was written.
+    let simulatedRoots: [UInt8]?
 
     init(_ key: KeyRecord) {
-        (app, identity) = (key.app, key.identity)
+        (app, identity, simulatedRoots) = (key.app, key.identity, key.simulatedRoots)
         (environment, simulated) = (key.environment, key.simulated)
     }
 }

@@ -10,6 +10,7 @@ import TrustStores
 /// What becomes of a refused proof: it is counted, written to the history of its key, and answered as the app's mode says.
 struct ModeAnswers: Sendable {
     let store: any TrustStore
+    let known: KnownKeys
     let signals: SignalBook
     let observer: RequestObserver
     let uptime: @Sendable () -> Double
@@ -59,20 +60,35 @@ struct ModeAnswers: Sendable {
     }
 
     /// Writes a refusal to the history of a key that is known, a few of them at a time.
+    ///
+    /// The key comes first: names that somebody makes up must take no place in the table of limits from keys that there are.
     private func remember(_ problem: Problem, _ app: ServedApp, _ keyId: KeyIdentifier?, _ call: Call) async {
-        guard let keyId, limits.take(keyId.base64, at: uptime()) == nil else { return }
-        guard let known = try? await store.key(keyId), known.app == app.settings.id else { return }
-        try? await store.record(
-            StoreEvent(
-                at: call.now,
-                app: app.settings.id,
-                keyId: keyId,
-                kind: "refused",
-                code: problem.code.description,
-                detail: problem.evidence
+        guard let keyId else { return }
+        do {
+            guard try await isKey(keyId, of: app, at: call.now) else { return }
+            guard limits.take(keyId.base64, at: uptime()) == nil else { return unwritten("limit") }
+            try await store.record(
+                StoreEvent(
+                    at: call.now,
+                    app: app.settings.id,
+                    keyId: keyId,
+                    kind: "refused",
+                    code: problem.code.description,
+                    detail: problem.evidence
+                )
             )
-        )
+        } catch {
+            unwritten("store")
+        }
     }
+
+    private func isKey(_ id: KeyIdentifier, of app: ServedApp, at now: Date) async throws -> Bool {
+        if known.key(id, of: app.settings.id, at: now) != nil { return true }
+        return try await store.key(id)?.app.hasSameBytes(as: app.settings.id) ?? false
+    }
+
+    /// Counts a refusal of a key that is missing from its history.
+    private func unwritten(_ reason: String) { observer.count("refusals.unwritten", [("reason", reason)]) }
 }
 
 extension Answer {

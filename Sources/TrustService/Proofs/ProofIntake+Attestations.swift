@@ -64,7 +64,7 @@ extension ProofIntake {
             let registration = KeyRegistration(
                 proven.key,
                 app: app.settings.id,
-                simulated: proven.simulated,
+                simulatedRoots: proven.simulatedRoots,
                 user: presented.user,
                 attestation: presented.attestation,
                 refreshAt: receiptPlan.next(after: nil, key: presented.keyId.bytes, at: call.now)
@@ -72,7 +72,7 @@ extension ProofIntake {
         else { throw Problem(.internalError, evidence: "the key cannot be registered") }
         switch try await store.insert(registration, spending: spendable, at: call.now) {
         case .inserted(let key):
-            if key.simulated { trusted.vouchers.keep(true, for: key.id) }
+            if key.simulated { app.vouchers.keep(true, for: key.id) }
             observer.count("attestations.accepted")
             observer.accepted(.attestation, by: key, at: call.now)
             await signals.count(app.settings.id, kind: "attested", at: call.now)
@@ -91,7 +91,7 @@ extension ProofIntake {
         _ digest: [UInt8]
     ) async throws -> StoredKey? {
         guard let key, key.app.hasSameBytes(as: app.settings.id),
-            key.attestationDigest == digest, key.user.map({ UTF8Key($0) }) == user.map({ UTF8Key($0) })
+            key.record.isAttested(by: digest), key.user.map({ UTF8Key($0) }) == user.map({ UTF8Key($0) })
         else { return nil }
         return try await trusted.trusted(key).get()
     }

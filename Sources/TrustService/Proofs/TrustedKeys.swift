@@ -13,9 +13,6 @@ struct TrustedKeys: Sendable {
     let apps: AppDirectory
     let store: any TrustStore
     let observer: RequestObserver
-    /// Which keys of simulated devices the configured simulated roots vouch for, so that each key is looked at once. A store keeps whether
-    /// a simulated root attested a key, not which; the key's receipt says it.
-    let vouchers = BoundedCache<KeyIdentifier, Bool>(capacity: 65_536)
 
     /// Judges a stored key.
     func trust(in key: StoredKey) async throws -> KeyTrust {
@@ -37,12 +34,12 @@ struct TrustedKeys: Sendable {
         guard let app = apps[origin.app] else { return .app }
         let trust = app.verifiers.trust(in: origin)
         guard trust == .trusted, origin.simulated else { return trust }
-        if let known = vouchers[id] { return known ? .trusted : .simulator }
+        if let known = app.vouchers[id] { return known ? .trusted : .simulator }
         var vouched = false
         if let receipt = try await receipt() {
             vouched = await app.verifiers.simulatorSigned(receipt, for: origin)
         }
-        vouchers.keep(vouched, for: id)
+        app.vouchers.keep(vouched, for: id)
         return vouched ? .trusted : .simulator
     }
 

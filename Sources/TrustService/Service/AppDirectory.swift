@@ -2,16 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import Bounds
 import Findings
 
 /// One configured app with its verifiers. By reference, as every request hands it around.
 final class ServedApp: Sendable {
     let settings: Configuration.App
     let verifiers: AppVerifiers
+    /// What these verifiers found out about keys of simulated devices.
+    let vouchers: Vouchers
 
-    init(settings: Configuration.App, verifiers: AppVerifiers) {
+    /// Which keys of simulated devices the configured simulated roots vouch for, so that each key is looked at once: the key's receipt says it.
+    ///
+    /// Made anew with the verifiers, so that what is found out under roots of before never counts under those of now, however late it comes.
+    typealias Vouchers = BoundedCache<KeyIdentifier, Bool>
+
+    init(settings: Configuration.App, verifiers: AppVerifiers, vouchers: Vouchers) {
         self.settings = settings
         self.verifiers = verifiers
+        self.vouchers = vouchers
     }
 
     /// The environment whose host of Apple's the app's device tokens belong to.

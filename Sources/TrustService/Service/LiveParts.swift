@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
+import Bounds
 import Logging
 import Synchronization
 import TrustStores
@@ -24,9 +25,10 @@ final class LiveParts: Sendable {
         random: (Int) -> [UInt8]
     ) async throws {
         var apps: [String: ServedApp] = [:]
+        let vouchers = ServedApp.Vouchers(capacity: 65_536)
         for settings in configuration.apps {
             let verifiers = try AppVerifiers(settings, simulator: configuration.trustSimulator)
-            apps[settings.id] = ServedApp(settings: settings, verifiers: verifiers)
+            apps[settings.id] = ServedApp(settings: settings, verifiers: verifiers, vouchers: vouchers)
         }
         self.apps = apps
         tokens = try await TokenAuthority(configuration.tokens, store: store, random: random)

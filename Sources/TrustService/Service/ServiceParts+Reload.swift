@@ -28,7 +28,6 @@ extension ServiceParts {
                     random: sources.random
                 )
                 live.current = parts
-                trusted.vouchers.forgetAll()
                 result = true
             }
         } catch {

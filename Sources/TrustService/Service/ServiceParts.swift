@@ -55,7 +55,13 @@ package struct ServiceParts: Sendable {
         trusted = TrustedKeys(apps: apps, store: store, observer: observer)
         known = KnownKeys(observer: observer)
         risk = RiskWatch(store: store, apps: apps, sources: sources, observer: observer, log: log)
-        modes = ModeAnswers(store: store, signals: signals, observer: observer, uptime: sources.uptime)
+        modes = ModeAnswers(
+            store: store,
+            known: known,
+            signals: signals,
+            observer: observer,
+            uptime: sources.uptime
+        )
         receiptPlan = ReceiptPlan(settings: configuration.receipts)
         readiness = Readiness(probe: StoreProbe(store), observer: observer)
         proofs = ProofIntake(

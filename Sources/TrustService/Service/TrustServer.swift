@@ -125,15 +125,18 @@ public struct TrustServer: Service {
             services.append(.init(service: ReceiptSchedule(worker: ReceiptWorker(parts, apple: apple))))
         }
         let doors = ConnectionDoors(configuration, parts.observer, parts.log)
-        if let address = configuration.internalListen {
-            services.append(
-                .init(
-                    service: listener(address, isInternal: true, addressLimits, doors.inside),
-                    failureTerminationBehavior: .cancelGroup
-                )
-            )
+        let bound = BoundListeners(announce: announce)
+        var outside = listener(configuration.listen, isInternal: false, addressLimits, doors.outside) {
+            bound.secondIsBound("listening on \($0)")
         }
-        services.append(.init(service: listener(configuration.listen, isInternal: false, addressLimits, doors.outside)))
+        if let address = configuration.internalListen {
+            let inside = listener(address, isInternal: true, addressLimits, doors.inside) {
+                bound.firstIsBound("internal listening on \($0)")
+            }
+            services.append(.init(service: inside, failureTerminationBehavior: .gracefullyShutdownGroup))
+            outside = bound.second(outside)
+        }
+        services.append(.init(service: outside, failureTerminationBehavior: .gracefullyShutdownGroup))
         // Below, a group logs what its services consist of, and these have keys and tokens in them.
         var log = parts.log
         log.logLevel = max(log.logLevel, .notice)
@@ -156,7 +159,8 @@ public struct TrustServer: Service {
         _ address: ListenAddress,
         isInternal: Bool,
         _ addressLimits: RequestLimits,
-        _ admission: Admission
+        _ admission: Admission,
+        announce: @escaping @Sendable (String) -> Void
     ) -> any Service {
         let configuration = parts.configuration
         let correlationIds = CorrelationIds(random: parts.sources.random(6))
@@ -174,7 +178,6 @@ public struct TrustServer: Service {
             correlationIds: correlationIds,
             spans: tracing?.requests
         )
-        let announce = announce
         return Listener(
             setting: isInternal ? "internalListen" : "listen",
             address: address,
@@ -184,7 +187,7 @@ public struct TrustServer: Service {
             gate: load.gate(correlationIds),
             admission: admission,
             log: parts.log,
-            announce: { announce(isInternal ? "internal listening on \($0)" : "listening on \($0)") }
+            announce: announce
         )
     }
 }

@@ -12,7 +12,8 @@ struct TokenBearer: Sendable, Equatable {
     let identity: String
     /// The key id in standard base64. Without a key `none`, and `debug:` with its name for a debug token.
     let key: String
-    /// Who is counted by key: the key id, for a device token the token that it got, for a debug token its name.
+    /// Who is counted by key: a key by its id, a debug token by its name, and all device tokens of an app as one, because a phone makes as
+    /// many as it likes and nothing in two of them says that they are of one device.
     let subject: String
     /// The user of the key.
     let user: String?
@@ -39,11 +40,11 @@ struct TokenBearer: Sendable, Equatable {
     }
 
     /// A device that Apple knows by a device token alone.
-    init(_ app: ServedApp, deviceTokenTier tier: String, jti: String) {
+    init(_ app: ServedApp, deviceTokenTier tier: String) {
         self.app = app.settings.id
         identity = app.settings.appIds.first ?? ""
         key = "none"
-        subject = "token:\(jti)"
+        subject = "device:\(app.settings.id)"
         user = nil
         self.tier = tier
         environment = app.deviceTokenEnvironment

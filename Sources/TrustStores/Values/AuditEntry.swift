@@ -13,7 +13,7 @@ public struct AuditEntry: Sendable, Equatable {
     public let operation: String
     /// What it was done to. Never a token or secret.
     public let target: String
-    /// Its outcome: `ok` or a code.
+    /// Its outcome: `ok`, or `unknown` for a call that failed and may have changed something.
     public let outcome: String
 
     /// An entry as a store keeps it: of each text 1024 bytes are kept, and the instant to the millisecond.

@@ -22,13 +22,13 @@ public struct KeyRegistration: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - app: the configured id of the app.
-    ///   - simulated: whether a simulated root attested the key.
+    ///   - simulatedRoots: the fingerprint of the simulated roots below which the key was attested; nil if Apple's attested it.
     ///   - attestation: the object as it was sent; its SHA-256 is kept, so that the same object again is known.
     ///   - refreshAt: when the receipt is to be refreshed first; nil for never.
     package init?(
         _ key: AttestedKey,
         app: String,
-        simulated: Bool,
+        simulatedRoots: [UInt8]?,
         user: String?,
         attestation: some Collection<UInt8>,
         refreshAt: Date?
@@ -40,9 +40,9 @@ public struct KeyRegistration: Sendable, Equatable {
             app: app,
             identity: key.app.applicationId,
             environment: key.environment.rawValue,
-            simulated: simulated,
+            simulated: simulatedRoots != nil,
             user: user,
-            attestationDigest: KeyRegistration.digest(of: attestation),
+            attestationDigest: KeyRegistration.digest(of: attestation) + (simulatedRoots ?? []),
             validationCategory: key.extensions?.validationCategory.map { Int($0.rawValue) },
             bundleVersion: key.extensions?.bundleVersion,
             osVersion: key.leaf.osVersion

@@ -20,7 +20,8 @@ public struct KeyRecord: Sendable, Equatable {
     public let simulated: Bool
     /// The user whom the app's server named when it fetched the challenge; nil if it named none.
     public let user: String?
-    /// SHA-256 of the attestation object as sent, 32 bytes.
+    /// SHA-256 of the attestation object as sent, 32 bytes. If a simulated root attested the key, the fingerprint of the simulated roots
+    /// follows, 32 bytes; it is missing in keys of versions that did not write it.
     public let attestationDigest: [UInt8]
     /// Absent up to iOS 26.
     public let validationCategory: Int?
@@ -28,6 +29,19 @@ public struct KeyRecord: Sendable, Equatable {
     public let bundleVersion: String?
     /// The system's version at attestation; nil if the leaf does not say it.
     public let osVersion: String?
+
+    /// The fingerprint of the simulated roots below which the key was attested; nil if none was written.
+    package var simulatedRoots: [UInt8]? {
+        simulated && attestationDigest.count > KeyRecord.digestLength
+            ? Array(attestationDigest.dropFirst(KeyRecord.digestLength)) : nil
+    }
+
+    /// Whether this digest is of the object that attested the key.
+    package func isAttested(by digest: [UInt8]) -> Bool {
+        digest.count == KeyRecord.digestLength && attestationDigest.starts(with: digest)
+    }
+
+    private static let digestLength = 32
 
     /// What a store reads back of an attestation.
     public init(

@@ -105,6 +105,11 @@ struct SimulateAppleCommand: AsyncParsableCommand {
         var logger = Logger(label: "sealward.simulator") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .error
         let host = listen.host
+        if !listen.isLoopback {
+            CommandIO.say(
+                "WARNING: whoever reaches \(listen) can act as any phone and register teams: the simulator asks for no credential."
+            )
+        }
         let server = AppleSimulatorServer(simulator, host: host, port: listen.port, logger: logger) { port in
             CommandIO.say("listening on http://\(ListenAddress(host: host, port: port))")
         }
