@@ -328,6 +328,22 @@ struct EvaluationTests {
         #expect(try Scene().verdict(#"{"NSPinnedDomains":{"api.example.com":\#(entry)}}"#, os: "ios13").passed)
     }
 
+    @Test("a leaf that is installed itself is no authority above itself, and is judged once")
+    func ownAnchor() throws {
+        var scene = Scene()
+        scene.isSelfSigned = true
+        scene.isOwnAnchor = true
+        func pinned(_ key: String) -> String {
+            let pin = #"[{"SPKI-SHA256-BASE64":"\#(EvaluationTests.leafPin)"}]"#
+            return #"{"NSPinnedDomains":{"api.example.com":{"\#(key)":\#(pin)}}}"#
+        }
+        let verdict = try scene.verdict(pinned("NSPinnedCAIdentities"))
+        #expect(verdict.causes.map(\.code) == ["ats.trust.pin-mismatch"])
+        #expect(verdict.error == .secureConnectionFailed(-9802))
+        #expect(try scene.verdict(pinned("NSPinnedLeafIdentities")).passed)
+        #expect(try scene.verdict(at: "2027-06-01").causes.map(\.code) == ["ats.trust.expired"])
+    }
+
     @Test("pins reach one label down, and entries are joined")
     func pinReach() throws {
         let entry =

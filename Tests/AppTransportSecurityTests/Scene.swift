@@ -20,6 +20,8 @@ struct Scene {
     var days = 300.0
     var anchor: AnchorKind? = .installed
     var isSelfSigned = false
+    /// Whether the leaf itself is what is installed.
+    var isOwnAnchor = false
     var issuerAddresses: [String] = []
     var possession: KeyPossession = .proven
     var extendedMasterSecret = true
@@ -56,7 +58,7 @@ struct Scene {
 
     var facts: ConnectionFacts {
         let leaf = Scene.certificate(subject, issuer: isSelfSigned ? subject : "CN=root", scene: self, isLeaf: true)
-        let root = Scene.certificate("CN=root", issuer: "CN=root", scene: self, isLeaf: false)
+        let root = isOwnAnchor ? leaf : Scene.certificate("CN=root", issuer: "CN=root", scene: self, isLeaf: false)
         let path: ChainFacts.Path =
             anchor.map { .anchored([leaf], AnchorFacts(certificate: root, kind: $0, store: "test")) }
             ?? .unanchored([leaf])
