@@ -237,6 +237,29 @@ import Testing
         #expect(fixer.declined.map(\.rule) == ["ATS007"])
     }
 
+    /// Systems that may obey NSRequiresCertificateTransparency count as long as the app runs on them.
+    @Test(
+        arguments: [
+            ("12.0", "<true/>", true), ("14.5", "<true/>", true), ("9.0", "<true/>", true), ("15.0", "<true/>", false),
+            ("12.0", "<false/>", false), (nil, "<true/>", false),
+        ] as [(String?, String, Bool)]
+    )
+    func aFixKeepsTheTransparencyKey(_ minimum: String?, _ value: String, _ stays: Bool) throws {
+        func text(_ key: String) -> String {
+            "<plist><dict>\(minimum.map { "<key>MinimumOSVersion</key><string>\($0)</string>" } ?? "")"
+                + "<key>NSAppTransportSecurity</key><dict><key>NSExceptionDomains</key><dict><key>api.example.com</key><dict>\n"
+                + "\(key)<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string></dict></dict></dict></dict></plist>"
+        }
+        let key = "<key>NSRequiresCertificateTransparency</key>\(value)\n"
+        let (old, new) = (try LintFixtures.subject(text(key)), try LintFixtures.subject(text("")))
+        let fixer = PlistFixer(old) { try? PlistReader.read($0) }
+        #expect(String(decoding: fixer.text, as: UTF8.self).contains("NSRequiresCertificateTransparency") == stays)
+        let message = Linter.lint(old).findings.map(\.finding).first { $0.rule == "ATS020" }?.message ?? ""
+        #expect(message.contains("may still require") == stays && message.contains("no longer read") != stays)
+        let weakenings = Linter.weakenings(from: old, to: new).findings.map(\.finding.rule)
+        #expect(weakenings == (stays ? ["ATS053"] : []))
+    }
+
     @Test func justificationStatesFactsAndLeavesTheReasonOpen() throws {
         let result = try LintFixtures.lint(
             ats:
