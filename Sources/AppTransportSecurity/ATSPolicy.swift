@@ -81,6 +81,7 @@ public struct ATSPolicy: Sendable {
 
     /// What a connection to the host of a URL must meet, without the reasons.
     package func requirements(for url: LoadURL) -> TransportRequirements {
+        guard profile.hasTransportSecurity else { return uncoveredRequirements }
         let match = lookup.match(url)
         let isLocal = LocalHosts.contains(url, profile.localHosts)
         let ruling = ruling(match, isLocal: isLocal, loader: .urlsession)
@@ -154,19 +155,24 @@ public struct ATSPolicy: Sendable {
 
     // MARK: - Notes
 
+    /// What the system asks of every connection.
+    private var uncoveredRequirements: TransportRequirements {
+        TransportRequirements(
+            minimumTLS: nil,
+            suitePolicy: .system,
+            serverTrust: .default,
+            delegateMayAccept: true,
+            profile: profile
+        )
+    }
+
     private func uncovered(_ url: LoadURL, _ loader: Loader, isLocal: Bool) -> URLDecision {
         URLDecision(
             url: url,
             isLocal: isLocal,
             applies: false,
             tlsRequired: false,
-            requirements: TransportRequirements(
-                minimumTLS: nil,
-                suitePolicy: .system,
-                serverTrust: .default,
-                delegateMayAccept: true,
-                profile: profile
-            ),
+            requirements: uncoveredRequirements,
             verdict: .allowed,
             error: nil,
             ruling: profile.hasTransportSecurity ? .notCovered(loader) : .noTransportSecurity(profile),

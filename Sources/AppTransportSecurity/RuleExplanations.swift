@@ -21,7 +21,7 @@ package enum RuleExplanations {
         rule(.ruleMedia, "NSAllowsArbitraryLoadsForMedia decides"),
         rule(.ruleWebContent, "NSAllowsArbitraryLoadsInWebContent decides"),
         rule(.ruleNotCovered, "ATS does not apply to this loader"),
-        rule(.ruleNoTransportSecurity, "the system is older than ATS"),
+        rule(.ruleNoTransportSecurity, "the system, or the SDK of the app, is older than ATS"),
         .init(
             .dictionaryWrongType,
             "a value of a wrong type, which counts as absent",

@@ -98,6 +98,17 @@ import Testing
         }
     }
 
+    /// Linked on an SDK before 9, an app has no App Transport Security, with a dictionary and without.
+    @Test(arguments: ["", "<key>NSAppTransportSecurity</key><dict><key>NSAllowsLocalNetworking</key><true/></dict>"])
+    func oldSDKsHaveNoTransportSecurity(_ ats: String) throws {
+        for (sdk, isOff) in [("iphoneos8.4", true), ("iphoneos9.0", false)] {
+            let list = "<plist><dict><key>DTSDKName</key><string>\(sdk)</string>\(ats)</dict></plist>"
+            let findings = Linter.lint(try LintFixtures.subject(list)).findings.map(\.finding)
+            #expect(findings.contains { $0.rule == "ATS048" && $0.message.contains("linked on SDK 8") } == isOff)
+            #expect(!findings.contains { $0.message.contains("default rules") } || !isOff && ats.isEmpty)
+        }
+    }
+
     /// The rule about addresses of iOS 17 holds for apps that are linked on 17 or later.
     @Test(arguments: [("iphoneos16.4", true), ("iphoneos17.0", false)]) func addressKeysNeedTheSDKOf17(
         _ sdk: String,

@@ -3,15 +3,16 @@
 
 import AppTransportSecurity
 import Findings
+import PropertyLists
 
 extension RuleCatalog {
     static let ats048 = Rule(
         "ATS048",
         .note,
-        "The app also runs on systems without App Transport Security.",
+        "The app also runs where App Transport Security is off.",
         reason: """
             ATS came with iOS 9 and OS X 10.11. Older systems ignore the dictionary: nothing in it protects or hinders a load there, and the app \
-            is responsible for its own security.
+            is responsible for its own security. An app that is linked on an older SDK has no App Transport Security on any system.
             """,
         citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
         firstOS: "iOS 9, OS X 10.11",
@@ -25,6 +26,16 @@ extension RuleCatalog {
         ),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
+            if let sdk = facts.subject.sdk, sdk.isBeforeTransportSecurity {
+                let message = "\(sdk.absence)."
+                let fix = "Build the app with a newer SDK, or check servers in code."
+                if let ats = facts.ats {
+                    hits.report(ats, PlistFacts.atsPath, message, fix: fix)
+                } else {
+                    hits.report(facts.subject.document.root, PlistFacts.atsPath, message, fix: fix)
+                }
+                return
+            }
             guard let ats = facts.ats, let minimum = facts.subject.minimumOS,
                 minimum.isBefore(ios: (9, 0), macos: (10, 11))
             else { return }
