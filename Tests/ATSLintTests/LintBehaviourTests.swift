@@ -98,6 +98,34 @@ import Testing
         }
     }
 
+    /// A key that is an address is compared as text: the linter says so of each that the policy does not find by another spelling.
+    @Test(
+        arguments: [
+            ("2001:db8::5", [], true), ("2001:DB8::5", ["ATS007"], false), ("2001:db8:0:0::5", ["ATS009"], false),
+            ("2001:DB8:0::5", ["ATS007"], false), ("198.51.100.5", [], true), ("198.051.100.5", ["ATS009"], false),
+            ("2001:DB8::/32", [], true),
+        ] as [(String, [String], Bool)]
+    )
+    func addressesAreComparedAsText(_ key: String, _ rules: [String], _ matches: Bool) throws {
+        let result = try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict>"
+                + "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict></dict>"
+        )
+        let findings = result.findings.map(\.finding)
+        let found = findings.filter { ["ATS007", "ATS009"].contains($0.rule) }
+        #expect(found.map(\.rule) == rules)
+        let usual = key.contains(":") ? "2001:db8::5" : "198.51.100.5"
+        #expect(found.allSatisfy { $0.fix == "Write '\(usual)'." }, "\(found)")
+        let url = try LoadURL("http://\(key.contains(":") ? "[\(usual)]" : usual)/")
+        let ats = result.subject.document.root[ATSKey.dictionary]?.propertyListValue
+        let decision = ATSPolicy(dictionary: ATSDictionary(ats), profile: .standard).decide(url)
+        #expect((decision.verdict == .allowed) == matches)
+        // What no URL reaches is not called allowed.
+        let isDead = rules == ["ATS007"]
+        #expect(findings.contains { $0.rule == "ATS015" && $0.message.contains("never matches") } == isDead)
+        #expect(findings.contains { $0.rule == "ATS017" } == !isDead)
+    }
+
     /// Linked on an SDK before 9, an app has no App Transport Security, with a dictionary and without.
     @Test(arguments: ["", "<key>NSAppTransportSecurity</key><dict><key>NSAllowsLocalNetworking</key><true/></dict>"])
     func oldSDKsHaveNoTransportSecurity(_ ats: String) throws {

@@ -13,7 +13,7 @@ extension RuleCatalog {
         reason: """
             Keys may be addresses and ranges (CIDR) since iOS 17 and macOS 14; older systems read none of them, and newer ones only in apps that \
             are linked on 17 or later. A malformed range is never read. \
-            Bits after the prefix are ignored.
+            Bits after the prefix are ignored. A single address is compared as text, so it matches only URLs that spell it in the same way.
             """,
         citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
         firstOS: "iOS 17, macOS 14",
@@ -63,9 +63,23 @@ extension RuleCatalog {
                             edits: clean.map { [.rename(entry.member, to: $0)] } ?? []
                         )
                     }
-                case .name, .url: continue
+                    reportSpelling(entry, &hits)
+                case .name: reportSpelling(entry, &hits)
+                case .url: continue
                 }
             }
         }
     )
+
+    private static func reportSpelling(_ entry: DomainEntry, _ hits: inout Hits) {
+        // Capitals are for ATS007.
+        guard let usual = entry.host.usualSpelling, !entry.host.hasUppercase else { return }
+        hits.report(
+            entry.member,
+            entry.path,
+            "The key '\(entry.key)' matches only URLs that spell the address in this way; the usual one is '\(usual)'.",
+            fix: "Write '\(usual)'.",
+            severity: .warning
+        )
+    }
 }
