@@ -42,21 +42,16 @@ enum PinKeys {
     static let all = identities + [ATSKey.includesSubdomains]
 }
 
-/// TLS versions as an exception may name them.
-enum TLSVersionNames {
-    static let valid = ["TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"]
-    /// Apple's parser takes these too; no document names them.
-    static let undocumented = ["DTLSv1.0", "DTLSv1.2"]
-
+extension TLSVersionName {
     /// The version that somebody who wrote `text` probably meant.
-    static func meant(_ text: String) -> String? {
+    static func meant(_ text: String) -> TLSVersionName? {
         guard text.utf8.count <= 64, !text.uppercased().contains("SSL") else { return nil }
         let digits = String(decoding: text.utf8.filter { (0x30...0x39).contains($0) || $0 == 0x2E }, as: UTF8.self)
         return switch digits {
-        case "1", "1.0", "1.00", "10": "TLSv1.0"
-        case "1.1", "11": "TLSv1.1"
-        case "1.2", "12": "TLSv1.2"
-        case "1.3", "13": "TLSv1.3"
+        case "1", "1.0", "1.00", "10": .tls10
+        case "1.1", "11": .tls11
+        case "1.2", "12": .tls12
+        case "1.3", "13": .tls13
         default: nil
         }
     }

@@ -96,6 +96,14 @@ final class DomainEntry: Sendable {
 
     func path(_ key: String) -> [String] { path + [key] }
 
+    /// The key for the minimum version, if its value is one that counts.
+    var minimumVersion: (member: PlistMember, version: TLSVersionName)? {
+        guard let member = sub(ATSKey.minimumTLSVersion),
+            let version = member.node.string.flatMap(TLSVersionName.init(rawValue:))
+        else { return nil }
+        return (member, version)
+    }
+
     var allowsInsecureLoads: Bool { flag(ATSKey.insecureHTTPLoads) == true }
     var includesSubdomains: Bool { flag(ATSKey.includesSubdomains) == true }
     /// Whether every host that the entry covers is local.

@@ -92,6 +92,15 @@ public enum TLSVersionName: String, Sendable, CaseIterable, Comparable {
     /// The string `TLSv1.3`.
     case tls13 = "TLSv1.3"
 
+    /// Whether a value is one of those that Apple's parser takes too and no document names.
+    package static func isDatagram(_ text: String) -> Bool { ["DTLSv1.0", "DTLSv1.2"].contains(text) }
+
+    /// The sentence about such a value.
+    package static func datagramSentence(_ text: String) -> String {
+        "\(text) is a version of DTLS, which Apple's parser reads and no document names. URL loads speak TLS, so its effect on their minimum is not "
+            + "known; here \(TLSVersionName.tls12.rawValue) stays the minimum"
+    }
+
     /// The version itself.
     package var version: TLSVersion {
         switch self {

@@ -99,7 +99,9 @@ struct Remarks {
         guard let version = TLSVersionName(rawValue: text) else {
             add(
                 .dictionaryBadValue,
-                "\(prefix)\(key) is \"\(text)\", not TLSv1.0, TLSv1.1, TLSv1.2 or TLSv1.3: TLSv1.2 stays the minimum."
+                TLSVersionName.isDatagram(text)
+                    ? "\(prefix)\(key): \(TLSVersionName.datagramSentence(text))."
+                    : "\(prefix)\(key) is \"\(text)\", not TLSv1.0, TLSv1.1, TLSv1.2 or TLSv1.3: TLSv1.2 stays the minimum."
             )
             return nil
         }

@@ -126,6 +126,28 @@ import Testing
         #expect(findings.contains { $0.rule == "ATS017" } == !isDead)
     }
 
+    /// The linter says of each value for a minimum what the policy makes of it.
+    @Test(arguments: [
+        ("TLSv1.0", "ATS016", true), ("DTLSv1.0", "ATS003", false), ("DTLSv1.2", "ATS003", false),
+        ("DTLSv1.1", "ATS003", false),
+    ])
+    func minimaAreThePolicys(_ value: String, _ rule: String, _ counts: Bool) throws {
+        let result = try LintFixtures.lint(
+            ats:
+                "<key>NSExceptionDomains</key><dict><key>e.example</key><dict><key>NSExceptionMinimumTLSVersion</key><string>\(value)</string></dict></dict>"
+        )
+        let found = result.findings.map(\.finding).filter { ["ATS003", "ATS016"].contains($0.rule) }
+        #expect(found.map(\.rule) == [rule])
+        #expect(result.reviewTriggers.isEmpty != counts)
+        let ats = ATSDictionary(result.subject.document.root[ATSKey.dictionary]?.propertyListValue)
+        #expect((ats.exceptions["e.example"]?.minimumTLSVersion != nil) == counts)
+        let isParsed = value == "DTLSv1.0" || value == "DTLSv1.2"
+        for message in found.map(\.message) + ats.remarks.map(\.cause.message) {
+            #expect(message.contains("which Apple's parser reads") == isParsed, "\(message)")
+        }
+        #expect(found.first?.severity == (rule == "ATS003" && !isParsed ? .error : .warning))
+    }
+
     /// Linked on an SDK before 9, an app has no App Transport Security, with a dictionary and without.
     @Test(arguments: ["", "<key>NSAppTransportSecurity</key><dict><key>NSAllowsLocalNetworking</key><true/></dict>"])
     func oldSDKsHaveNoTransportSecurity(_ ats: String) throws {

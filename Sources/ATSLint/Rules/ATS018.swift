@@ -45,8 +45,7 @@ extension RuleCatalog {
         case "AllowsInsecureHTTPLoads": AppleBoolean.read(member.node) == true
         case "RequiresForwardSecrecy": AppleBoolean.read(member.node) == false
         default:
-            member.node.string.map { !["TLSv1.2", "TLSv1.3"].contains($0) && TLSVersionNames.valid.contains($0) }
-                ?? false
+            member.node.string.flatMap(TLSVersionName.init(rawValue:)).map { $0 < .tls12 } ?? false
         }
     }
 }

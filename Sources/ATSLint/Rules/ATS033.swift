@@ -19,9 +19,7 @@ extension RuleCatalog {
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions {
-                guard let member = entry.sub(ATSKey.minimumTLSVersion), member.node.string == "TLSv1.3" else {
-                    continue
-                }
+                guard let (member, version) = entry.minimumVersion, version == .tls13 else { continue }
                 hits.report(
                     member,
                     entry.path(member.key),

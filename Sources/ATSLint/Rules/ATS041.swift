@@ -22,13 +22,11 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             guard let first = LinkedSDK.stackMinimum, facts.subject.sdk.map({ $0 < first }) ?? true else { return }
             for entry in facts.exceptions {
-                guard let member = entry.sub(ATSKey.minimumTLSVersion), let text = member.node.string,
-                    ["TLSv1.0", "TLSv1.1"].contains(text)
-                else { continue }
+                guard let (member, version) = entry.minimumVersion, version < .tls12 else { continue }
                 hits.report(
                     member,
                     entry.path(member.key),
-                    "As soon as the app is linked on SDK \(first) or later\(facts.subject.sdk.map { " (today it is \($0))" } ?? ""), this exception has no effect on iOS 26, macOS 26 and later: they do not speak \(text) then.",
+                    "As soon as the app is linked on SDK \(first) or later\(facts.subject.sdk.map { " (today it is \($0))" } ?? ""), this exception has no effect on iOS 26, macOS 26 and later: they do not speak \(version.rawValue) then.",
                     fix: "Enable TLS 1.2 or 1.3 on the server before the app is built with SDK \(first)."
                 )
             }
