@@ -194,8 +194,9 @@ enum HandshakeEvaluation {
         guard let first = causes.first else { return nil }
         switch first.code {
         case .tlsVersionTooLow: return .secureConnectionFailed(tooLow(requirements))
-        case .tlsHandshakeFailed where minimumCause(requirements) != nil: return .secureConnectionFailed(-9800)
-        default: return .secureConnectionFailed(-9801)
+        case .tlsHandshakeFailed where minimumCause(requirements) != nil:
+            return .secureConnectionFailed(RefusalNumbers.noMinimum)
+        default: return .secureConnectionFailed(RefusalNumbers.negotiation)
         }
     }
 
@@ -203,7 +204,7 @@ enum HandshakeEvaluation {
     /// macOS 11 (blochberger/ats).
     static func tooLow(_ requirements: TransportRequirements) -> Int {
         requirements.effectiveMinimum == .tls13 && !requirements.profile.facts.supportsTLS13Minimum.value
-            ? -9800 : -9836
+            ? RefusalNumbers.noMinimum : RefusalNumbers.version
     }
 
     static func notes(_ handshake: HandshakeObservation) -> [Cause] {

@@ -368,22 +368,15 @@ struct TrustEvaluation {
 
     // MARK: - Error
 
-    /// The NSURLError of a trust failure. Source: facts gathered from real nscurl output and Security, base/SecBase.h.
+    /// The NSURLError of a trust failure.
     func error(for cause: Cause?) -> URLLoadError? {
         guard let cause else { return nil }
         let host = host ?? ""
         if requirements.serverTrust == .ats || cause.code == .trustPinMismatch {
-            return .secureConnectionFailed(-9802)
+            return .secureConnectionFailed(RefusalNumbers.transportSecurity)
         }
-        switch cause.code {
-        case .trustExpired: return .certificate(-1201, -9814, host: host)
-        case .trustNotYetValid: return .certificate(-1204, -9815, host: host)
-        case .trustUnknownRoot, .trustMissingIntermediate: return .certificate(-1203, -9812, host: host)
-        case .trustSelfSigned: return .certificate(-1202, -9813, host: host)
-        case .trustWrongHost, .trustNoSubjectAlternativeName:
-            return .certificate(-1202, -9843, host: host)
-        default: return .certificate(-1202, -9807, host: host)
-        }
+        let numbers = RefusalNumbers.plain(cause.code)
+        return .certificate(numbers.urlError, numbers.stream, host: host)
     }
 
     private func day(_ date: Date) -> String { CivilDate.text(of: date) }

@@ -47,7 +47,7 @@ struct LogSentence: Sendable, Equatable {
         ),
         .init(
             words: "ATS certificate trust requirement not satisfied",
-            codes: LogMeaning.trust,
+            codes: RefusalNumbers.trust,
             source: boringssl
         ),
         .init(words: "[ATS violation]: ECDSA key size", codes: [.trustWeakKey], source: boringssl),
@@ -84,12 +84,7 @@ struct LogSentence: Sendable, Equatable {
 
 /// What error numbers mean. Where one number has several causes all of them are named: the log does not say which.
 enum LogMeaning {
-    /// What ATS refuses in certificates: the client ends the handshake with one number for all of it.
-    static let trust: [Code] = [
-        .trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate, .trustWrongHost,
-        .trustExpired, .trustWeakKey, .trustWeakSignature, .trustValidityTooLong,
-        .ctMissing,
-    ]
+    private static let trust = RefusalNumbers.trust
     private static let anchors: [Code] = [
         .trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate,
     ]
@@ -97,12 +92,12 @@ enum LogMeaning {
         .tlsNoForwardSecrecy, .tlsNoCommonSuite, .tlsNoCommonGroup, .tlsNoCommonSignature,
     ]
 
-    /// By the number of the CFStream error. Source: Security, base/SecBase.h, and measured loads.
+    /// By the number of the CFStream error, what the other side and the network bring about and what a number says by itself; what the client
+    /// refuses itself is added by ``RefusalNumbers``. Source: Security, base/SecBase.h, and measured loads.
     private static let streams: [Int: [Code]] = [
-        -9800: [.tlsHandshakeFailed, .tlsVersionTooLow, .netNotTLS], -9801: suites, -9802: trust,
+        -9800: [.netNotTLS],
         -9805: [.netClosed], -9806: [.netClosed], -9807: anchors, -9808: [.tlsHandshakeFailed],
-        -9809: [.tlsHandshakeFailed], -9810: [.tlsHandshakeFailed], -9812: [.trustUnknownRoot], -9813: anchors,
-        -9814: [.trustExpired], -9815: [.trustNotYetValid], -9816: [.netClosed],
+        -9809: [.tlsHandshakeFailed], -9810: [.tlsHandshakeFailed], -9813: anchors, -9816: [.netClosed],
         -9818: suites, -9819: [.tlsHandshakeFailed], -9820: [.tlsHandshakeFailed],
         -9821: [.tlsHandshakeFailed], -9822: [.tlsHandshakeFailed], -9823: [.tlsHandshakeFailed],
         -9824: suites + [.tlsVersionTooLow], -9825: [.tlsClientCertificateRequired],
@@ -110,10 +105,10 @@ enum LogMeaning {
         -9828: [.tlsClientCertificateRequired], -9829: [.tlsClientCertificateRequired],
         -9830: [.tlsHandshakeFailed], -9831: [.tlsClientCertificateRequired],
         -9832: [.tlsClientCertificateRequired], -9833: [.tlsHandshakeFailed],
-        -9834: [.tlsHandshakeFailed], -9835: [.tlsHandshakeFailed], -9836: [.tlsVersionTooLow], -9837: suites,
+        -9834: [.tlsHandshakeFailed], -9835: [.tlsHandshakeFailed], -9837: suites,
         -9838: [.tlsHandshakeFailed], -9839: [.tlsHandshakeFailed],
         -9840: [.tlsHandshakeFailed], -9841: trust, -9842: [.tlsClientCertificateRequired],
-        -9843: [.trustWrongHost], -9844: [.netClosed], -9845: [.tlsHandshakeFailed],
+        -9844: [.netClosed], -9845: [.tlsHandshakeFailed],
         -9846: [.tlsHandshakeFailed], -9847: [.tlsHandshakeFailed], -9849: [.tlsHandshakeFailed],
         -9850: [.tlsNoCommonSuite], -9852: [.netReset, .netClosed], -9853: [.netTimeout],
         -9855: [.tlsHandshakeFailed], -9856: [.tlsHandshakeFailed], -9857: [.tlsHandshakeFailed],
@@ -126,13 +121,10 @@ enum LogMeaning {
 
     /// By the number of the NSURLError, where no number of TLS says more.
     private static let errors: [Int: [Code]] = [
-        -1001: [.netTimeout], -1003: [.netDNS], -1004: [.netRefused],
-        -1005: [.netReset, .netClosed],
+        -1001: [.netTimeout, .tlsLargeHello], -1003: [.netDNS], -1004: [.netRefused],
+        -1005: [.netReset, .netClosed, .tlsLargeHello],
         -1007: [.httpRedirectLoop], -1022: [.cleartextBlocked],
-        -1200: [.tlsVersionTooLow] + suites + [.tlsHandshakeFailed] + trust,
-        -1201: [.trustExpired],
-        -1202: anchors + [.trustWrongHost], -1203: [.trustUnknownRoot],
-        -1204: [.trustNotYetValid],
+        -1202: anchors,
         -1205: [.tlsClientCertificateRequired], -1206: [.tlsClientCertificateRequired],
     ]
 
@@ -140,7 +132,15 @@ enum LogMeaning {
     static func codes(urlError: Int?, streamError: Int?, sentence: LogSentence?) -> [Code]? {
         if let sentence { return sentence.codes }
         // -1005 and the like come with numbers of the socket layer; a number of TLS is in its own range.
-        if let streamError, let codes = streams[streamError] { return codes }
-        return urlError.flatMap { errors[$0] }
+        if let streamError, let codes = union(RefusalNumbers.causes(stream: streamError), streams[streamError]) {
+            return codes
+        }
+        return urlError.flatMap { union(RefusalNumbers.causes(urlError: $0), errors[$0]) }
+    }
+
+    /// Each cause once; nil if there is none.
+    private static func union(_ own: [Code], _ others: [Code]?) -> [Code]? {
+        let all = own + (others ?? []).filter { !own.contains($0) }
+        return all.isEmpty ? nil : all
     }
 }
