@@ -212,8 +212,9 @@ public struct ATSPolicy: Sendable {
             )
         }
         notes += linkedNotes(url, requirements)
-        if let entry = match?.entry {
-            if entry.minimumTLSVersion == .tls13, !profile.facts.supportsTLS13.value {
+        if match?.entry.minimumTLSVersion == .tls13 {
+            let works = profile.facts.supportsTLS13Minimum
+            if !profile.facts.supportsTLS13.value {
                 notes.append(
                     Cause(
                         .noteTLS13Unknown,
@@ -221,6 +222,10 @@ public struct ATSPolicy: Sendable {
                         citation: nil,
                         kind: .note
                     )
+                )
+            } else if !works.value, url.isSecure {
+                notes.append(
+                    Cause(.noteTLS13Minimum, profile.disputedMinimum, citation: works.citation, kind: .note)
                 )
             }
         }

@@ -39,6 +39,7 @@ extension Code {
     package static let noteStackMinimum: Code = "ats.note.stack-minimum"
     package static let noteStapleUnusable: Code = "ats.note.staple-unusable"
     package static let noteSubdomainDepth: Code = "ats.note.subdomain-depth"
+    package static let noteTLS13Minimum: Code = "ats.note.tls13-minimum"
     package static let noteTLS13Unknown: Code = "ats.note.tls13-unknown"
     package static let pinsEmpty: Code = "ats.pins.empty"
     package static let ruleArbitraryLoads: Code = "ats.rule.arbitrary-loads"

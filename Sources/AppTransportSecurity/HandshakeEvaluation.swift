@@ -109,12 +109,7 @@ enum HandshakeEvaluation {
     static func minimumCause(_ requirements: TransportRequirements) -> Cause? {
         let supports = requirements.profile.facts.supportsTLS13Minimum
         guard requirements.minimumTLS == .tls13, !supports.value else { return nil }
-        return Cause(
-            .tlsHandshakeFailed,
-            "With NSExceptionMinimumTLSVersion = TLSv1.3 loads failed on \(requirements.profile.name), as measured there; another report says "
-                + "that the key has no effect. It works since macOS 11.0.1 and iOS 14.",
-            citation: supports.citation
-        )
+        return Cause(.tlsHandshakeFailed, requirements.profile.disputedMinimum, citation: supports.citation)
     }
 
     static func suiteCauses(_ requirements: TransportRequirements, _ suite: CipherSuite) -> [Cause] {

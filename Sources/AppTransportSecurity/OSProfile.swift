@@ -187,6 +187,12 @@ public struct OSProfile: Sendable, Identifiable {
         return sdk < first
     }
 
+    /// What is known of a minimum of TLS 1.3 if the system speaks it and no load with that minimum succeeds.
+    var disputedMinimum: String {
+        "With NSExceptionMinimumTLSVersion = TLSv1.3 loads failed on \(name), as measured there; another report says that the key has no "
+            + "effect. It works since macOS 11.0.1 and iOS 14."
+    }
+
     /// The newest version that the system speaks.
     package var maximumVersion: TLSVersion { facts.supportsTLS13.value ? .tls13 : .tls12 }
 

@@ -82,6 +82,10 @@ package enum RuleExplanations {
             "what an app with an older SDK does on this system is inferred from Apple's words, not measured"
         ),
         note(.noteTLS13Unknown, "the system does not support TLSv1.3"),
+        note(
+            .noteTLS13Minimum,
+            "whether loads with a minimum of TLSv1.3 succeed on the system is disputed; here they fail"
+        ),
         .init(
             .noteCTNotJudged,
             "Certificate Transparency was not judged because no log list was given",

@@ -22,6 +22,9 @@ package struct SystemChange: Sendable {
     /// For people: `iOS 17 and macOS 14`.
     package var names: String { first.map(\.name).joined(separator: " and ") }
 
+    /// The same as a list: `iOS 17, macOS 14`.
+    package var list: String { first.map(\.name).joined(separator: ", ") }
+
     /// Whether a release is older than the change.
     ///
     /// - Parameter family: `ios` or `macos`.
@@ -39,6 +42,10 @@ package struct SystemChange: Sendable {
 extension SystemChange {
     /// All global keys are obeyed, not NSAllowsArbitraryLoads alone.
     package static let globalKeys = SystemChange { !$0.obeysOnlyArbitraryLoads.value }
+    /// The system speaks TLS 1.3.
+    package static let tls13 = SystemChange { $0.supportsTLS13.value }
+    /// Loads succeed with a minimum of TLS 1.3.
+    package static let tls13Minimum = SystemChange { $0.supportsTLS13Minimum.value }
     /// NSRequiresCertificateTransparency is not read anymore.
     package static let transparencyKeyEnds = SystemChange { !$0.readsTransparencyKey.value }
 }

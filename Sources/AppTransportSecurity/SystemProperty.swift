@@ -68,7 +68,10 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .stackMinimum: say(profile.stackMinimum, \.description)
         case .stackMinimumOfOlderApps: say(older(than: 18).stackMinimum, \.description)
         case .newestVersion: say(profile.facts.supportsTLS13) { _ in profile.maximumVersion.description }
-        case .tls13Minimum: say(profile.facts.supportsTLS13Minimum, yes)
+        case .tls13Minimum:
+            say(profile.facts.supportsTLS13Minimum) { value in
+                profile.facts.supportsTLS13.value ? yes(value) : "the minimum stays TLSv1.2"
+            }
         case .globalKeys:
             say(profile.facts.obeysOnlyArbitraryLoads) { $0 ? "NSAllowsArbitraryLoads alone" : "all four" }
         case .localHosts: say(profile.localRule, \.words)

@@ -148,6 +148,18 @@ import Testing
         #expect(found.first?.severity == (rule == "ATS003" && !isParsed ? .error : .warning))
     }
 
+    /// A minimum of TLS 1.3 does not work on every system that speaks it.
+    @Test(arguments: [("12.2", true), ("13.0", true), ("14.0", false)])
+    func aMinimumOfTLS13IsDisputedOnOldSystems(_ minimum: String, _ isOld: Bool) throws {
+        let result = try LintFixtures.lint(
+            ats:
+                "<key>NSExceptionDomains</key><dict><key>e.example</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string></dict></dict>",
+            root: "<key>MinimumOSVersion</key><string>\(minimum)</string>"
+        )
+        let message = try #require(result.findings.first { $0.finding.rule == "ATS033" }).finding.message
+        #expect(message.contains("On systems before iOS 14 and macOS 11") == isOld, "\(message)")
+    }
+
     /// Linked on an SDK before 9, an app has no App Transport Security, with a dictionary and without.
     @Test(arguments: ["", "<key>NSAppTransportSecurity</key><dict><key>NSAllowsLocalNetworking</key><true/></dict>"])
     func oldSDKsHaveNoTransportSecurity(_ ats: String) throws {
