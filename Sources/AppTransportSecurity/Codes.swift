@@ -26,6 +26,7 @@ extension Code {
     package static let netRefused: Code = "ats.net.refused"
     package static let netReset: Code = "ats.net.reset"
     package static let netTimeout: Code = "ats.net.timeout"
+    package static let noteCTListOld: Code = "ats.note.ct-list-old"
     package static let noteCTNotJudged: Code = "ats.note.ct-not-judged"
     package static let noteCTTimestampRefused: Code = "ats.note.ct-timestamp-refused"
     package static let noteEntryAlmostMatches: Code = "ats.note.entry-almost-matches"

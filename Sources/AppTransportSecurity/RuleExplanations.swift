@@ -92,6 +92,12 @@ package enum RuleExplanations {
             .author,
             "pass a log list with --ct-log-list"
         ),
+        .init(
+            .noteCTListOld,
+            "the list of Certificate Transparency logs is 60 days old or older",
+            .author,
+            "pass a newer list with --ct-log-list"
+        ),
         note(.noteCTTimestampRefused, "a certificate timestamp does not count, and why; enough others do"),
         .init(
             .noteIntermediateFetched,

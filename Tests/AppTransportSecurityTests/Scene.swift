@@ -22,6 +22,8 @@ struct Scene {
     var isSelfSigned = false
     /// Whether the leaf itself is what is installed.
     var isOwnAnchor = false
+    /// The name of the root in DER.
+    var rootSubject: [UInt8]?
     var issuerAddresses: [String] = []
     var possession: KeyPossession = .proven
     var extendedMasterSecret = true
@@ -36,7 +38,7 @@ struct Scene {
             der: Array(subject.utf8),
             subject: subject,
             issuer: issuer,
-            subjectDER: Array(subject.utf8),
+            subjectDER: (isLeaf ? nil : scene.rootSubject) ?? Array(subject.utf8),
             issuerDER: Array(issuer.utf8),
             serialNumber: "01",
             notBefore: isLeaf ? scene.issued : date("2016-01-01"),
