@@ -21,6 +21,8 @@ package enum ATSKey {
     package static let forwardSecrecy = "NSExceptionRequiresForwardSecrecy"
     package static let certificateTransparency = "NSRequiresCertificateTransparency"
     package static let exceptionNIAP = "NSExceptionRequiresNIAPTLSPackageVersion"
+    /// What the names of both keys for NIAP packages contain.
+    package static let packageWord = "NIAPTLSPackageVersion"
 
     package static let pinnedAuthorities = "NSPinnedCAIdentities"
     package static let pinnedLeaves = "NSPinnedLeafIdentities"
