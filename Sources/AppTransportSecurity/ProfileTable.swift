@@ -188,9 +188,16 @@ enum ProfileTable {
             SuiteLists.rsaSix,
             .apple("Cocoa Keys: NSExceptionRequiresForwardSecrecy", read: "2026-11-21")
         )
-        facts.unrestrictedSuites = Cited(SuiteLists.offered2018, .apple("Cocoa Keys", read: "2026-11-21"))
+        // No document lists what is offered if nothing is restricted.
+        facts.unrestrictedSuites = Cited(SuiteLists.offered2018, .capture("iOS 12.2 and macOS 10.14.6"), .inferred)
         facts.transportSecurityRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
         facts.plainRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
+        // The page of NSExceptionRequiresForwardSecrecy says that the check is dropped, HT210176 asks for the size in every certificate.
+        facts.forwardSecrecyOffDropsKeySize = Cited(
+            false,
+            .apple("HT210176, against NSExceptionRequiresForwardSecrecy", read: "2026-11-21")
+        )
+        facts.readsHardening = Cited(true, .apple(ATSKey.requiresNIAP, read: "2026-11-21"))
         facts.builtInExceptions = Cited([:], .apple(ATSKey.exceptionDomains, read: "2026-11-21"))
         // Documents are linked on nothing.
         return OSProfile(id: "published", name: "the published documents", sdk: nil, facts: SystemFacts(facts))

@@ -63,6 +63,18 @@ struct RequirementsTests {
         #expect(requirements.serverTrust == .default)
     }
 
+    @Test("the documents know the NIAP packages, and ask for key sizes in every certificate")
+    func publishedKeys() throws {
+        let hardened = try decide(
+            "https://h.example/",
+            #"{"NSRequiresNIAPTLSPackageVersion":"FCP_v2.1"}"#,
+            os: "published"
+        )
+        #expect(hardened.requirements.isHardened)
+        let loose = #"{"NSExceptionDomains":{"h.example":{"NSExceptionRequiresForwardSecrecy":false}}}"#
+        #expect(try decide("https://h.example/", loose, os: "published").requirements.judgesKeySize)
+    }
+
     @Test("the published eleven and six, to the number")
     func published() throws {
         let strict = try decide("https://h.example/", os: "published").requirements.suites.filter {
