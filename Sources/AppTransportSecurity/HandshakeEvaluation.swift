@@ -44,10 +44,7 @@ enum HandshakeEvaluation {
         _ handshake: HandshakeObservation,
         _ leaf: SignatureFacts?
     ) -> [Cause] {
-        let citation = Citation(
-            source: "support.apple.com/126655; macOS 27 release notes, 176055825",
-            read: "2026-11-22"
-        )
+        let citation = Citation.ownProcesses
         var causes: [Cause] = []
         if !handshake.usesExtendedMasterSecret {
             causes.append(

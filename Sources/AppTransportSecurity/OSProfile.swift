@@ -82,6 +82,8 @@ package final class SystemFacts: Sendable {
         package var readsPins: Cited<Bool>
         /// Whether the hardening key has an effect.
         package var readsHardening: Cited<Bool>
+        /// Whether the system's own processes (MDM, enrollment, app installation, software update) load with FCP_v2.1, which no key changes.
+        package var hardensOwnProcesses: Cited<Bool>
         /// Whether NSRequiresCertificateTransparency of an entry is obeyed.
         package var readsTransparencyKey: Cited<Bool>
         /// Whether Certificate Transparency is required of every chain to a system root.

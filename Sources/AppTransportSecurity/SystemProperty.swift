@@ -23,6 +23,7 @@ package enum SystemProperty: String, Sendable, CaseIterable {
     case keySizeWithoutForwardSecrecy
     case pins
     case hardening
+    case ownProcesses
     case transparencyKey
     case transparency
     case builtInExceptions
@@ -47,6 +48,8 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .keySizeWithoutForwardSecrecy: "Key sizes are judged without forward secrecy too"
         case .pins: ATSKey.pinnedDomains
         case .hardening: ATSKey.requiresNIAP
+        case .ownProcesses:
+            "FCP_v2.1 in the system's own processes (MDM, enrollment, app installation, software update)"
         case .transparencyKey: "NSRequiresCertificateTransparency of an entry"
         case .transparency: "Certificate Transparency for roots of the system"
         case .builtInExceptions: "Entries that the system registers itself"
@@ -86,6 +89,7 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .keySizeWithoutForwardSecrecy: say(profile.facts.forwardSecrecyOffDropsKeySize) { yes(!$0) }
         case .pins: say(profile.facts.readsPins, obeyed)
         case .hardening: say(profile.facts.readsHardening, obeyed)
+        case .ownProcesses: say(profile.facts.hardensOwnProcesses) { $0 ? "required" : "not required" }
         case .transparencyKey: say(profile.facts.readsTransparencyKey, obeyed)
         case .transparency: say(profile.facts.requiresTransparency) { $0 ? "required" : "not required" }
         case .builtInExceptions: say(profile.facts.builtInExceptions) { $0.isEmpty ? "none" : "\($0.count)" }

@@ -36,7 +36,8 @@ struct FidelityPageTests {
             ("macos11", .transparencyKey, [.unknown, .measured]),
             ("ios14", .transparencyKey, [.unknown]), ("macos26", .forwardSecretSuites, [.appleText, .measured]),
             ("macos13", .forwardSecretSuites, [.inferred]), ("macos11", .tls13Minimum, [.measured]),
-            ("ios27", .hardening, [.appleText, .measured]), ("published", .hardening, [.appleText]),
+            ("ios27", .hardening, [.appleText]), ("ios27", .ownProcesses, [.appleText, .measured]),
+            ("published", .hardening, [.appleText]),
             ("published", .unrestrictedSuites, [.inferred]), ("published", .keySizeWithoutForwardSecrecy, [.appleText]),
         ]
     )
