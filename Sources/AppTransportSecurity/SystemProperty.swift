@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+import Foundation
 import TLSFacts
 
 /// A property of an ``OSProfile``, for tables and pages.
@@ -114,7 +115,18 @@ extension CertificateRules {
         if let minimumCurveBits { parts.append("EC \(minimumCurveBits)") }
         parts.append("no " + forbiddenHashes.map(\.rawValue).sorted().joined(separator: ", "))
         if requiresAlternativeName { parts.append("subjectAltName") }
-        if let days = ceilings.map(\.days).min() { parts.append("at most \(days) days (roots of the system)") }
+        parts += ceilings.map { "at most \($0.days) days (\(Self.words($0.anchors, $0.issuedFrom)))" }
+        parts += purposeRules.map { "serverAuth (\(Self.words($0.anchors, $0.issuedFrom)))" }
+        if !limitsAuthorities.isEmpty {
+            parts.append("no intermediates for other purposes alone (\(Self.words(limitsAuthorities, .distantPast)))")
+        }
         return parts.joined(separator: "; ")
+    }
+
+    /// For which roots a rule holds, and from which day of issue.
+    private static func words(_ anchors: Set<AnchorKind>, _ issuedFrom: Date) -> String {
+        let names = [(AnchorKind.system, "roots of the system"), (.installed, "installed roots")]
+            .filter { anchors.contains($0.0) }.map(\.1).joined(separator: " and ")
+        return issuedFrom == .distantPast ? names : "\(names), issued since \(CivilDate.text(of: issuedFrom))"
     }
 }

@@ -46,6 +46,24 @@ struct FidelityPageTests {
         #expect(fact.bases == bases, "\(fact.sources)")
     }
 
+    /// What decides about certificates is named, for each kind of root.
+    @Test(
+        arguments: [
+            (
+                "macos26",
+                ["398 days (roots of the system, issued since 2020-09-01)", "serverAuth (roots of the system)"]
+            ),
+            ("macos26", ["825 days (installed roots, issued since 2019-07-01)"]),
+            ("published", ["serverAuth (roots of the system and installed roots, issued since 2019-07-01)"]),
+            ("ios12", []),
+        ]
+    )
+    func certificates(_ os: String, _ words: [String]) throws {
+        let fact = FidelityPage.Fact(try #require(OSProfile.named(os)), .transportSecurityRules)
+        for words in words { #expect(fact.words.contains(words), "\(fact.words)") }
+        #expect(fact.words.contains("days") == !words.isEmpty)
+    }
+
     /// No property rests on what is unknown but the one whose verdict names both sources.
     @Test func unknownIsRare() {
         for system in OSProfile.all {
