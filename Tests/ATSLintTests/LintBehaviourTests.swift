@@ -160,6 +160,14 @@ import Testing
         #expect(message.contains("On systems before iOS 14 and macOS 11") == isOld, "\(message)")
     }
 
+    /// The old name of a key is told with its date, and with no key but that one.
+    @Test(arguments: [("NSAllowsArbitraryLoadsInMedia", true), ("NSAllowsArbitraryLoadsInWebView", false)])
+    func theOldNameHasItsDate(_ key: String, _ isOld: Bool) throws {
+        let result = try LintFixtures.lint(ats: "<key>\(key)</key><true/>")
+        let message = try #require(result.findings.first { $0.finding.rule == "ATS001" }).finding.message
+        #expect(message.contains("(it was one until 2016-11-14)") == isOld, "\(message)")
+    }
+
     /// Linked on an SDK before 9, an app has no App Transport Security, with a dictionary and without.
     @Test(arguments: ["", "<key>NSAppTransportSecurity</key><dict><key>NSAllowsLocalNetworking</key><true/></dict>"])
     func oldSDKsHaveNoTransportSecurity(_ ats: String) throws {

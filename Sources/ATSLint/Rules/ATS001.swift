@@ -47,8 +47,8 @@ extension RuleCatalog {
             meant != member.key
         else { return }
         let how =
-            Spelling.renamed[member.key] != nil && member.key.hasPrefix("NSAllowsArbitraryLoadsIn")
-            ? " (its name in early betas)" : ""
+            member.key.hasSameBytes(as: ATSKey.arbitraryLoadsInMedia)
+            ? " (it was one until \(ATSKey.arbitraryLoadsInMediaEnd))" : ""
         hits.report(
             member,
             path + [member.key],
