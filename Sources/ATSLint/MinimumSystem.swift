@@ -57,12 +57,6 @@ public struct MinimumSystem: Sendable, Equatable {
         major = line == .ios && stated < 26 ? stated + platform.behindIOS : stated
     }
 
-    /// Whether the app also runs on systems older than these.
-    package func isBefore(ios: (Int, Int), macos: (Int, Int)) -> Bool {
-        let limit = line == .ios ? ios : macos
-        return (major, minor) < limit
-    }
-
     /// Whether the app also runs on systems before a change.
     package func isBefore(_ change: SystemChange) -> Bool {
         change.isLater(than: (major, minor), of: line.rawValue)

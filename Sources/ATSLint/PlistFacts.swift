@@ -55,7 +55,7 @@ struct PlistFacts: Sendable {
     }
 
     /// Whether the app also runs on systems that only know NSAllowsArbitraryLoads.
-    var reachesIOS9: Bool { subject.minimumOS?.isBefore(ios: (10, 0), macos: (10, 12)) ?? false }
+    var reachesIOS9: Bool { subject.minimumOS?.isBefore(.globalKeys) ?? false }
 
     /// Whether NSAllowsArbitraryLoads is set and obeyed on some system that the app runs on.
     var arbitraryLoadsInForce: Bool {

@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import TLSFacts
+
 /// Since which releases something holds, as the table of profiles has it.
 package struct SystemChange: Sendable {
     /// The first release of each family since which it always holds; iOS before macOS.
@@ -40,8 +42,18 @@ package struct SystemChange: Sendable {
 }
 
 extension SystemChange {
+    /// App Transport Security exists.
+    package static let transportSecurity = SystemChange { _ in true }
     /// All global keys are obeyed, not NSAllowsArbitraryLoads alone.
     package static let globalKeys = SystemChange { !$0.obeysOnlyArbitraryLoads.value }
+    /// Pins are read.
+    package static let pins = SystemChange { $0.readsPins.value }
+    /// Addresses and ranges are read as keys of exceptions.
+    package static let addressKeys = SystemChange { $0.releaseReadsAddressKeys.value }
+    /// The network stack speaks TLS 1.2 or later.
+    package static let stackMinimum = SystemChange { $0.releaseMinimum.value >= .tls12 }
+    /// The keys for NIAP packages are read.
+    package static let hardening = SystemChange { $0.readsHardening.value }
     /// The system speaks TLS 1.3.
     package static let tls13 = SystemChange { $0.supportsTLS13.value }
     /// Loads succeed with a minimum of TLS 1.3.

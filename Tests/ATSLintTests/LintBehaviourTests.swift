@@ -397,7 +397,7 @@ import Testing
         #expect(draft.components(separatedBy: "### NSAllowsArbitraryLoads\n").count == 2, "\(draft)")
         #expect(
             draft.contains(
-                "only on iOS 9 and macOS 10.11: from iOS 10 and macOS 10.12 on NSAllowsArbitraryLoadsForMedia"
+                "only before iOS 10 and macOS 10.12: since then NSAllowsArbitraryLoadsForMedia"
             )
         )
         #expect(draft.contains("  - the app loads media that is itself encrypted and contains nothing personal"))

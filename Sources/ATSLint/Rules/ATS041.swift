@@ -15,7 +15,7 @@ extension RuleCatalog {
             on an older SDK, or does not name one. App Store Connect asks for a recent SDK once a year. ATS046 reports the exception once it has no effect.
             """,
         citation: .stackMinimum,
-        firstOS: "iOS 26, macOS 26",
+        firstOS: SystemChange.stackMinimum.list,
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.1</string>"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),

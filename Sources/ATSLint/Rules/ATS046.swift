@@ -16,7 +16,7 @@ extension RuleCatalog {
             tlsMinimumSupportedProtocolVersion. On older systems the exception still works.
             """,
         citation: .stackMinimum,
-        firstOS: "iOS 26, macOS 26",
+        firstOS: SystemChange.stackMinimum.list,
         fires: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string>",
             root: "<key>DTSDKName</key>\n<string>iphoneos26.0</string>"
@@ -32,7 +32,7 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             guard let first = LinkedSDK.stackMinimum, let sdk = facts.subject.sdk, sdk >= first else { return }
             let minimum = facts.subject.minimumOS
-            let runsOnOlder = minimum?.isBefore(ios: (26, 0), macos: (26, 0)) ?? true
+            let runsOnOlder = minimum?.isBefore(.stackMinimum) ?? true
             for entry in facts.exceptions {
                 guard let (member, version) = entry.minimumVersion, version < .tls12 else { continue }
                 let older =

@@ -11,11 +11,11 @@ extension RuleCatalog {
         .note,
         "The app also runs where App Transport Security is off.",
         reason: """
-            ATS came with iOS 9 and OS X 10.11. Older systems ignore the dictionary: nothing in it protects or hinders a load there, and the app \
+            ATS came with \(SystemChange.transportSecurity.names). Older systems ignore the dictionary: nothing in it protects or hinders a load there, and the app \
             is responsible for its own security. An app that is linked on an older SDK has no App Transport Security on any system.
             """,
         citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
-        firstOS: "iOS 9, OS X 10.11",
+        firstOS: SystemChange.transportSecurity.list,
         fires: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
             root: "<key>MinimumOSVersion</key>\n<string>8.0</string>"
@@ -37,12 +37,12 @@ extension RuleCatalog {
                 return
             }
             guard let ats = facts.ats, let minimum = facts.subject.minimumOS,
-                minimum.isBefore(ios: (9, 0), macos: (10, 11))
+                minimum.isBefore(.transportSecurity)
             else { return }
             hits.report(
                 ats,
                 PlistFacts.atsPath,
-                "The app runs on \(minimum.name) and later. App Transport Security does not exist before iOS 9 and OS X 10.11: there the dictionary is ignored.",
+                "The app runs on \(minimum.name) and later. App Transport Security does not exist before \(SystemChange.transportSecurity.names): there the dictionary is ignored.",
                 fix: "Later systems need no change; for the older ones check servers in code."
             )
         }
