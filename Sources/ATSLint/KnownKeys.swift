@@ -4,25 +4,9 @@
 import AppTransportSecurity
 import Findings
 
-/// The keys at the top of the ATS dictionary.
-enum GlobalKeys {
-    static let booleans = [
-        ATSKey.arbitraryLoads, ATSKey.arbitraryLoadsForMedia, ATSKey.arbitraryLoadsInWebContent,
-        ATSKey.localNetworking,
-    ]
-    static let overridingArbitraryLoads = [
-        ATSKey.arbitraryLoadsForMedia, ATSKey.arbitraryLoadsInWebContent, ATSKey.localNetworking,
-    ]
-    static let all = booleans + [ATSKey.exceptionDomains, ATSKey.pinnedDomains, ATSKey.requiresNIAP]
-}
-
 /// The keys of one exception.
 enum ExceptionKeys {
-    static let booleans = [
-        ATSKey.includesSubdomains, ATSKey.insecureHTTPLoads, ATSKey.forwardSecrecy,
-        ATSKey.certificateTransparency,
-    ]
-    static let all = booleans + [ATSKey.minimumTLSVersion, ATSKey.exceptionNIAP]
+    static let all = ExceptionEntry.keys
     static let suffixes = ["AllowsInsecureHTTPLoads", "RequiresForwardSecrecy", "MinimumTLSVersion"]
     /// Keys of the time before the first release and of its technical note.
     static let legacy = suffixes.flatMap { ["NSThirdPartyException" + $0, "NSTemporaryException" + $0] }
@@ -31,7 +15,7 @@ enum ExceptionKeys {
         $0 + "AllowsInsecureHTTPSLoads"
     }
     /// Keys whose value is a boolean, legacy ones included.
-    static let allBooleans = booleans + legacy.filter { !$0.hasSuffix("MinimumTLSVersion") }
+    static let allBooleans = ExceptionEntry.booleanKeys + legacy.filter { !$0.hasSuffix("MinimumTLSVersion") }
     /// Keys whose value names a TLS version.
     static let tlsVersions = [ATSKey.minimumTLSVersion] + legacy.filter { $0.hasSuffix("MinimumTLSVersion") }
 }
@@ -91,7 +75,7 @@ enum Spelling {
 
     /// The known keys in lower case.
     private static let folded: [String: [UInt8]] = Dictionary(
-        (GlobalKeys.all + ExceptionKeys.all + ExceptionKeys.legacy + PinKeys.all + [ATSKey.dictionary]).map {
+        (ATSDictionary.keys + ExceptionKeys.all + ExceptionKeys.legacy + PinKeys.all + [ATSKey.dictionary]).map {
             ($0, Array($0.lowercased().utf8))
         },
         uniquingKeysWith: { first, _ in first }

@@ -49,7 +49,7 @@ struct PlistFacts: Sendable {
 
     /// The switches whose mere presence makes NSAllowsArbitraryLoads dead since iOS 10.
     var arbitraryLoadsSiblings: [PlistMember] {
-        GlobalKeys.overridingArbitraryLoads.compactMap { key in
+        ATSDictionary.overridingKeys.compactMap { key in
             global(key).flatMap { AppleBoolean.read($0.node) == nil ? nil : $0 }
         }
     }

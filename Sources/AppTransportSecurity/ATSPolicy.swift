@@ -101,12 +101,7 @@ public struct ATSPolicy: Sendable {
         if dictionary.arbitraryLoadsForMedia == true, loader == .media { return .media }
         if dictionary.arbitraryLoadsInWebContent == true, loader == .web { return .webContent }
         // Steps 5 and 6: NSAllowsArbitraryLoads counts only where none of its three siblings is present.
-        let siblings = [
-            (ATSKey.localNetworking, dictionary.localNetworking),
-            (ATSKey.arbitraryLoadsForMedia, dictionary.arbitraryLoadsForMedia),
-            (ATSKey.arbitraryLoadsInWebContent, dictionary.arbitraryLoadsInWebContent),
-        ]
-        if let sibling = siblings.first(where: { $0.1 != nil })?.0 {
+        if let sibling = dictionary.overridingKey {
             return arbitrary ? .arbitraryLoadsIgnored(because: sibling) : .nothingPermits
         }
         return arbitrary ? .arbitraryLoads : .nothingSaid

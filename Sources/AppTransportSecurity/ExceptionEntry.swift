@@ -45,8 +45,7 @@ public struct ExceptionEntry: Sendable, Hashable {
         }
         minimumTLSVersion = remarks.version(members, ATSKey.minimumTLSVersion, prefix)
         hardening = remarks.hardening(members, ATSKey.exceptionNIAP, prefix)
-        let known = ExceptionEntry.flags.map(\.key) + [ATSKey.minimumTLSVersion, ATSKey.exceptionNIAP]
-        remarks.unknownKeys(members, known: known, prefix)
+        remarks.unknownKeys(members, known: ExceptionEntry.keys, prefix)
     }
 
     /// The entry for an Info.plist: what is at its default is left out.
@@ -67,6 +66,11 @@ public struct ExceptionEntry: Sendable, Hashable {
         (ATSKey.forwardSecrecy, \.requiresForwardSecrecy),
         (ATSKey.certificateTransparency, \.requiresCertificateTransparency),
     ]
+
+    /// The keys whose values are booleans.
+    package static let booleanKeys = flags.map(\.key)
+    /// Every key that is read.
+    package static let keys = booleanKeys + [ATSKey.minimumTLSVersion, ATSKey.exceptionNIAP]
 
     /// What allows everything that either entry allows: the lower minimum, and each exception of both.
     package func union(_ other: ExceptionEntry) -> ExceptionEntry {

@@ -27,7 +27,7 @@ extension RuleCatalog {
                 }
             }
             for member in facts.members where KeyPlacement.of(member.key, at: .global) == .unknown {
-                report(member, PlistFacts.atsPath, among: GlobalKeys.all, &hits)
+                report(member, PlistFacts.atsPath, among: ATSDictionary.keys, &hits)
             }
             for entry in facts.exceptions {
                 for member in entry.members ?? [] where KeyPlacement.of(member.key, at: .exception) == .unknown {

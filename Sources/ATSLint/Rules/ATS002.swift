@@ -20,7 +20,7 @@ extension RuleCatalog {
         passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
-            for member in facts.members where GlobalKeys.booleans.contains(member.key) {
+            for member in facts.members where ATSDictionary.booleanKeys.contains(member.key) {
                 checkBoolean(member, facts.path(member.key), &hits)
             }
             if let member = facts.global(ATSKey.requiresNIAP) {

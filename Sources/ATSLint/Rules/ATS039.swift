@@ -34,7 +34,7 @@ extension RuleCatalog {
             guard let minimum = facts.subject.minimumOS else { return }
             if facts.reachesIOS9 {
                 for member in facts.members
-                where GlobalKeys.overridingArbitraryLoads.contains(member.key) && AppleBoolean.read(member.node) == true
+                where ATSDictionary.overridingKeys.contains(member.key) && AppleBoolean.read(member.node) == true
                     && facts.flag(ATSKey.arbitraryLoads) != true
                 {
                     hits.report(
