@@ -128,7 +128,7 @@ extension ConsoleLine {
     private static let table: [Row] = [
         Row(
             text:
-                "App Transport Security has blocked a cleartext HTTP (http://) resource load since it is insecure. Temporary exceptions can be "
+                "\(LogSentence.cleartext.text) (http://) resource load since it is insecure. Temporary exceptions can be "
                 + "configured via your app's Info.plist file.",
             situation: [.cleartext],
             iOS: ("9", nil),
@@ -137,7 +137,7 @@ extension ConsoleLine {
             citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21")
         ),
         Row(
-            text: "Cannot start load of Task <UUID>.<number> since it does not conform to ATS policy",
+            text: "Cannot start load of Task <UUID>.<number> since it \(LogSentence.policy.text)",
             situation: [.cleartext],
             iOS: ("16", nil),
             macOS: ("13", nil),
@@ -176,27 +176,27 @@ extension ConsoleLine {
             citation: Citation(source: "logs of devices, quoted without their release", read: "2026-11-22")
         ),
         libraryRow(
-            "Error [ATS Violation]: ATS certificate trust requirement not satisfied for server: <host>",
+            "Error [ATS Violation]: \(LogSentence.trust.text) for server: <host>",
             .trust
         ),
         libraryRow(
-            "Error [ATS violation]: RSA key size <bits> bits is less than minimum <bits> bits for server: <host>",
+            "Error \(LogSentence.rsaKey.text) <bits> bits is less than minimum <bits> bits for server: <host>",
             .rsaKey
         ),
         libraryRow(
-            "Error [ATS violation]: ECDSA key size <bits> bits is less than minimum <bits> bits for server: <host>",
+            "Error \(LogSentence.curveKey.text) <bits> bits is less than minimum <bits> bits for server: <host>",
             .curveKey
         ),
         libraryRow(
-            "Error [ATS violation]: Leaf certificate hash algorithm (<number>) is not at least SHA-256 for server: <host>",
+            "Error \(LogSentence.leafHash.text) (<number>) is not at least SHA-256 for server: <host>",
             .leafHash
         ),
         libraryRow(
-            "Error [ATS FCPv2.1 violation]: Server certificate signed using signature algorithm <algorithm> not advertised in client hello for server: <host>",
+            "Error \(LogSentence.unofferedSignature.text) <algorithm> not advertised in client hello for server: <host>",
             .unofferedSignature
         ),
         libraryRow(
-            "Error [ATS FCPv2.1 violation]: TLS 1.2 negotiated without extended master secret (EMS) for server: <host>",
+            "Error \(LogSentence.masterSecret.text) (EMS) for server: <host>",
             .masterSecret
         ),
     ]
