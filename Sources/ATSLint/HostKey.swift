@@ -99,10 +99,32 @@ struct HostKey: Sendable, Equatable {
         }
     }
 
+    /// Whether it names a single host, by name or address.
+    var isOneHost: Bool {
+        switch kind {
+        case .name, .address: true
+        default: false
+        }
+    }
+
     var isWildcard: Bool { bareHost.utf8.contains(0x2A) }
+    /// Whether letters keep the key from matching. A range is compared by its bits.
     var hasUppercase: Bool {
-        guard !isAddress, isASCII else { return false }
-        return text.utf8.contains { (0x41...0x5A).contains($0) }
+        if case .block = kind { return false }
+        return isASCII && text.utf8.contains { (0x41...0x5A).contains($0) }
+    }
+    /// How the address is usually written, if the key spells it otherwise; capitals apart.
+    var usualSpelling: String? {
+        let address: IPAddress
+        switch kind {
+        case .address(let own): address = own
+        case .name where text.utf8.first.map(HostKey.isDigit) == true:
+            guard let meant = IPAddress(loosely: text) else { return nil }
+            address = meant
+        case .name, .block, .malformedBlock, .url: return nil
+        }
+        let usual = address.canonicalText
+        return usual.utf8.elementsEqual(text.utf8.asciiLowercased) ? nil : usual
     }
     var isASCII: Bool { text.utf8.allSatisfy { $0 < 0x80 } }
     /// A name that is no host name, for another reason than a port, a wildcard or capitals: loaders ask for its ASCII form, or never.
@@ -119,7 +141,8 @@ struct HostKey: Sendable, Equatable {
     var isDead: Bool {
         switch kind {
         case .url, .malformedBlock: true
-        case .address, .block: false
+        case .block: false
+        case .address: hasUppercase
         case .name: port != nil || isWildcard || hasUppercase || isForeign
         }
     }

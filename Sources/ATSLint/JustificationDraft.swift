@@ -81,14 +81,14 @@ package struct JustificationDraft: Sendable {
         case ATSKey.arbitraryLoads:
             let kept = facts.exceptions.filter { !$0.allowsInsecureLoads && !$0.host.isDead }.map(\.key)
             if !facts.arbitraryLoadsInForce {
-                return "none on iOS 10, macOS 10.12 and later, where another key takes its place."
+                return "none since \(SystemChange.globalKeys.names), where another key takes its place."
             }
             let effect =
                 "ATS is off for every host"
                 + (kept.isEmpty ? "" : ", except \(kept.joined(separator: ", ")), which keep it")
             guard let sibling = facts.arbitraryLoadsSiblings.first?.key else { return effect + "." }
             return effect
-                + ", but only on iOS 9 and macOS 10.11: from iOS 10 and macOS 10.12 on \(sibling) takes its place."
+                + ", but only before \(SystemChange.globalKeys.names): since then \(sibling) takes its place."
         case ATSKey.arbitraryLoadsForMedia:
             return "ATS is off for media that AVFoundation loads; everything else keeps it."
         case ATSKey.arbitraryLoadsInWebContent: return "ATS is off inside web views; everything else keeps it."

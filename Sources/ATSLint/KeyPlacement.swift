@@ -22,7 +22,7 @@ enum KeyPlacement {
         return belongs(key) == nil ? .unknown : .elsewhere
     }
 
-    private static let globalKeys = Set(GlobalKeys.all.map { UTF8Key($0) })
+    private static let globalKeys = Set(ATSDictionary.keys.map { UTF8Key($0) })
     private static let exceptionKeys = Set(
         (ExceptionKeys.all + ExceptionKeys.legacy + ExceptionKeys.neverExisted).map { UTF8Key($0) }
     )

@@ -4,25 +4,9 @@
 import AppTransportSecurity
 import Findings
 
-/// The keys at the top of the ATS dictionary.
-enum GlobalKeys {
-    static let booleans = [
-        ATSKey.arbitraryLoads, ATSKey.arbitraryLoadsForMedia, ATSKey.arbitraryLoadsInWebContent,
-        ATSKey.localNetworking,
-    ]
-    static let overridingArbitraryLoads = [
-        ATSKey.arbitraryLoadsForMedia, ATSKey.arbitraryLoadsInWebContent, ATSKey.localNetworking,
-    ]
-    static let all = booleans + [ATSKey.exceptionDomains, ATSKey.pinnedDomains, ATSKey.requiresNIAP]
-}
-
 /// The keys of one exception.
 enum ExceptionKeys {
-    static let booleans = [
-        ATSKey.includesSubdomains, ATSKey.insecureHTTPLoads, ATSKey.forwardSecrecy,
-        ATSKey.certificateTransparency,
-    ]
-    static let all = booleans + [ATSKey.minimumTLSVersion, ATSKey.exceptionNIAP]
+    static let all = ExceptionEntry.keys
     static let suffixes = ["AllowsInsecureHTTPLoads", "RequiresForwardSecrecy", "MinimumTLSVersion"]
     /// Keys of the time before the first release and of its technical note.
     static let legacy = suffixes.flatMap { ["NSThirdPartyException" + $0, "NSTemporaryException" + $0] }
@@ -31,7 +15,7 @@ enum ExceptionKeys {
         $0 + "AllowsInsecureHTTPSLoads"
     }
     /// Keys whose value is a boolean, legacy ones included.
-    static let allBooleans = booleans + legacy.filter { !$0.hasSuffix("MinimumTLSVersion") }
+    static let allBooleans = ExceptionEntry.booleanKeys + legacy.filter { !$0.hasSuffix("MinimumTLSVersion") }
     /// Keys whose value names a TLS version.
     static let tlsVersions = [ATSKey.minimumTLSVersion] + legacy.filter { $0.hasSuffix("MinimumTLSVersion") }
 }
@@ -42,21 +26,16 @@ enum PinKeys {
     static let all = identities + [ATSKey.includesSubdomains]
 }
 
-/// TLS versions as an exception may name them.
-enum TLSVersionNames {
-    static let valid = ["TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"]
-    /// Apple's parser takes these too; no document names them.
-    static let undocumented = ["DTLSv1.0", "DTLSv1.2"]
-
+extension TLSVersionName {
     /// The version that somebody who wrote `text` probably meant.
-    static func meant(_ text: String) -> String? {
+    static func meant(_ text: String) -> TLSVersionName? {
         guard text.utf8.count <= 64, !text.uppercased().contains("SSL") else { return nil }
         let digits = String(decoding: text.utf8.filter { (0x30...0x39).contains($0) || $0 == 0x2E }, as: UTF8.self)
         return switch digits {
-        case "1", "1.0", "1.00", "10": "TLSv1.0"
-        case "1.1", "11": "TLSv1.1"
-        case "1.2", "12": "TLSv1.2"
-        case "1.3", "13": "TLSv1.3"
+        case "1", "1.0", "1.00", "10": .tls10
+        case "1.1", "11": .tls11
+        case "1.2", "12": .tls12
+        case "1.3", "13": .tls13
         default: nil
         }
     }
@@ -96,7 +75,7 @@ enum Spelling {
 
     /// The known keys in lower case.
     private static let folded: [String: [UInt8]] = Dictionary(
-        (GlobalKeys.all + ExceptionKeys.all + ExceptionKeys.legacy + PinKeys.all + [ATSKey.dictionary]).map {
+        (ATSDictionary.keys + ExceptionKeys.all + ExceptionKeys.legacy + PinKeys.all + [ATSKey.dictionary]).map {
             ($0, Array($0.lowercased().utf8))
         },
         uniquingKeysWith: { first, _ in first }

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
+package import AppTransportSecurity
 package import PropertyLists
 
 /// The oldest system that an app runs on.
@@ -57,10 +57,9 @@ public struct MinimumSystem: Sendable, Equatable {
         major = line == .ios && stated < 26 ? stated + platform.behindIOS : stated
     }
 
-    /// Whether the app also runs on systems older than these.
-    package func isBefore(ios: (Int, Int), macos: (Int, Int)) -> Bool {
-        let limit = line == .ios ? ios : macos
-        return (major, minor) < limit
+    /// Whether the app also runs on systems before a change.
+    package func isBefore(_ change: SystemChange) -> Bool {
+        change.isLater(than: (major, minor), of: line.rawValue)
     }
 
     /// The name for people, for example `iOS 15.0`.

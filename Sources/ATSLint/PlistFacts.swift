@@ -49,13 +49,13 @@ struct PlistFacts: Sendable {
 
     /// The switches whose mere presence makes NSAllowsArbitraryLoads dead since iOS 10.
     var arbitraryLoadsSiblings: [PlistMember] {
-        GlobalKeys.overridingArbitraryLoads.compactMap { key in
+        ATSDictionary.overridingKeys.compactMap { key in
             global(key).flatMap { AppleBoolean.read($0.node) == nil ? nil : $0 }
         }
     }
 
     /// Whether the app also runs on systems that only know NSAllowsArbitraryLoads.
-    var reachesIOS9: Bool { subject.minimumOS?.isBefore(ios: (10, 0), macos: (10, 12)) ?? false }
+    var reachesIOS9: Bool { subject.minimumOS?.isBefore(.globalKeys) ?? false }
 
     /// Whether NSAllowsArbitraryLoads is set and obeyed on some system that the app runs on.
     var arbitraryLoadsInForce: Bool {
@@ -95,6 +95,14 @@ final class DomainEntry: Sendable {
     func flag(_ key: String) -> Bool? { sub(key).flatMap { AppleBoolean.read($0.node) } }
 
     func path(_ key: String) -> [String] { path + [key] }
+
+    /// The key for the minimum version, if its value is one that counts.
+    var minimumVersion: (member: PlistMember, version: TLSVersionName)? {
+        guard let member = sub(ATSKey.minimumTLSVersion),
+            let version = member.node.string.flatMap(TLSVersionName.init(rawValue:))
+        else { return nil }
+        return (member, version)
+    }
 
     var allowsInsecureLoads: Bool { flag(ATSKey.insecureHTTPLoads) == true }
     var includesSubdomains: Bool { flag(ATSKey.includesSubdomains) == true }

@@ -26,12 +26,16 @@ package struct PolicyDifference: Sendable {
 
     let weakenings: [Weakening]
 
-    /// Compares the dictionaries of two lists on the system of today, and on iOS 9 where the app still runs there.
+    /// Compares the dictionaries of two lists on the system of today, and on the last systems on which other keys counted, where the app still
+    /// runs there.
     package init(old: LintSubject, new: LintSubject) {
         // The newest system also reads the keys of the NIAP package.
         var profiles: [OSProfile] = [.standard, .newestMacOS]
-        let reachesIOS9 = new.minimumOS?.isBefore(ios: (10, 0), macos: (10, 12)) ?? false
-        if reachesIOS9, let first = OSProfile.named("ios9") { profiles.append(first) }
+        if let minimum = new.minimumOS {
+            profiles += [SystemChange.globalKeys, .transparencyKeyEnds].filter(minimum.isBefore).compactMap {
+                $0.last(of: minimum.line.rawValue)
+            }
+        }
         self.init(
             old: old.document.root[ATSKey.dictionary]?.propertyListValue,
             new: new.document.root[ATSKey.dictionary]?.propertyListValue,
@@ -101,6 +105,13 @@ package struct PolicyDifference: Sendable {
                 add(
                     "ATS053",
                     "\(host.words): certificates are judged less strictly\(words), and the app's code may accept refused ones.",
+                    newTLS.rule.key
+                )
+            }
+            if before.entryRequiresTransparency, !after.entryRequiresTransparency {
+                add(
+                    "ATS053",
+                    "\(host.words): signed certificate timestamps are no longer required on systems before \(SystemChange.transparencyKeyEnds.names).",
                     newTLS.rule.key
                 )
             }

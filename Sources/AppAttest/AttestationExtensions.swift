@@ -40,10 +40,10 @@ public struct AttestationExtensions: Hashable, Sendable {
                 guard let text = entry.value.textString else { throw UnknownShape(description: item.shape) }
                 version = text
             case "apple_validation_category_01":
-                guard let bytes = entry.value.byteString, bytes.count == 4 else {
+                guard let number = AttestationExtensions.category(entry.value) else {
                     throw UnknownShape(description: item.shape)
                 }
-                category = ValidationCategory(rawValue: bytes.reversed().reduce(0) { $0 << 8 | UInt32($1) })
+                category = ValidationCategory(rawValue: number)
             default:
                 unknown.append(UnknownEntry(key: key, encodedValue: entry.value.encoded))
             }
@@ -52,6 +52,15 @@ public struct AttestationExtensions: Hashable, Sendable {
         validationCategory = category
         self.unknown = unknown
         self.encoded = Array(encoded)
+    }
+
+    /// A 32-bit number, as Apple documents it, or its four bytes from the lowest, as devices write it; nil for anything else.
+    private static func category(_ value: CBORItem) -> UInt32? {
+        switch value {
+        case .unsigned(let number): UInt32(exactly: number)
+        case .bytes(let bytes) where bytes.count == 4: bytes.reversed().reduce(0) { $0 << 8 | UInt32($1) }
+        default: nil
+        }
     }
 }
 
@@ -73,6 +82,8 @@ public struct ValidationCategory: RawRepresentable, Hashable, Sendable, CustomSt
     public static let enterprise = ValidationCategory(rawValue: 5)
     /// 6: Developer ID, on a Mac.
     public static let developerId = ValidationCategory(rawValue: 6)
+    /// 10: none of the others.
+    public static let other = ValidationCategory(rawValue: 10)
 
     public var description: String { String(rawValue) }
 }

@@ -55,9 +55,7 @@ public struct ATSDictionary: Sendable, Equatable {
         exceptions = ATSDictionary.exceptions(members[ATSKey.exceptionDomains], &remarks)
         pinnedDomains = PinnedDomain.all(in: members[ATSKey.pinnedDomains], &remarks)
         ATSDictionary.findNesting(members, &remarks)
-        let known =
-            ATSDictionary.flags.map(\.key) + [ATSKey.requiresNIAP, ATSKey.exceptionDomains, ATSKey.pinnedDomains]
-        remarks.unknownKeys(members, known: known)
+        remarks.unknownKeys(members, known: ATSDictionary.keys)
         self.remarks = remarks.all
     }
 
@@ -86,6 +84,21 @@ public struct ATSDictionary: Sendable, Equatable {
         (ATSKey.arbitraryLoadsInWebContent, \.arbitraryLoadsInWebContent),
         (ATSKey.localNetworking, \.localNetworking),
     ]
+
+    /// The keys whose values are booleans.
+    package static let booleanKeys = flags.map(\.key)
+    /// Every key that is read.
+    package static let keys = booleanKeys + [ATSKey.exceptionDomains, ATSKey.pinnedDomains, ATSKey.requiresNIAP]
+    /// The keys whose presence cancels NSAllowsArbitraryLoads, in the order in which they are named.
+    package static let overridingKeys = overriding.map(\.key)
+
+    private static let overriding: [(key: String, path: any KeyPath<ATSDictionary, Bool?> & Sendable)] = [
+        (ATSKey.localNetworking, \.localNetworking), (ATSKey.arbitraryLoadsForMedia, \.arbitraryLoadsForMedia),
+        (ATSKey.arbitraryLoadsInWebContent, \.arbitraryLoadsInWebContent),
+    ]
+
+    /// The first key that is present and cancels NSAllowsArbitraryLoads.
+    var overridingKey: String? { ATSDictionary.overriding.first { self[keyPath: $0.path] != nil }?.key }
 
     /// A dictionary that is wrapped one level too deep: nothing inside is read.
     private static func findNesting(_ members: [String: PropertyListValue], _ remarks: inout Remarks) {

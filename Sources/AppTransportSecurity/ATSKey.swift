@@ -7,8 +7,9 @@ package enum ATSKey {
     package static let dictionary = "NSAppTransportSecurity"
     package static let arbitraryLoads = "NSAllowsArbitraryLoads"
     package static let arbitraryLoadsForMedia = "NSAllowsArbitraryLoadsForMedia"
-    /// What ``arbitraryLoadsForMedia`` was called until 2016-11-14.
+    /// What ``arbitraryLoadsForMedia`` was called until ``arbitraryLoadsInMediaEnd``.
     package static let arbitraryLoadsInMedia = "NSAllowsArbitraryLoadsInMedia"
+    package static let arbitraryLoadsInMediaEnd = "2016-11-14"
     package static let arbitraryLoadsInWebContent = "NSAllowsArbitraryLoadsInWebContent"
     package static let localNetworking = "NSAllowsLocalNetworking"
     package static let exceptionDomains = "NSExceptionDomains"
@@ -21,6 +22,8 @@ package enum ATSKey {
     package static let forwardSecrecy = "NSExceptionRequiresForwardSecrecy"
     package static let certificateTransparency = "NSRequiresCertificateTransparency"
     package static let exceptionNIAP = "NSExceptionRequiresNIAPTLSPackageVersion"
+    /// What the names of both keys for NIAP packages contain.
+    package static let packageWord = "NIAPTLSPackageVersion"
 
     package static let pinnedAuthorities = "NSPinnedCAIdentities"
     package static let pinnedLeaves = "NSPinnedLeafIdentities"

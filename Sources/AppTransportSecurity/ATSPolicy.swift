@@ -81,6 +81,7 @@ public struct ATSPolicy: Sendable {
 
     /// What a connection to the host of a URL must meet, without the reasons.
     package func requirements(for url: LoadURL) -> TransportRequirements {
+        guard profile.hasTransportSecurity else { return uncoveredRequirements }
         let match = lookup.match(url)
         let isLocal = LocalHosts.contains(url, profile.localHosts)
         let ruling = ruling(match, isLocal: isLocal, loader: .urlsession)
@@ -100,12 +101,7 @@ public struct ATSPolicy: Sendable {
         if dictionary.arbitraryLoadsForMedia == true, loader == .media { return .media }
         if dictionary.arbitraryLoadsInWebContent == true, loader == .web { return .webContent }
         // Steps 5 and 6: NSAllowsArbitraryLoads counts only where none of its three siblings is present.
-        let siblings = [
-            (ATSKey.localNetworking, dictionary.localNetworking),
-            (ATSKey.arbitraryLoadsForMedia, dictionary.arbitraryLoadsForMedia),
-            (ATSKey.arbitraryLoadsInWebContent, dictionary.arbitraryLoadsInWebContent),
-        ]
-        if let sibling = siblings.first(where: { $0.1 != nil })?.0 {
+        if let sibling = dictionary.overridingKey {
             return arbitrary ? .arbitraryLoadsIgnored(because: sibling) : .nothingPermits
         }
         return arbitrary ? .arbitraryLoads : .nothingSaid
@@ -154,19 +150,24 @@ public struct ATSPolicy: Sendable {
 
     // MARK: - Notes
 
+    /// What the system asks of every connection.
+    private var uncoveredRequirements: TransportRequirements {
+        TransportRequirements(
+            minimumTLS: nil,
+            suitePolicy: .system,
+            serverTrust: .default,
+            delegateMayAccept: true,
+            profile: profile
+        )
+    }
+
     private func uncovered(_ url: LoadURL, _ loader: Loader, isLocal: Bool) -> URLDecision {
         URLDecision(
             url: url,
             isLocal: isLocal,
             applies: false,
             tlsRequired: false,
-            requirements: TransportRequirements(
-                minimumTLS: nil,
-                suitePolicy: .system,
-                serverTrust: .default,
-                delegateMayAccept: true,
-                profile: profile
-            ),
+            requirements: uncoveredRequirements,
             verdict: .allowed,
             error: nil,
             ruling: profile.hasTransportSecurity ? .notCovered(loader) : .noTransportSecurity(profile),
@@ -206,8 +207,9 @@ public struct ATSPolicy: Sendable {
             )
         }
         notes += linkedNotes(url, requirements)
-        if let entry = match?.entry {
-            if entry.minimumTLSVersion == .tls13, !profile.facts.supportsTLS13.value {
+        if match?.entry.minimumTLSVersion == .tls13 {
+            let works = profile.facts.supportsTLS13Minimum
+            if !profile.facts.supportsTLS13.value {
                 notes.append(
                     Cause(
                         .noteTLS13Unknown,
@@ -215,6 +217,10 @@ public struct ATSPolicy: Sendable {
                         citation: nil,
                         kind: .note
                     )
+                )
+            } else if !works.value, url.isSecure {
+                notes.append(
+                    Cause(.noteTLS13Minimum, profile.disputedMinimum, citation: works.citation, kind: .note)
                 )
             }
         }

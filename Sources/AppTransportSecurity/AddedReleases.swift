@@ -109,7 +109,7 @@ extension OSProfile {
         return "\(ids.first ?? "") ... \(ids.last ?? "")"
     }.joined(separator: ", ")
 
-    private static let known =
+    static let known =
         ProfileTable.releases(of: "ios", "iOS", ProfileTable.iOS)
         + ProfileTable.releases(of: "macos", "macOS", ProfileTable.macOS)
     private static let published = ProfileTable.published

@@ -44,6 +44,11 @@ package struct CertificateRules: Sendable {
 }
 
 extension CertificateRules {
+    /// The most days of a leaf that is issued today; nil if there is no limit.
+    package func mostDays(below kind: AnchorKind) -> Int? {
+        ceilings.filter { $0.anchors.contains(kind) }.map(\.days).min()
+    }
+
     /// Systems before iOS 13 and macOS 10.15, outside ATS: path, dates and name, and nothing about strength.
     static let plainUntil2019 = CertificateRules(
         minimumRSABits: nil,

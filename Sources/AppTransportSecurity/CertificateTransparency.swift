@@ -41,6 +41,8 @@ public struct CTLogList: Sendable {
     }
 
     let logs: [[UInt8]: Log]
+    /// When the list was made (`log_list_timestamp`); nil if it does not say so.
+    let made: Date?
     let verifier: any TimestampVerifying
 
     /// How many logs the list holds.
@@ -79,6 +81,7 @@ public struct CTLogList: Sendable {
             throw MalformedInput(code: .malformedCTLogList, reason: "the log list contains no logs")
         }
         self.logs = logs
+        made = document.text("log_list_timestamp").flatMap(CTLogList.date)
         self.verifier = verifier
     }
 
@@ -122,7 +125,7 @@ enum TransparencyEvaluation {
         let isRequired =
             requirements.entryRequiresTransparency
             || (requirements.profile.facts.requiresTransparency.value && facts.chain.anchor?.kind == .system
-                && leaf.notBefore >= october2018 && instant <= leaf.notAfter)
+                && facts.chain.anchor?.isApples != true && leaf.notBefore >= october2018 && instant <= leaf.notAfter)
         guard isRequired else { return ([], []) }
         let lists: [(SignedTimestamp.Source, [SignedTimestamp])] = [
             (.certificate, leaf.embeddedTimestamps), (.tlsExtension, facts.timestamps),
@@ -162,9 +165,22 @@ enum TransparencyEvaluation {
         let refused = judged.refusals.map {
             Cause(.noteCTTimestampRefused, $0, citation: timestampRules, kind: .note)
         }
-        if need.isMet(by: judged) { return ([], refused) }
+        let age = age(of: logs, at: instant).map { [$0] } ?? []
+        if need.isMet(by: judged) { return ([], refused + age) }
         let sentences = ["\(need.shortfall(of: judged)) (\(counted))."] + judged.refusals
-        return ([Cause(.ctMissing, sentences.joined(separator: " "), citation: citation)], [])
+        return ([Cause(.ctMissing, sentences.joined(separator: " "), citation: citation)], age)
+    }
+
+    /// What follows if a system's own list were as old as the one that is judged by. The verdict does not follow it: systems update theirs.
+    private static func age(of logs: CTLogList, at instant: Date) -> Cause? {
+        guard let made = logs.made, instant.timeIntervalSince(made) >= 60 * 86400 else { return nil }
+        return Cause(
+            .noteCTListOld,
+            "The list of logs is of \(CivilDate.text(of: made)), 60 days or more before the time of judgement: newer logs are missing from it. Apple's "
+                + "systems require no timestamps while their own list is so old.",
+            citation: .security("CertificateTransparency.m"),
+            kind: .note
+        )
     }
 
     /// How many timestamps a certificate needs, by the day of its issue and its lifetime.
@@ -233,6 +249,17 @@ enum TransparencyEvaluation {
     private static let october2018 = Date(timeIntervalSince1970: 1_539_648_000)
     private static let april2021 = Date(timeIntervalSince1970: 1_618_963_200)
     private static let timestampRules = Citation(source: "RFC 6962 sections 3.2 and 5.2", read: "2026-11-22")
+}
+
+extension AnchorFacts {
+    /// Whether the root is one of Apple's own: organizationName (2.5.4.10) is Apple Inc.
+    fileprivate var isApples: Bool {
+        let name = Array("Apple Inc.".utf8)
+        // UTF8String and PrintableString.
+        return [0x0C, 0x13].contains { (tag: UInt8) in
+            certificate.subjectDER.contains([0x06, 0x03, 0x55, 0x04, 0x0A, tag, 0x0A] + name)
+        }
+    }
 }
 
 /// The timestamps of one connection, each looked at once.

@@ -48,7 +48,10 @@ extension ConsoleLine {
         case rsaKey
         case curveKey
         case leafHash
+        /// FCP_v2.1: no extended master secret.
         case masterSecret
+        /// FCP_v2.1: the certificate is signed with an algorithm that was not offered.
+        case unofferedSignature
         /// Trust evaluation refused the certificate outside ATS.
         case plainTrust
 
@@ -58,17 +61,23 @@ extension ConsoleLine {
                 return
             }
             guard let stream = error.streamCode else { return nil }
-            guard stream == -9802 else {
-                self = error.code == -1200 ? .handshake : .plainTrust
+            guard error.code == -1200 else {
+                self = .plainTrust
                 return
             }
-            switch causes.first?.code {
-            case .trustWeakKey: self = causes.first?.keyKind == .rsa ? .rsaKey : .curveKey
-            case .trustWeakSignature: self = .leafHash
-            case .tlsHandshakeFailed: self = .masterSecret
+            let cause = causes.first
+            switch (cause?.code, stream == RefusalNumbers.transportSecurity, Self.isAboutLeaf(cause)) {
+            case (.tlsNoExtendedMasterSecret, false, _): self = .masterSecret
+            case (.trustWeakSignature, false, _): self = .unofferedSignature
+            case (_, false, _): self = .handshake
+            case (.trustWeakKey, true, true): self = cause?.keyKind == .rsa ? .rsaKey : .curveKey
+            case (.trustWeakSignature, true, true): self = .leafHash
             default: self = .trust
             }
         }
+
+        /// The library looks at key and hash of the leaf; those of the certificates above are a matter of trust evaluation.
+        private static func isAboutLeaf(_ cause: Cause?) -> Bool { cause?.situation == nil }
     }
 
     private struct Row {
@@ -97,7 +106,7 @@ extension ConsoleLine {
     }
 
     private static let tls: Set<Situation> = [
-        .handshake, .trust, .rsaKey, .curveKey, .leafHash, .masterSecret, .plainTrust,
+        .handshake, .trust, .rsaKey, .curveKey, .leafHash, .masterSecret, .unofferedSignature, .plainTrust,
     ]
 
     private static let boringSSL = Citation(
@@ -119,7 +128,7 @@ extension ConsoleLine {
     private static let table: [Row] = [
         Row(
             text:
-                "App Transport Security has blocked a cleartext HTTP (http://) resource load since it is insecure. Temporary exceptions can be "
+                "\(LogSentence.cleartext.text) (http://) resource load since it is insecure. Temporary exceptions can be "
                 + "configured via your app's Info.plist file.",
             situation: [.cleartext],
             iOS: ("9", nil),
@@ -128,7 +137,7 @@ extension ConsoleLine {
             citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21")
         ),
         Row(
-            text: "Cannot start load of Task <UUID>.<number> since it does not conform to ATS policy",
+            text: "Cannot start load of Task <UUID>.<number> since it \(LogSentence.policy.text)",
             situation: [.cleartext],
             iOS: ("16", nil),
             macOS: ("13", nil),
@@ -167,23 +176,27 @@ extension ConsoleLine {
             citation: Citation(source: "logs of devices, quoted without their release", read: "2026-11-22")
         ),
         libraryRow(
-            "Error [ATS Violation]: ATS certificate trust requirement not satisfied for server: <host>",
+            "Error [ATS Violation]: \(LogSentence.trust.text) for server: <host>",
             .trust
         ),
         libraryRow(
-            "Error [ATS violation]: RSA key size <bits> bits is less than minimum <bits> bits for server: <host>",
+            "Error \(LogSentence.rsaKey.text) <bits> bits is less than minimum <bits> bits for server: <host>",
             .rsaKey
         ),
         libraryRow(
-            "Error [ATS violation]: ECDSA key size <bits> bits is less than minimum <bits> bits for server: <host>",
+            "Error \(LogSentence.curveKey.text) <bits> bits is less than minimum <bits> bits for server: <host>",
             .curveKey
         ),
         libraryRow(
-            "Error [ATS violation]: Leaf certificate hash algorithm (<number>) is not at least SHA-256 for server: <host>",
+            "Error \(LogSentence.leafHash.text) (<number>) is not at least SHA-256 for server: <host>",
             .leafHash
         ),
         libraryRow(
-            "Error [ATS FCPv2.1 violation]: TLS 1.2 negotiated without extended master secret (EMS) for server: <host>",
+            "Error \(LogSentence.unofferedSignature.text) <algorithm> not advertised in client hello for server: <host>",
+            .unofferedSignature
+        ),
+        libraryRow(
+            "Error \(LogSentence.masterSecret.text) (EMS) for server: <host>",
             .masterSecret
         ),
     ]

@@ -45,8 +45,7 @@ public struct ExceptionEntry: Sendable, Hashable {
         }
         minimumTLSVersion = remarks.version(members, ATSKey.minimumTLSVersion, prefix)
         hardening = remarks.hardening(members, ATSKey.exceptionNIAP, prefix)
-        let known = ExceptionEntry.flags.map(\.key) + [ATSKey.minimumTLSVersion, ATSKey.exceptionNIAP]
-        remarks.unknownKeys(members, known: known, prefix)
+        remarks.unknownKeys(members, known: ExceptionEntry.keys, prefix)
     }
 
     /// The entry for an Info.plist: what is at its default is left out.
@@ -67,6 +66,11 @@ public struct ExceptionEntry: Sendable, Hashable {
         (ATSKey.forwardSecrecy, \.requiresForwardSecrecy),
         (ATSKey.certificateTransparency, \.requiresCertificateTransparency),
     ]
+
+    /// The keys whose values are booleans.
+    package static let booleanKeys = flags.map(\.key)
+    /// Every key that is read.
+    package static let keys = booleanKeys + [ATSKey.minimumTLSVersion, ATSKey.exceptionNIAP]
 
     /// What allows everything that either entry allows: the lower minimum, and each exception of both.
     package func union(_ other: ExceptionEntry) -> ExceptionEntry {
@@ -91,6 +95,15 @@ public enum TLSVersionName: String, Sendable, CaseIterable, Comparable {
     case tls12 = "TLSv1.2"
     /// The string `TLSv1.3`.
     case tls13 = "TLSv1.3"
+
+    /// Whether a value is one of those that Apple's parser takes too and no document names.
+    package static func isDatagram(_ text: String) -> Bool { ["DTLSv1.0", "DTLSv1.2"].contains(text) }
+
+    /// The sentence about such a value.
+    package static func datagramSentence(_ text: String) -> String {
+        "\(text) is a version of DTLS, which Apple's parser reads and no document names. URL loads speak TLS, so its effect on their minimum is not "
+            + "known; here \(TLSVersionName.tls12.rawValue) stays the minimum"
+    }
 
     /// The version itself.
     package var version: TLSVersion {

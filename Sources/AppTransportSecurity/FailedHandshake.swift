@@ -69,13 +69,13 @@ package func evaluate(
         let causes = (widest?.endsAtGroup == true ? nil : inferred) ?? [Cause(.tlsHandshakeFailed, reason)]
         let code =
             causes.first?.code == .tlsVersionTooLow && requirements.effectiveMinimum == .tls13
-            ? HandshakeEvaluation.tooLow(requirements) : -9801
+            ? HandshakeEvaluation.tooLow(requirements) : RefusalNumbers.negotiation
         return FailedHandshakeVerdict(isDetermined: true, causes: causes, error: .secureConnectionFailed(code))
     case .negotiated:
         return FailedHandshakeVerdict(
             isDetermined: true,
             causes: [Cause(.tlsHandshakeFailed, "The handshake did not complete.")],
-            error: .secureConnectionFailed(-9801)
+            error: .secureConnectionFailed(RefusalNumbers.negotiation)
         )
     }
 }

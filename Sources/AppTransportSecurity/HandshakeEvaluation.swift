@@ -44,10 +44,7 @@ enum HandshakeEvaluation {
         _ handshake: HandshakeObservation,
         _ leaf: SignatureFacts?
     ) -> [Cause] {
-        let citation = Citation(
-            source: "support.apple.com/126655; macOS 27 release notes, 176055825",
-            read: "2026-11-22"
-        )
+        let citation = Citation.ownProcesses
         var causes: [Cause] = []
         if !handshake.usesExtendedMasterSecret {
             causes.append(
@@ -109,12 +106,7 @@ enum HandshakeEvaluation {
     static func minimumCause(_ requirements: TransportRequirements) -> Cause? {
         let supports = requirements.profile.facts.supportsTLS13Minimum
         guard requirements.minimumTLS == .tls13, !supports.value else { return nil }
-        return Cause(
-            .tlsHandshakeFailed,
-            "With NSExceptionMinimumTLSVersion = TLSv1.3 loads failed on \(requirements.profile.name), as measured there; another report says "
-                + "that the key has no effect. It works since macOS 11.0.1 and iOS 14.",
-            citation: supports.citation
-        )
+        return Cause(.tlsHandshakeFailed, requirements.profile.disputedMinimum, citation: supports.citation)
     }
 
     static func suiteCauses(_ requirements: TransportRequirements, _ suite: CipherSuite) -> [Cause] {
@@ -194,8 +186,9 @@ enum HandshakeEvaluation {
         guard let first = causes.first else { return nil }
         switch first.code {
         case .tlsVersionTooLow: return .secureConnectionFailed(tooLow(requirements))
-        case .tlsHandshakeFailed where minimumCause(requirements) != nil: return .secureConnectionFailed(-9800)
-        default: return .secureConnectionFailed(-9801)
+        case .tlsHandshakeFailed where minimumCause(requirements) != nil:
+            return .secureConnectionFailed(RefusalNumbers.noMinimum)
+        default: return .secureConnectionFailed(RefusalNumbers.negotiation)
         }
     }
 
@@ -203,7 +196,7 @@ enum HandshakeEvaluation {
     /// macOS 11 (blochberger/ats).
     static func tooLow(_ requirements: TransportRequirements) -> Int {
         requirements.effectiveMinimum == .tls13 && !requirements.profile.facts.supportsTLS13Minimum.value
-            ? -9800 : -9836
+            ? RefusalNumbers.noMinimum : RefusalNumbers.version
     }
 
     static func notes(_ handshake: HandshakeObservation) -> [Cause] {

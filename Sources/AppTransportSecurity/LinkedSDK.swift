@@ -6,13 +6,14 @@ package import PropertyLists
 
 /// The SDK that an app is linked on, in the numbering of iOS: macOS 10.11 is 9, macOS 15 is 18, and since 26 all systems have one number.
 ///
-/// Some rules hold "for apps linked on or after" a release, so what a system does depends on both.
+/// Some rules hold "for apps linked on or after" a release, so what a system does depends on both. In apps that are linked on an SDK before 9
+/// App Transport Security is off.
 public struct LinkedSDK: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// From 9 to the newest of the table of profiles.
+    /// One of ``known``.
     package let number: Int
 
-    /// The numbers that there may be.
-    package static let known = 9...(ProfileTable.iOS.last?.number.major ?? 9)
+    /// The numbers that there may be: up to the newest of the table of profiles.
+    package static let known = 1...(ProfileTable.iOS.last?.number.major ?? 9)
 
     /// Nil for numbers outside ``known``.
     package init?(number: Int) {
@@ -73,14 +74,14 @@ extension LinkedSDK {
 
     /// A version of a platform's SDK, named by the iOS version of the same year.
     ///
-    /// What is newer than every known SDK counts as the newest, and nil is what is older than all of them.
+    /// What is newer than every known SDK counts as the newest. Nil is what is no version.
     package init?(_ platform: Platform, major: Int, minor: Int) {
         guard (1...999).contains(major), minor >= 0 else { return nil }
         var number = major
         if major < 26 {
             number = platform == .macOS && major == 10 ? min(minor, 15) - 2 : major + platform.behindIOS
-            // No SDK has a number from 19 to 25.
-            number = min(number, 18)
+            // No SDK has a number from 19 to 25, and those of the first versions of OS X all count as old ones.
+            number = max(min(number, 18), LinkedSDK.known.lowerBound)
         }
         self.init(number: min(number, LinkedSDK.known.upperBound))
     }

@@ -60,8 +60,8 @@ struct Measurement: Sendable {
             "rdar 50887327, gist blochberger/8e98f768502283dccb245f7ca81a79f8; the server's version is inferred"
         ),
         .init("apple-26-default-min", ["ios26", "macos26"], [.stackMinimum], .appleText, "release notes 135996267"),
-        .init("boucloud-27-noems", ["ios27"], [.hardening], .measured, intune),
-        .init("boucloud-27-ems", ["ios27"], [.hardening], .measured, intune),
+        .init("boucloud-27-noems", ["ios27"], [.ownProcesses], .measured, intune),
+        .init("boucloud-27-ems", ["ios27"], [.ownProcesses], .measured, intune),
         .init("hello 26.4", ["ios26.4", "macos26.4"], seen, .captured, safari),
         .init("hello 18.4", ["ios18", "macos15"], seen, .captured, safari),
         .init("hello macOS 12.3.1", ["macos12"], seen, .captured, safari),

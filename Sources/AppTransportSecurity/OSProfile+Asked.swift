@@ -3,6 +3,14 @@
 
 package import Findings
 
+extension LinkedSDK {
+    /// The sentence for apps in which App Transport Security is off whatever the system.
+    package var absence: String {
+        "App Transport Security is off in an app that is linked on SDK \(self): it applies to apps that are linked on the SDK of iOS 9, OS X "
+            + "10.11 or later, and the dictionary of older ones is ignored"
+    }
+}
+
 extension OSProfile {
     /// The system with this id, also one that is older than App Transport Security.
     ///
@@ -24,7 +32,7 @@ extension OSProfile {
             profile.id = text
             profile.name = name
             profile.sdk = nil
-            profile.hasTransportSecurity = false
+            profile.isBeforeTransportSecurity = true
             return profile
         }
         guard let sibling = family.sibling else { throw unknown("\(name) is not known yet") }
@@ -36,12 +44,19 @@ extension OSProfile {
 
     /// The sentence for systems without App Transport Security.
     package var absence: String {
-        "App Transport Security does not exist on \(name): it came with iOS 9, OS X 10.11, tvOS 9, watchOS 2 and visionOS 1, and older "
+        if !isBeforeTransportSecurity, let sdk { return sdk.absence }
+        return
+            "App Transport Security does not exist on \(name): it came with iOS 9, OS X 10.11, tvOS 9, watchOS 2 and visionOS 1, and older "
             + "systems ignore the dictionary"
     }
 
     /// Where that is written.
-    static let absenceCitation = Citation.apple("NSAppTransportSecurity, availability", read: "2026-11-21")
+    var absenceCitation: Citation {
+        .apple(
+            "NSAppTransportSecurity, \(isBeforeTransportSecurity ? "availability" : "versioning")",
+            read: "2026-11-21"
+        )
+    }
 
     private struct Family {
         let id: String

@@ -82,6 +82,8 @@ package final class SystemFacts: Sendable {
         package var readsPins: Cited<Bool>
         /// Whether the hardening key has an effect.
         package var readsHardening: Cited<Bool>
+        /// Whether the system's own processes (MDM, enrollment, app installation, software update) load with FCP_v2.1, which no key changes.
+        package var hardensOwnProcesses: Cited<Bool>
         /// Whether NSRequiresCertificateTransparency of an entry is obeyed.
         package var readsTransparencyKey: Cited<Bool>
         /// Whether Certificate Transparency is required of every chain to a system root.
@@ -111,10 +113,13 @@ public struct OSProfile: Sendable, Identifiable {
     public var name: String
     /// The SDK that the app is linked on, the release's own unless ``linked(on:)`` says another; nil for `published`, which has none.
     public internal(set) var sdk: LinkedSDK?
-    /// Whether the system has App Transport Security at all; where it has not, the dictionary is ignored and nothing else here counts.
-    package internal(set) var hasTransportSecurity = true
+    /// Whether the release is older than App Transport Security.
+    package internal(set) var isBeforeTransportSecurity = false
     /// Everything else that sources say of it.
     package let facts: SystemFacts
+
+    /// Whether the system has App Transport Security for the app at all; where it has not, the dictionary is ignored and nothing else here counts.
+    package var hasTransportSecurity: Bool { !isBeforeTransportSecurity && sdk?.isBeforeTransportSecurity != true }
 
     /// Everything that TLS may negotiate where ATS restricts nothing, TLS 1.3 first.
     package var systemSuites: [CipherSuite] { tls13Suites + facts.unrestrictedSuites.value }
@@ -184,6 +189,12 @@ public struct OSProfile: Sendable, Identifiable {
         return sdk < first
     }
 
+    /// What is known of a minimum of TLS 1.3 if the system speaks it and no load with that minimum succeeds.
+    var disputedMinimum: String {
+        "With NSExceptionMinimumTLSVersion = TLSv1.3 loads failed on \(name), as measured there; another report says that the key has no "
+            + "effect. It works since macOS 11.0.1 and iOS 14."
+    }
+
     /// The newest version that the system speaks.
     package var maximumVersion: TLSVersion { facts.supportsTLS13.value ? .tls13 : .tls12 }
 
@@ -249,6 +260,8 @@ struct ReleaseNumber: Comparable, Sendable {
 }
 
 extension LinkedSDK {
+    /// Whether App Transport Security is off in the apps of this SDK: it is on from that of iOS 9 and OS X 10.11.
+    package var isBeforeTransportSecurity: Bool { number < 9 }
     /// The first SDK whose apps do not speak TLS 1.0 and 1.1 on the systems of its year and later: iOS and macOS 26 release notes, 135996267.
     package static let stackMinimum = LinkedSDK(number: 26)
     /// The first SDK whose apps have addresses judged like names: iOS 17 release notes, 101967030.

@@ -16,7 +16,7 @@ enum ProfileTable {
         ("13", certificateRules2019),
         ("14", release2020), ("14.5", suites2021), ("15", changes2021), ("16", { _ in }), ("17", addressRule),
         ("18", hello2024),
-        ("26", stackMinimum), ("26.4", hardening), ("27", { _ in }),
+        ("26", stackMinimum), ("26.4", hardening), ("27", ownProcesses),
     ])
 
     static let macOS = releases([
@@ -24,7 +24,7 @@ enum ProfileTable {
         ("10.15", certificateRules2019),
         ("11", release2020), ("11.3", suites2021), ("12", changes2021), ("13", { _ in }), ("14", addressRule),
         ("15", hello2024),
-        ("26", stackMinimum), ("26.4", hardening), ("27", { _ in }),
+        ("26", stackMinimum), ("26.4", hardening), ("27", ownProcesses),
     ])
 
     static func releases(of family: String, _ name: String, _ releases: [Release]) -> [OSProfile] {
@@ -69,6 +69,7 @@ enum ProfileTable {
         forwardSecrecyOffDropsKeySize: Cited(true, .apple(ATSKey.forwardSecrecy, read: "2026-11-21")),
         readsPins: Cited(false, .apple(ATSKey.pinnedDomains, read: "2026-11-21")),
         readsHardening: Cited(false, .apple(ATSKey.requiresNIAP, read: "2026-11-21")),
+        hardensOwnProcesses: Cited(false, .ownProcesses),
         readsTransparencyKey: Cited(false, .apple(ATSKey.certificateTransparency, read: "2026-11-21")),
         requiresTransparency: Cited(false, .security("CertificateTransparency.m")),
         builtInExceptions: Cited([:], .security("SecProtocolConfiguration.m"))
@@ -175,6 +176,10 @@ enum ProfileTable {
         facts.readsHardening = Cited(true, .apple(ATSKey.requiresNIAP, read: "2026-11-21"))
     }
 
+    private static let ownProcesses: @Sendable (inout SystemFacts.Table) -> Void = { facts in
+        facts.hardensOwnProcesses = Cited(true, .ownProcesses)
+    }
+
     /// The documents' suites and versions, with the certificate rules as documented today.
     static let published: OSProfile = {
         var facts = releases(of: "macos", "macOS", macOS).first { $0.id == "macos26" }?.facts.table ?? first
@@ -188,9 +193,17 @@ enum ProfileTable {
             SuiteLists.rsaSix,
             .apple("Cocoa Keys: NSExceptionRequiresForwardSecrecy", read: "2026-11-21")
         )
-        facts.unrestrictedSuites = Cited(SuiteLists.offered2018, .apple("Cocoa Keys", read: "2026-11-21"))
+        // No document lists what is offered if nothing is restricted.
+        facts.unrestrictedSuites = Cited(SuiteLists.offered2018, .capture("iOS 12.2 and macOS 10.14.6"), .inferred)
         facts.transportSecurityRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
         facts.plainRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
+        // The page of NSExceptionRequiresForwardSecrecy says that the check is dropped, HT210176 asks for the size in every certificate.
+        facts.forwardSecrecyOffDropsKeySize = Cited(
+            false,
+            .apple("HT210176, against NSExceptionRequiresForwardSecrecy", read: "2026-11-21")
+        )
+        facts.readsHardening = Cited(true, .apple(ATSKey.requiresNIAP, read: "2026-11-21"))
+        facts.hardensOwnProcesses = Cited(true, .ownProcesses)
         facts.builtInExceptions = Cited([:], .apple(ATSKey.exceptionDomains, read: "2026-11-21"))
         // Documents are linked on nothing.
         return OSProfile(id: "published", name: "the published documents", sdk: nil, facts: SystemFacts(facts))
@@ -201,6 +214,12 @@ extension Citation {
     /// The release notes on the default minimum version of URLSession and Network.
     package static let stackMinimum = apple(
         "iOS 26 and macOS 26 release notes, Security, 135996267",
+        read: "2026-11-22"
+    )
+
+    /// What Apple says of FCP_v2.1 in processes of the system.
+    static let ownProcesses = Citation(
+        source: "support.apple.com/126655; macOS 27 release notes, 176055825",
         read: "2026-11-22"
     )
 

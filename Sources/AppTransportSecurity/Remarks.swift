@@ -56,7 +56,7 @@ struct Remarks {
             // The document of 2016 and the published evaluator contradict each other: both are named.
             let claim =
                 prefix.isEmpty && key.hasSameBytes(as: ATSKey.arbitraryLoadsInMedia)
-                ? " \(ATSKey.arbitraryLoadsForMedia) had this name until 2016-11-14; Apple's document of that time says that on iOS 10 "
+                ? " \(ATSKey.arbitraryLoadsForMedia) had this name until \(ATSKey.arbitraryLoadsInMediaEnd); Apple's document of that time says that on iOS 10 "
                     + "\(ATSKey.arbitraryLoads) does not count beside it, which no published evaluator does." : ""
             add(
                 .dictionaryUnknownKey,
@@ -99,7 +99,9 @@ struct Remarks {
         guard let version = TLSVersionName(rawValue: text) else {
             add(
                 .dictionaryBadValue,
-                "\(prefix)\(key) is \"\(text)\", not TLSv1.0, TLSv1.1, TLSv1.2 or TLSv1.3: TLSv1.2 stays the minimum."
+                TLSVersionName.isDatagram(text)
+                    ? "\(prefix)\(key): \(TLSVersionName.datagramSentence(text))."
+                    : "\(prefix)\(key) is \"\(text)\", not TLSv1.0, TLSv1.1, TLSv1.2 or TLSv1.3: TLSv1.2 stays the minimum."
             )
             return nil
         }

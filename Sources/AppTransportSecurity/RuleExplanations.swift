@@ -21,7 +21,7 @@ package enum RuleExplanations {
         rule(.ruleMedia, "NSAllowsArbitraryLoadsForMedia decides"),
         rule(.ruleWebContent, "NSAllowsArbitraryLoadsInWebContent decides"),
         rule(.ruleNotCovered, "ATS does not apply to this loader"),
-        rule(.ruleNoTransportSecurity, "the system is older than ATS"),
+        rule(.ruleNoTransportSecurity, "the system, or the SDK of the app, is older than ATS"),
         .init(
             .dictionaryWrongType,
             "a value of a wrong type, which counts as absent",
@@ -82,11 +82,21 @@ package enum RuleExplanations {
             "what an app with an older SDK does on this system is inferred from Apple's words, not measured"
         ),
         note(.noteTLS13Unknown, "the system does not support TLSv1.3"),
+        note(
+            .noteTLS13Minimum,
+            "whether loads with a minimum of TLSv1.3 succeed on the system is disputed; here they fail"
+        ),
         .init(
             .noteCTNotJudged,
             "Certificate Transparency was not judged because no log list was given",
             .author,
             "pass a log list with --ct-log-list"
+        ),
+        .init(
+            .noteCTListOld,
+            "the list of Certificate Transparency logs is 60 days old or older",
+            .author,
+            "pass a newer list with --ct-log-list"
         ),
         note(.noteCTTimestampRefused, "a certificate timestamp does not count, and why; enough others do"),
         .init(

@@ -22,7 +22,7 @@ enum Ruling {
     case nothingSaid
     /// ATS does not cover what loads.
     case notCovered(Loader)
-    /// The system is older than ATS.
+    /// The system, or the SDK that the app is linked on, is older than ATS.
     case noTransportSecurity(OSProfile)
 
     var tlsRequired: Bool {
@@ -53,7 +53,7 @@ enum Ruling {
     private var citation: Citation {
         switch self {
         case .notCovered: .apple("Preventing Insecure Network Connections", read: "2026-11-21")
-        case .noTransportSecurity: OSProfile.absenceCitation
+        case .noTransportSecurity(let profile): profile.absenceCitation
         default: .security("SecProtocolConfiguration.m, tls_required")
         }
     }

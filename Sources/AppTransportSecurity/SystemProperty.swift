@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+import Foundation
 import TLSFacts
 
 /// A property of an ``OSProfile``, for tables and pages.
@@ -23,6 +24,7 @@ package enum SystemProperty: String, Sendable, CaseIterable {
     case keySizeWithoutForwardSecrecy
     case pins
     case hardening
+    case ownProcesses
     case transparencyKey
     case transparency
     case builtInExceptions
@@ -47,6 +49,8 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .keySizeWithoutForwardSecrecy: "Key sizes are judged without forward secrecy too"
         case .pins: ATSKey.pinnedDomains
         case .hardening: ATSKey.requiresNIAP
+        case .ownProcesses:
+            "FCP_v2.1 in the system's own processes (MDM, enrollment, app installation, software update)"
         case .transparencyKey: "NSRequiresCertificateTransparency of an entry"
         case .transparency: "Certificate Transparency for roots of the system"
         case .builtInExceptions: "Entries that the system registers itself"
@@ -68,7 +72,10 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .stackMinimum: say(profile.stackMinimum, \.description)
         case .stackMinimumOfOlderApps: say(older(than: 18).stackMinimum, \.description)
         case .newestVersion: say(profile.facts.supportsTLS13) { _ in profile.maximumVersion.description }
-        case .tls13Minimum: say(profile.facts.supportsTLS13Minimum, yes)
+        case .tls13Minimum:
+            say(profile.facts.supportsTLS13Minimum) { value in
+                profile.facts.supportsTLS13.value ? yes(value) : "the minimum stays TLSv1.2"
+            }
         case .globalKeys:
             say(profile.facts.obeysOnlyArbitraryLoads) { $0 ? "NSAllowsArbitraryLoads alone" : "all four" }
         case .localHosts: say(profile.localRule, \.words)
@@ -83,6 +90,7 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .keySizeWithoutForwardSecrecy: say(profile.facts.forwardSecrecyOffDropsKeySize) { yes(!$0) }
         case .pins: say(profile.facts.readsPins, obeyed)
         case .hardening: say(profile.facts.readsHardening, obeyed)
+        case .ownProcesses: say(profile.facts.hardensOwnProcesses) { $0 ? "required" : "not required" }
         case .transparencyKey: say(profile.facts.readsTransparencyKey, obeyed)
         case .transparency: say(profile.facts.requiresTransparency) { $0 ? "required" : "not required" }
         case .builtInExceptions: say(profile.facts.builtInExceptions) { $0.isEmpty ? "none" : "\($0.count)" }
@@ -107,7 +115,18 @@ extension CertificateRules {
         if let minimumCurveBits { parts.append("EC \(minimumCurveBits)") }
         parts.append("no " + forbiddenHashes.map(\.rawValue).sorted().joined(separator: ", "))
         if requiresAlternativeName { parts.append("subjectAltName") }
-        if let days = ceilings.map(\.days).min() { parts.append("at most \(days) days (roots of the system)") }
+        parts += ceilings.map { "at most \($0.days) days (\(Self.words($0.anchors, $0.issuedFrom)))" }
+        parts += purposeRules.map { "serverAuth (\(Self.words($0.anchors, $0.issuedFrom)))" }
+        if !limitsAuthorities.isEmpty {
+            parts.append("no intermediates for other purposes alone (\(Self.words(limitsAuthorities, .distantPast)))")
+        }
         return parts.joined(separator: "; ")
+    }
+
+    /// For which roots a rule holds, and from which day of issue.
+    private static func words(_ anchors: Set<AnchorKind>, _ issuedFrom: Date) -> String {
+        let names = [(AnchorKind.system, "roots of the system"), (.installed, "installed roots")]
+            .filter { anchors.contains($0.0) }.map(\.1).joined(separator: " and ")
+        return issuedFrom == .distantPast ? names : "\(names), issued since \(CivilDate.text(of: issuedFrom))"
     }
 }

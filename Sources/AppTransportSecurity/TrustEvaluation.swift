@@ -16,6 +16,13 @@ struct TrustEvaluation {
     private var rules: CertificateRules { requirements.certificateRules.value }
     private var citation: Citation { requirements.certificateRules.citation }
     private var judged: [CertificateFacts] { facts.chain.judged }
+    /// The path with its anchor, leaf first. A self-signed leaf that is installed is its own anchor, and comes once.
+    private var path: [CertificateFacts] {
+        guard let anchor = facts.chain.anchor?.certificate, !judged.contains(where: { $0.der == anchor.der }) else {
+            return judged
+        }
+        return judged + [anchor]
+    }
 
     /// Every failed requirement in a fixed order: path, revocation, dates, name, key size, hash, validity, purpose.
     func causes() -> [Cause] {
@@ -49,8 +56,7 @@ struct TrustEvaluation {
             )
         }
         if let authorities = pins.authorities {
-            let above = judged.dropFirst() + (facts.chain.anchor.map { [$0.certificate] } ?? [])
-            if !above.contains(where: { authorities.contains($0.publicKey.sha256) }) {
+            if !path.dropFirst().contains(where: { authorities.contains($0.publicKey.sha256) }) {
                 causes.append(
                     Cause(
                         .trustPinMismatch,
@@ -201,8 +207,7 @@ struct TrustEvaluation {
 
     private func dateCauses() -> [Cause] {
         var causes: [Cause] = []
-        let chain = judged + (facts.chain.anchor.map { [$0.certificate] } ?? [])
-        for (index, certificate) in chain.enumerated() where certificate.hasExpired(at: instant) {
+        for (index, certificate) in path.enumerated() where certificate.hasExpired(at: instant) {
             causes.append(
                 trust(
                     .trustExpired,
@@ -211,7 +216,7 @@ struct TrustEvaluation {
                 )
             )
         }
-        for (index, certificate) in chain.enumerated() where certificate.isNotYetValid(at: instant) {
+        for (index, certificate) in path.enumerated() where certificate.isNotYetValid(at: instant) {
             causes.append(
                 trust(
                     .trustNotYetValid,
@@ -259,9 +264,7 @@ struct TrustEvaluation {
     /// The keys of the whole path: Apple asks for the key that a certificate is signed with, so that of the root counts too.
     private func keyCauses() -> [Cause] {
         guard judgesKeys else { return [] }
-        let root = facts.chain.anchor.map { [$0.certificate] } ?? []
-        let all = judged + root.filter { root in !judged.contains { $0.der == root.der } }
-        return all.enumerated().compactMap { index, certificate in
+        return path.enumerated().compactMap { index, certificate in
             weakness(of: certificate.publicKey).map { weakness in
                 let situation: Remediation.Situation? =
                     index == 0 ? nil : (index < judged.count ? .weakIntermediate : .weakRoot)
@@ -365,22 +368,15 @@ struct TrustEvaluation {
 
     // MARK: - Error
 
-    /// The NSURLError of a trust failure. Source: facts gathered from real nscurl output and Security, base/SecBase.h.
+    /// The NSURLError of a trust failure.
     func error(for cause: Cause?) -> URLLoadError? {
         guard let cause else { return nil }
         let host = host ?? ""
         if requirements.serverTrust == .ats || cause.code == .trustPinMismatch {
-            return .secureConnectionFailed(-9802)
+            return .secureConnectionFailed(RefusalNumbers.transportSecurity)
         }
-        switch cause.code {
-        case .trustExpired: return .certificate(-1201, -9814, host: host)
-        case .trustNotYetValid: return .certificate(-1204, -9815, host: host)
-        case .trustUnknownRoot, .trustMissingIntermediate: return .certificate(-1203, -9812, host: host)
-        case .trustSelfSigned: return .certificate(-1202, -9813, host: host)
-        case .trustWrongHost, .trustNoSubjectAlternativeName:
-            return .certificate(-1202, -9843, host: host)
-        default: return .certificate(-1202, -9807, host: host)
-        }
+        let numbers = RefusalNumbers.plain(cause.code)
+        return .certificate(numbers.urlError, numbers.stream, host: host)
     }
 
     private func day(_ date: Date) -> String { CivilDate.text(of: date) }

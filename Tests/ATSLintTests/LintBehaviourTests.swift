@@ -98,6 +98,87 @@ import Testing
         }
     }
 
+    /// A key that is an address is compared as text: the linter says so of each that the policy does not find by another spelling.
+    @Test(
+        arguments: [
+            ("2001:db8::5", [], true), ("2001:DB8::5", ["ATS007"], false), ("2001:db8:0:0::5", ["ATS009"], false),
+            ("2001:DB8:0::5", ["ATS007"], false), ("198.51.100.5", [], true), ("198.051.100.5", ["ATS009"], false),
+            ("2001:DB8::/32", [], true),
+        ] as [(String, [String], Bool)]
+    )
+    func addressesAreComparedAsText(_ key: String, _ rules: [String], _ matches: Bool) throws {
+        let result = try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict>"
+                + "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict></dict>"
+        )
+        let findings = result.findings.map(\.finding)
+        let found = findings.filter { ["ATS007", "ATS009"].contains($0.rule) }
+        #expect(found.map(\.rule) == rules)
+        let usual = key.contains(":") ? "2001:db8::5" : "198.51.100.5"
+        #expect(found.allSatisfy { $0.fix == "Write '\(usual)'." }, "\(found)")
+        let url = try LoadURL("http://\(key.contains(":") ? "[\(usual)]" : usual)/")
+        let ats = result.subject.document.root[ATSKey.dictionary]?.propertyListValue
+        let decision = ATSPolicy(dictionary: ATSDictionary(ats), profile: .standard).decide(url)
+        #expect((decision.verdict == .allowed) == matches)
+        // What no URL reaches is not called allowed.
+        let isDead = rules == ["ATS007"]
+        #expect(findings.contains { $0.rule == "ATS015" && $0.message.contains("never matches") } == isDead)
+        #expect(findings.contains { $0.rule == "ATS017" } == !isDead)
+    }
+
+    /// The linter says of each value for a minimum what the policy makes of it.
+    @Test(arguments: [
+        ("TLSv1.0", "ATS016", true), ("DTLSv1.0", "ATS003", false), ("DTLSv1.2", "ATS003", false),
+        ("DTLSv1.1", "ATS003", false),
+    ])
+    func minimaAreThePolicys(_ value: String, _ rule: String, _ counts: Bool) throws {
+        let result = try LintFixtures.lint(
+            ats:
+                "<key>NSExceptionDomains</key><dict><key>e.example</key><dict><key>NSExceptionMinimumTLSVersion</key><string>\(value)</string></dict></dict>"
+        )
+        let found = result.findings.map(\.finding).filter { ["ATS003", "ATS016"].contains($0.rule) }
+        #expect(found.map(\.rule) == [rule])
+        #expect(result.reviewTriggers.isEmpty != counts)
+        let ats = ATSDictionary(result.subject.document.root[ATSKey.dictionary]?.propertyListValue)
+        #expect((ats.exceptions["e.example"]?.minimumTLSVersion != nil) == counts)
+        let isParsed = value == "DTLSv1.0" || value == "DTLSv1.2"
+        for message in found.map(\.message) + ats.remarks.map(\.cause.message) {
+            #expect(message.contains("which Apple's parser reads") == isParsed, "\(message)")
+        }
+        #expect(found.first?.severity == (rule == "ATS003" && !isParsed ? .error : .warning))
+    }
+
+    /// A minimum of TLS 1.3 does not work on every system that speaks it.
+    @Test(arguments: [("12.2", true), ("13.0", true), ("14.0", false)])
+    func aMinimumOfTLS13IsDisputedOnOldSystems(_ minimum: String, _ isOld: Bool) throws {
+        let result = try LintFixtures.lint(
+            ats:
+                "<key>NSExceptionDomains</key><dict><key>e.example</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string></dict></dict>",
+            root: "<key>MinimumOSVersion</key><string>\(minimum)</string>"
+        )
+        let message = try #require(result.findings.first { $0.finding.rule == "ATS033" }).finding.message
+        #expect(message.contains("On systems before iOS 14 and macOS 11") == isOld, "\(message)")
+    }
+
+    /// The old name of a key is told with its date, and with no key but that one.
+    @Test(arguments: [("NSAllowsArbitraryLoadsInMedia", true), ("NSAllowsArbitraryLoadsInWebView", false)])
+    func theOldNameHasItsDate(_ key: String, _ isOld: Bool) throws {
+        let result = try LintFixtures.lint(ats: "<key>\(key)</key><true/>")
+        let message = try #require(result.findings.first { $0.finding.rule == "ATS001" }).finding.message
+        #expect(message.contains("(it was one until 2016-11-14)") == isOld, "\(message)")
+    }
+
+    /// Linked on an SDK before 9, an app has no App Transport Security, with a dictionary and without.
+    @Test(arguments: ["", "<key>NSAppTransportSecurity</key><dict><key>NSAllowsLocalNetworking</key><true/></dict>"])
+    func oldSDKsHaveNoTransportSecurity(_ ats: String) throws {
+        for (sdk, isOff) in [("iphoneos8.4", true), ("iphoneos9.0", false)] {
+            let list = "<plist><dict><key>DTSDKName</key><string>\(sdk)</string>\(ats)</dict></plist>"
+            let findings = Linter.lint(try LintFixtures.subject(list)).findings.map(\.finding)
+            #expect(findings.contains { $0.rule == "ATS048" && $0.message.contains("linked on SDK 8") } == isOff)
+            #expect(!findings.contains { $0.message.contains("default rules") } || !isOff && ats.isEmpty)
+        }
+    }
+
     /// The rule about addresses of iOS 17 holds for apps that are linked on 17 or later.
     @Test(arguments: [("iphoneos16.4", true), ("iphoneos17.0", false)]) func addressKeysNeedTheSDKOf17(
         _ sdk: String,
@@ -237,6 +318,29 @@ import Testing
         #expect(fixer.declined.map(\.rule) == ["ATS007"])
     }
 
+    /// Systems that may obey NSRequiresCertificateTransparency count as long as the app runs on them.
+    @Test(
+        arguments: [
+            ("12.0", "<true/>", true), ("14.5", "<true/>", true), ("9.0", "<true/>", true), ("15.0", "<true/>", false),
+            ("12.0", "<false/>", false), (nil, "<true/>", false),
+        ] as [(String?, String, Bool)]
+    )
+    func aFixKeepsTheTransparencyKey(_ minimum: String?, _ value: String, _ stays: Bool) throws {
+        func text(_ key: String) -> String {
+            "<plist><dict>\(minimum.map { "<key>MinimumOSVersion</key><string>\($0)</string>" } ?? "")"
+                + "<key>NSAppTransportSecurity</key><dict><key>NSExceptionDomains</key><dict><key>api.example.com</key><dict>\n"
+                + "\(key)<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string></dict></dict></dict></dict></plist>"
+        }
+        let key = "<key>NSRequiresCertificateTransparency</key>\(value)\n"
+        let (old, new) = (try LintFixtures.subject(text(key)), try LintFixtures.subject(text("")))
+        let fixer = PlistFixer(old) { try? PlistReader.read($0) }
+        #expect(String(decoding: fixer.text, as: UTF8.self).contains("NSRequiresCertificateTransparency") == stays)
+        let message = Linter.lint(old).findings.map(\.finding).first { $0.rule == "ATS020" }?.message ?? ""
+        #expect(message.contains("may still require") == stays && message.contains("no longer read") != stays)
+        let weakenings = Linter.weakenings(from: old, to: new).findings.map(\.finding.rule)
+        #expect(weakenings == (stays ? ["ATS053"] : []))
+    }
+
     @Test func justificationStatesFactsAndLeavesTheReasonOpen() throws {
         let result = try LintFixtures.lint(
             ats:
@@ -293,7 +397,7 @@ import Testing
         #expect(draft.components(separatedBy: "### NSAllowsArbitraryLoads\n").count == 2, "\(draft)")
         #expect(
             draft.contains(
-                "only on iOS 9 and macOS 10.11: from iOS 10 and macOS 10.12 on NSAllowsArbitraryLoadsForMedia"
+                "only before iOS 10 and macOS 10.12: since then NSAllowsArbitraryLoadsForMedia"
             )
         )
         #expect(draft.contains("  - the app loads media that is itself encrypted and contains nothing personal"))

@@ -179,6 +179,27 @@ import Testing
         #expect(refusal.reason.contains(#"{"apple_validation_category_01": bytes(3)}"#))
     }
 
+    /// Apple documents the category as a number; devices write its four bytes.
+    @Test(
+        arguments: [
+            ([0x04], 4), ([0x0A], 10), ([0x1A, 0xFF, 0xFF, 0xFF, 0xFF], 0xFFFF_FFFF),
+            ([0x1B, 0, 0, 0, 1, 0, 0, 0, 0], nil),
+        ] as [([UInt8], UInt32?)]
+    )
+    func theCategoryMayBeANumber(_ number: [UInt8], _ category: UInt32?) async throws {
+        let stage = try Stage()
+        let trailer = CBOR.map([(CBOR.text("apple_validation_category_01"), number)])
+        let object = try stage.authority.attest(stage.request, at: stage.instant) {
+            $0.flags = 0xC0
+            $0.trailer = trailer
+        }
+        .object
+        let verdict = try await stage.verdict(object)
+        #expect(verdict.accepted?.extensions?.validationCategory?.rawValue == category)
+        #expect(verdict.code == (category == nil ? "attest.extensions.unknown-shape" : nil))
+        #expect(ValidationCategory.other.rawValue == 10)
+    }
+
     @Test func unknownExtensionKeysAreKept() async throws {
         let stage = try Stage()
         let object = try stage.authority.attest(stage.request, at: stage.instant, fault: .unknownExtensionKey).object

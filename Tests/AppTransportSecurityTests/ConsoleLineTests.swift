@@ -64,6 +64,46 @@ import Testing
         #expect(try !Self.lines(error, Code(rawValue: code), kind, os: "ios26").contains { $0.text.contains("ATS") })
     }
 
+    /// What the judge finds decides the line: the hardened rules have their own, and those about the leaf are not shown for other certificates.
+    @Test(
+        arguments: [
+            ("ats.tls.no-extended-master-secret", nil, -9801, "negotiated without extended master secret (EMS) for"),
+            (
+                "ats.trust.weak-signature", "unoffered-signature", -9801,
+                "<algorithm> not advertised in client hello for"
+            ),
+            ("ats.trust.weak-signature", "weakly-signed-issuer", -9802, "trust requirement not satisfied for"),
+            ("ats.trust.weak-key", "weak-intermediate", -9802, "trust requirement not satisfied for"),
+            ("ats.trust.weak-key", "weak-root", -9802, "trust requirement not satisfied for"),
+            ("ats.tls.no-common-suite", nil, -9801, nil), ("ats.trust.weak-key", "foreign-curve", -9824, nil),
+        ] as [(String, String?, Int, String?)]
+    )
+    func theLineIsAboutWhatFailed(_ code: String, _ situation: String?, _ stream: Int, _ words: String?) throws {
+        let cause = Cause(Code(rawValue: code), "", situation: situation, keyKind: .rsa)
+        let lines = ConsoleLine.lines(
+            for: .secureConnectionFailed(stream),
+            causes: [cause],
+            host: "pay.bank.test",
+            on: try OSProfile.asked("macos26.4")
+        )
+        let own = lines.map(\.text).filter { $0.contains("[ATS") }
+        #expect(own.count == (words == nil ? 0 : 1))
+        #expect(words.map { own.first?.contains($0 + " server: pay.bank.test") == true } ?? true, "\(own)")
+    }
+
+    @Test func aMissingMasterSecretIsNamedForAHardenedLoad() throws {
+        var scene = Scene()
+        scene.extendedMasterSecret = false
+        let verdict = try scene.verdict(#"{"NSRequiresNIAPTLSPackageVersion":"FCP_v2.1"}"#, os: "macos26.4")
+        let lines = ConsoleLine.lines(
+            for: try #require(verdict.error),
+            causes: verdict.causes,
+            host: scene.host,
+            on: try OSProfile.asked("macos26.4")
+        )
+        #expect(lines.contains { $0.text.hasPrefix("Error [ATS FCPv2.1 violation]: TLS 1.2 negotiated without") })
+    }
+
     /// Whoever runs the server chooses its subject, and the line follows the key.
     @Test func theKeyDecidesTheLineAndNotItsSubject() throws {
         var scene = Scene()

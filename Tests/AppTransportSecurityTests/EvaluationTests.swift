@@ -230,6 +230,25 @@ struct EvaluationTests {
         }
     }
 
+    @Test("the numbers of a cause name it again", arguments: EvaluationTests.cases)
+    func numbers(one: Case) throws {
+        var scene = Scene()
+        one.change(&scene)
+        scene.extendedMasterSecret = false
+        let insecure = #"{"NSExceptionDomains":{"api.example.com":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#
+        let hardened = #"{"NSRequiresNIAPTLSPackageVersion":"FCP_v2.1"}"#
+        let minimum = #"{"NSExceptionDomains":{"api.example.com":{"NSExceptionMinimumTLSVersion":"TLSv1.3"}}}"#
+        for json in ["{}", insecure, hardened, minimum, #"{"NSAllowsArbitraryLoads":true}"#] {
+            for os in ["ios9", "macos10.14", "macos26.4", "published"] {
+                let verdict = try scene.verdict(json, os: os)
+                guard let error = verdict.error, let cause = verdict.causes.first?.code else { continue }
+                #expect(RefusalNumbers.causes(urlError: error.code).contains(cause), "\(error.summary) \(cause)")
+                let stream = try #require(error.streamCode)
+                #expect(RefusalNumbers.causes(stream: stream).contains(cause), "\(error.summary) \(cause)")
+            }
+        }
+    }
+
     @Test("validity counts to the second: both ends are inside")
     func edges() throws {
         let scene = Scene()
@@ -326,6 +345,23 @@ struct EvaluationTests {
         }
         // Systems before iOS 14 read no pins.
         #expect(try Scene().verdict(#"{"NSPinnedDomains":{"api.example.com":\#(entry)}}"#, os: "ios13").passed)
+    }
+
+    @Test("a leaf that is installed itself is no authority above itself, and is judged once")
+    func ownAnchor() throws {
+        var scene = Scene()
+        scene.isSelfSigned = true
+        scene.isOwnAnchor = true
+        func pinned(_ key: String) -> String {
+            let pin = #"[{"SPKI-SHA256-BASE64":"\#(EvaluationTests.leafPin)"}]"#
+            return #"{"NSPinnedDomains":{"api.example.com":{"\#(key)":\#(pin)}}}"#
+        }
+        let verdict = try scene.verdict(pinned("NSPinnedCAIdentities"))
+        #expect(verdict.causes.map(\.code) == ["ats.trust.pin-mismatch"])
+        #expect(verdict.error == .secureConnectionFailed(-9802))
+        #expect(RefusalNumbers.causes(stream: -9802).contains("ats.trust.pin-mismatch"))
+        #expect(try scene.verdict(pinned("NSPinnedLeafIdentities")).passed)
+        #expect(try scene.verdict(at: "2027-06-01").causes.map(\.code) == ["ats.trust.expired"])
     }
 
     @Test("pins reach one label down, and entries are joined")

@@ -36,12 +36,32 @@ struct FidelityPageTests {
             ("macos11", .transparencyKey, [.unknown, .measured]),
             ("ios14", .transparencyKey, [.unknown]), ("macos26", .forwardSecretSuites, [.appleText, .measured]),
             ("macos13", .forwardSecretSuites, [.inferred]), ("macos11", .tls13Minimum, [.measured]),
-            ("ios27", .hardening, [.appleText, .measured]),
+            ("ios27", .hardening, [.appleText]), ("ios27", .ownProcesses, [.appleText, .measured]),
+            ("published", .hardening, [.appleText]),
+            ("published", .unrestrictedSuites, [.inferred]), ("published", .keySizeWithoutForwardSecrecy, [.appleText]),
         ]
     )
     func bases(_ os: String, _ property: SystemProperty, _ bases: [Basis]) throws {
         let fact = FidelityPage.Fact(try #require(OSProfile.named(os)), property)
         #expect(fact.bases == bases, "\(fact.sources)")
+    }
+
+    /// What decides about certificates is named, for each kind of root.
+    @Test(
+        arguments: [
+            (
+                "macos26",
+                ["398 days (roots of the system, issued since 2020-09-01)", "serverAuth (roots of the system)"]
+            ),
+            ("macos26", ["825 days (installed roots, issued since 2019-07-01)"]),
+            ("published", ["serverAuth (roots of the system and installed roots, issued since 2019-07-01)"]),
+            ("ios12", []),
+        ]
+    )
+    func certificates(_ os: String, _ words: [String]) throws {
+        let fact = FidelityPage.Fact(try #require(OSProfile.named(os)), .transportSecurityRules)
+        for words in words { #expect(fact.words.contains(words), "\(fact.words)") }
+        #expect(fact.words.contains("days") == !words.isEmpty)
     }
 
     /// No property rests on what is unknown but the one whose verdict names both sources.

@@ -55,7 +55,9 @@ struct LinkedSDKTests {
             (["DTPlatformVersion": "15.2", "LSMinimumSystemVersion": "12.0"], 18),
             (["DTSDKName": "nonsense", "DTPlatformVersion": "17.1"], 17),
             // Nothing is said, or nothing that there is.
-            ([:], nil), (["DTSDKName": ""], nil), (["DTSDKName": "iphoneos"], nil), (["DTSDKName": "iphoneos8.0"], nil),
+            ([:], nil), (["DTSDKName": ""], nil), (["DTSDKName": "iphoneos"], nil), (["DTSDKName": "iphoneos8.0"], 8),
+            (["DTSDKName": "macosx10.10"], 8), (["DTSDKName": "macosx10.4u"], 2), (["DTSDKName": "macosx10.0"], 1),
+            (["DTSDKName": "watchos1.0"], 8), (["DTSDKName": "iphoneos3.2"], 3),
             (["DTSDKName": "iphoneos0"], nil), (["DTSDKName": "iphoneos-1"], nil), (["DTSDKName": "26.0"], nil),
             (["DTPlatformVersion": "99999999999999999999"], nil), (["DTPlatformVersion": ""], nil),
         ] as [([String: String], Int?)]
@@ -67,12 +69,31 @@ struct LinkedSDKTests {
     @Test(
         "the option's text",
         arguments: [
-            ("9", true), ("18", true), ("26", true), ("27", true), ("8", false), ("28", false), ("", false),
+            ("9", true), ("18", true), ("26", true), ("27", true), ("8", true), ("0", false), ("28", false),
+            ("", false),
             ("026", false),
             ("+26", false), ("26.0", false), ("\u{661}\u{662}", false),
         ]
     )
     func text(text: String, exists: Bool) { #expect((LinkedSDK(text) != nil) == exists) }
+
+    @Test("App Transport Security is off in apps that are linked on an SDK before 9", arguments: ["ios12", "macos26"])
+    func off(os: String) throws {
+        let json = #"{"NSExceptionDomains":{"h.example":{"NSExceptionMinimumTLSVersion":"TLSv1.3"}}}"#
+        let old = try decide("http://h.example/", json, os: os, sdk: 8)
+        #expect(old.verdict == .allowed && !old.applies && old.rule.source == .notCovered)
+        #expect(old.because.map(\.code) == ["ats.rule.no-transport-security"])
+        #expect(old.because.first?.message.contains("linked on SDK 8") == true)
+        #expect(try decide("http://h.example/", json, os: os, sdk: 9).verdict == .blocked)
+        // What is offered to a server is the same, whether it is asked for with the reasons or without.
+        let profile = try #require(OSProfile.named(os)).linked(on: try #require(LinkedSDK("8")))
+        let url = try LoadURL("https://h.example/")
+        let policy = ATSPolicy(dictionary: try dictionary(json), profile: profile)
+        for requirements in [policy.requirements(for: url), policy.decide(url).requirements] {
+            #expect(requirements.minimumTLS == nil && requirements.suitePolicy == .system)
+            #expect(requirements.serverTrust == .default)
+        }
+    }
 
     @Test("addresses are judged like names in apps that are linked on 17 or later")
     func addresses() throws {

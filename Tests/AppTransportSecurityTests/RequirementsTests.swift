@@ -1,10 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
 import Findings
 import TLSFacts
 import Testing
+
+@testable import AppTransportSecurity
 
 /// What TLS must be like for a host: `transformed_options`, and the suites of each era.
 @Suite("Transport requirements")
@@ -62,6 +63,18 @@ struct RequirementsTests {
         #expect(requirements.serverTrust == .default)
     }
 
+    @Test("the documents know the NIAP packages, and ask for key sizes in every certificate")
+    func publishedKeys() throws {
+        let hardened = try decide(
+            "https://h.example/",
+            #"{"NSRequiresNIAPTLSPackageVersion":"FCP_v2.1"}"#,
+            os: "published"
+        )
+        #expect(hardened.requirements.isHardened)
+        let loose = #"{"NSExceptionDomains":{"h.example":{"NSExceptionRequiresForwardSecrecy":false}}}"#
+        #expect(try decide("https://h.example/", loose, os: "published").requirements.judgesKeySize)
+    }
+
     @Test("the published eleven and six, to the number")
     func published() throws {
         let strict = try decide("https://h.example/", os: "published").requirements.suites.filter {
@@ -114,6 +127,21 @@ struct RequirementsTests {
         let decision = try decide("https://h.example/", json, os: "ios11")
         #expect(decision.requirements.minimumTLS == .tls12)
         #expect(decision.because.contains { $0.code == "ats.note.tls13-unknown" })
+    }
+
+    @Test(
+        "what is known of a minimum of TLS 1.3 is said before any load, and as a property of the system",
+        arguments: [
+            ("ios12", "ats.note.tls13-unknown", "the minimum stays TLSv1.2"),
+            ("ios12.2", "ats.note.tls13-minimum", "no"),
+            ("macos10.15", "ats.note.tls13-minimum", "no"), ("ios14", nil, "yes"), ("macos26", nil, "yes"),
+        ] as [(String, Code?, String)]
+    )
+    func tls13Minimum(os: String, note: Code?, words: String) throws {
+        let json = #"{"NSExceptionDomains":{"h.example":{"NSExceptionMinimumTLSVersion":"TLSv1.3"}}}"#
+        let codes = try decide("https://h.example/", json, os: os).because.map(\.code)
+        #expect(codes.filter { $0.rawValue.hasPrefix("ats.note.tls13") } == [note].compactMap(\.self))
+        #expect(SystemProperty.tls13Minimum.fact(try OSProfile.asked(os)).words == words)
     }
 
     @Test("hardening: only from 26.4 on, only ECDHE with AES-GCM, and an entry can carve a host out")

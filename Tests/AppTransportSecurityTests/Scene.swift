@@ -20,6 +20,10 @@ struct Scene {
     var days = 300.0
     var anchor: AnchorKind? = .installed
     var isSelfSigned = false
+    /// Whether the leaf itself is what is installed.
+    var isOwnAnchor = false
+    /// The name of the root in DER.
+    var rootSubject: [UInt8]?
     var issuerAddresses: [String] = []
     var possession: KeyPossession = .proven
     var extendedMasterSecret = true
@@ -34,7 +38,7 @@ struct Scene {
             der: Array(subject.utf8),
             subject: subject,
             issuer: issuer,
-            subjectDER: Array(subject.utf8),
+            subjectDER: (isLeaf ? nil : scene.rootSubject) ?? Array(subject.utf8),
             issuerDER: Array(issuer.utf8),
             serialNumber: "01",
             notBefore: isLeaf ? scene.issued : date("2016-01-01"),
@@ -56,7 +60,7 @@ struct Scene {
 
     var facts: ConnectionFacts {
         let leaf = Scene.certificate(subject, issuer: isSelfSigned ? subject : "CN=root", scene: self, isLeaf: true)
-        let root = Scene.certificate("CN=root", issuer: "CN=root", scene: self, isLeaf: false)
+        let root = isOwnAnchor ? leaf : Scene.certificate("CN=root", issuer: "CN=root", scene: self, isLeaf: false)
         let path: ChainFacts.Path =
             anchor.map { .anchored([leaf], AnchorFacts(certificate: root, kind: $0, store: "test")) }
             ?? .unanchored([leaf])

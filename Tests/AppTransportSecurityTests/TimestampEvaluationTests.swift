@@ -21,7 +21,9 @@ struct AnySignature: TimestampVerifying {
 @Suite("Judging the timestamps of Certificate Transparency")
 struct TimestampEvaluationTests {
     /// Six logs of three operators: 1 and 2 of one, 3 and 4 of the second, 5 and 6 of the third.
-    private static func logs(_ states: [Int: String] = [:], intervals: [Int: String] = [:]) throws -> CTLogList {
+    private static func logs(_ states: [Int: String] = [:], intervals: [Int: String] = [:], made: String? = nil) throws
+        -> CTLogList
+    {
         let operators = (0..<3).map { number in
             let entries = [2 * number + 1, 2 * number + 2].map { index in
                 let identifier = Data(repeating: UInt8(index), count: 32).base64EncodedString()
@@ -33,7 +35,10 @@ struct TimestampEvaluationTests {
             return #"{"name":"operator \#(number)","logs":[\#(entries.joined(separator: ","))]}"#
         }
         return try CTLogList(
-            json: Array(#"{"operators":[\#(operators.joined(separator: ","))]}"#.utf8),
+            json: Array(
+                #"{\#(made.map { #""log_list_timestamp":"\#($0)T00:00:00Z","# } ?? "")"operators":[\#(operators.joined(separator: ","))]}"#
+                    .utf8
+            ),
             verifier: AnySignature()
         )
     }
@@ -186,6 +191,38 @@ struct TimestampEvaluationTests {
         #expect(try scene.verdict().notes.contains { $0.code == "ats.note.ct-not-judged" })
         scene.anchor = .installed
         #expect(try scene.verdict(logs: try Self.logs()).passed)
+    }
+
+    @Test(
+        "a list of logs that is 60 days old is named, whatever the verdict",
+        arguments: [("2020-01-01", true), ("2026-04-02", true), ("2026-04-03", false), (nil, false)]
+            as [(String?, Bool)]
+    )
+    func age(made: String?, isOld: Bool) throws {
+        var scene = Scene()
+        scene.anchor = .system
+        scene.days = 170
+        let logs = try Self.logs(made: made)
+        for embedded in [[1, 3], []] {
+            scene.timestamps = embedded.isEmpty ? nil : Self.list(embedded)
+            let verdict = try scene.verdict(at: "2026-06-01", logs: logs)
+            #expect(verdict.causes.map(\.code) == (embedded.isEmpty ? ["ats.ct.missing"] : []))
+            #expect(verdict.notes.map(\.code) == (isOld ? ["ats.note.ct-list-old"] : []))
+        }
+    }
+
+    @Test("below Apple's own roots no timestamps are required")
+    func ownRoots() throws {
+        var scene = Scene()
+        scene.anchor = .system
+        let logs = try Self.logs()
+        #expect(try scene.verdict(logs: logs).causes.map(\.code) == ["ats.ct.missing"])
+        for tag: UInt8 in [0x0C, 0x13] {
+            scene.rootSubject = [0x06, 0x03, 0x55, 0x04, 0x0A, tag, 0x0A] + Array("Apple Inc.".utf8)
+            #expect(try scene.verdict(logs: logs).passed)
+        }
+        scene.rootSubject = [0x06, 0x03, 0x55, 0x04, 0x03, 0x0C, 0x0A] + Array("Apple Inc.".utf8)
+        #expect(try !scene.verdict(logs: logs).passed)
     }
 
     @Test("lists of timestamps, cut at every byte, are refused or read, and nothing ends the process")

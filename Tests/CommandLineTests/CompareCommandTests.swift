@@ -70,6 +70,21 @@ struct CompareCommandTests {
         #expect(older.status == 1 && older.output.contains("no such row"), "\(older.output)")
     }
 
+    /// nscurl has rows for a NIAP package from 26.4 on; their words are not known, but name or dictionary names the package.
+    @Test(arguments: [
+        "---\nFCP_v2.1\nResult : FAIL\n---\n",
+        "---\nA row\nATS Dictionary:\n{\n    NSRequiresNIAPTLSPackageVersion = recommended;\n}\nResult : PASS\n---\n",
+    ])
+    func rowsForAPackageAreNamedAndNotCompared(_ row: String) throws {
+        let run = try compare(transcript("modern") + row, "modern")
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(run.output.contains("0 of 16 rows differ") && run.output.contains("not compared"), "\(run.output)")
+        let json = try compare(transcript("modern") + row, "modern", ["--format", "json"])
+        #expect(json.json["differences"] as? Int == 0)
+        let last = try #require((json.json["rows"] as? [[String: Any]])?.last)
+        #expect(last["compared"] as? Bool == false && last["here"] is NSNull)
+    }
+
     @Test("A server that cannot be asked now contradicts no transcript")
     func aServerThatIsGone() throws {
         let gone = try transcript("modern")

@@ -49,6 +49,21 @@ import Testing
         }
     }
 
+    @Test func anAppLinkedBeforeTheFirstSDKHasNoTransportSecurity() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("Info.plist")
+        try #"<plist version="1.0"><dict><key>DTSDKName</key><string>macosx10.10</string></dict></plist>"#
+            .write(toFile: path, atomically: true, encoding: .utf8)
+        for arguments in [["--info-plist", path], ["--sdk", "8"]] {
+            let run = try ProgramRun(["ats", "explain", "http://news.example/", "--os", "macos10.13"] + arguments)
+            #expect(run.status == 0 && run.output.contains("ALLOWED"), "\(run.output)")
+            #expect(run.output.contains("App Transport Security is off in an app that is linked on SDK 8"))
+            #expect(
+                try ProgramRun(["ats", "fetch", "https://127.0.0.1:1/", "--os", "macos10.13"] + arguments).status == 64
+            )
+        }
+    }
+
     @Test func linterAndMatcherAgreeOnNamesOfOtherScripts() throws {
         let folder = try TemporaryDirectory()
         for key in ["stra\u{DF}e.example", "STRASSE\u{FC}.example", "cafe\u{301}.example"] {

@@ -144,7 +144,7 @@ import Testing
                 "Warning [ATS FCPv2.1 violation]: Ciphersuite(0xc027) not offered in ATS FCP_v2.1 mode negotiated for server: H",
                 "ats.tls.no-common-suite"
             ),
-            ("Error [ATS Violation]: ATS certificate trust requirement not satisfied for server: H", "9"),
+            ("Error [ATS Violation]: ATS certificate trust requirement not satisfied for server: H", "15"),
             (
                 "boringssl_x(9) [C1:2][0x1] Error [ATS violation]: ECDSA key size 224 bits is less than minimum 256 bits for server: H",
                 "ats.trust.weak-key"
@@ -191,15 +191,33 @@ import Testing
             """
         )
         let hosts = found(run)
-        #expect(hosts["b.example"] == ["-1202/-9843 ats.trust.wrong-host"], "\(run.output)")
+        #expect(hosts["b.example"] == ["-1202/-9843 2"], "\(run.output)")
         #expect(
             Set(hosts["-"] ?? []) == [
-                "-9802 9", "-9824 5", "-1022 ats.cleartext.blocked", "-1202/-9813 3", "-9807 3", " 0",
+                "-9802 15", "-9824 5", "-1022 ats.cleartext.blocked", "-1202/-9813 3", "-9807 10", " 0",
             ],
             "\(run.output)"
         )
         let named = (run.json["hosts"] as? [[String: Any]])?.first { $0["host"] as? String == "b.example" }
         #expect(named?["lines"] as? Int == 2)
+    }
+
+    /// A number names every cause for which `ats check` gives it.
+    @Test(
+        arguments: [
+            (-9801, ["ats.tls.no-extended-master-secret", "ats.tls.no-common-suite"]), (-9802, ["ats.trust.revoked"]),
+            (-9802, ["ats.trust.not-yet-valid", "ats.trust.wrong-key-usage", "ats.trust.pin-mismatch"]),
+            (-9807, ["ats.trust.weak-key", "ats.ct.missing"]), (-9812, ["ats.trust.missing-intermediate"]),
+            (-9843, ["ats.trust.wrong-host", "ats.trust.no-subject-alternative-name"]),
+        ]
+    )
+    func aNumberNamesWhatCheckGivesIt(_ number: Int, _ causes: [String]) throws {
+        let run = try log("NSURLSession/NSURLConnection HTTP load failed (kCFStreamErrorDomainSSL, \(number))")
+        let hosts = try #require(run.json["hosts"] as? [[String: Any]])
+        let finding = try #require((hosts.first?["findings"] as? [[String: Any]])?.first)
+        let named = try #require(finding["codes"] as? [String])
+        #expect(named.count == Set(named).count && Set(causes).isSubset(of: named), "\(named)")
+        #expect(finding["certain"] as? Bool == false && finding["fix"] is NSNull)
     }
 
     /// The description of an error goes over several lines where it lists certificates.
@@ -212,7 +230,7 @@ import Testing
             another line
             """
         )
-        #expect(found(run) == ["self.example": ["-1202/-9807 3"]], "\(run.output)")
+        #expect(found(run) == ["self.example": ["-1202/-9807 10"]], "\(run.output)")
         #expect(run.json["unknown"] as? Int == 1)
     }
 

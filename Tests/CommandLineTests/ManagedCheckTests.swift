@@ -53,6 +53,16 @@ struct ManagedCheckTests {
         #expect(lines?.keys.sorted() == (cause == nil ? nil : ["apache", "haproxy", "iis", "nginx"]))
     }
 
+    @Test("What Apple exempts is named in the help")
+    func exemptions() throws {
+        let help = try ProgramRun(["ats", "check", "--help"]).output
+        #expect(
+            help.split(whereSeparator: \.isWhitespace).joined(separator: " ").contains(
+                "Apple exempts SCEP and content caching"
+            )
+        )
+    }
+
     @Test("The text names the line to change, in the words of each server")
     func serverLines() throws {
         let text = try Self.check([Self.url("tls11-only")]).output

@@ -88,7 +88,8 @@ extension DiagnosticConfiguration {
         return rows
     }
 
-    /// What the system's own processes of OS 27 ask of servers, judged after nscurl's. No key of an app changes it.
+    /// What the system's own processes of OS 27 ask of servers, judged after nscurl's. No key of an app changes it; SCEP and content caching are
+    /// exempt (support.apple.com/126655).
     package static let managed: DiagnosticConfiguration = {
         var dictionary = ATSDictionary()
         dictionary.hardening = .fcpV21

@@ -27,7 +27,7 @@ extension RuleCatalog {
                 }
             }
             for member in facts.members where KeyPlacement.of(member.key, at: .global) == .unknown {
-                report(member, PlistFacts.atsPath, among: GlobalKeys.all, &hits)
+                report(member, PlistFacts.atsPath, among: ATSDictionary.keys, &hits)
             }
             for entry in facts.exceptions {
                 for member in entry.members ?? [] where KeyPlacement.of(member.key, at: .exception) == .unknown {
@@ -47,8 +47,8 @@ extension RuleCatalog {
             meant != member.key
         else { return }
         let how =
-            Spelling.renamed[member.key] != nil && member.key.hasPrefix("NSAllowsArbitraryLoadsIn")
-            ? " (its name in early betas)" : ""
+            member.key.hasSameBytes(as: ATSKey.arbitraryLoadsInMedia)
+            ? " (it was one until \(ATSKey.arbitraryLoadsInMediaEnd))" : ""
         hits.report(
             member,
             path + [member.key],

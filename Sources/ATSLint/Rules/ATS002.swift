@@ -20,7 +20,7 @@ extension RuleCatalog {
         passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
-            for member in facts.members where GlobalKeys.booleans.contains(member.key) {
+            for member in facts.members where ATSDictionary.booleanKeys.contains(member.key) {
                 checkBoolean(member, facts.path(member.key), &hits)
             }
             if let member = facts.global(ATSKey.requiresNIAP) {
@@ -85,13 +85,13 @@ extension RuleCatalog {
 
     private static func checkString(_ member: PlistMember, _ path: [String], _ hits: inout Hits) {
         guard member.node.string == nil else { return }
-        var meant: String?
-        if case .real(let number) = member.node.value { meant = TLSVersionNames.meant("\(number)") }
+        var meant: TLSVersionName?
+        if case .real(let number) = member.node.value { meant = TLSVersionName.meant("\(number)") }
         hits.report(
             member,
             path,
             "\(member.key) is of type \(member.node.typeName), so it counts as absent: the value must be a string.",
-            fix: "Write it as a string, for example <string>\(meant ?? "TLSv1.2")</string>, or remove it.",
+            fix: "Write it as a string, for example <string>\((meant ?? .tls12).rawValue)</string>, or remove it.",
             edits: [.remove(member)]
         )
     }

@@ -26,15 +26,26 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             for entry in facts.exceptions {
                 for member in entry.members ?? [] where ExceptionKeys.tlsVersions.contains(member.key) {
-                    guard let text = member.node.string, !TLSVersionNames.valid.contains(text),
-                        !TLSVersionNames.undocumented.contains(text), !PlaceholderText.isIn(text)
+                    guard let text = member.node.string, TLSVersionName(rawValue: text) == nil,
+                        !PlaceholderText.isIn(text)
                     else { continue }
-                    let meant = TLSVersionNames.meant(text)
-                    let question = meant.map { " Did you mean \"\($0)\"?" } ?? ""
+                    if TLSVersionName.isDatagram(text) {
+                        hits.report(
+                            member,
+                            entry.path(member.key),
+                            "\(TLSVersionName.datagramSentence(text)).",
+                            fix: "Write TLSv1.0, TLSv1.1 or TLSv1.3, or remove the key.",
+                            severity: .warning
+                        )
+                        continue
+                    }
+                    let meant = TLSVersionName.meant(text)
+                    let question = meant.map { " Did you mean \"\($0.rawValue)\"?" } ?? ""
                     let fix =
                         switch meant {
-                        case "TLSv1.2": "Remove the key: TLS 1.2 is the minimum without it."
-                        case let version?: "Write <string>\(version)</string>, or remove the key if TLS 1.2 is enough."
+                        case .tls12: "Remove the key: TLS 1.2 is the minimum without it."
+                        case let version?:
+                            "Write <string>\(version.rawValue)</string>, or remove the key if TLS 1.2 is enough."
                         case nil: "Write TLSv1.0, TLSv1.1 or TLSv1.3, or remove the key."
                         }
                     hits.report(
@@ -42,7 +53,7 @@ extension RuleCatalog {
                         entry.path(member.key),
                         "\"\(text.prefix(bytes: 40))\" is not a TLS version that Apple's parser recognizes, so the minimum stays TLS 1.2.\(question)",
                         fix: fix,
-                        edits: meant == "TLSv1.3"
+                        edits: meant == .tls13
                             ? [.value(member, "<string>TLSv1.3</string>"), .remove(member)] : [.remove(member)]
                     )
                 }

@@ -22,13 +22,14 @@ extension RuleCatalog {
         ),
         check: .plist { facts, hits in
             // Pinned domains are compared without regard to case.
-            for entry in facts.exceptions where entry.host.kind == .name && entry.host.hasUppercase {
+            for entry in facts.exceptions where entry.host.isOneHost && entry.host.hasUppercase {
+                let right = entry.host.usualSpelling ?? entry.key.lowercased()
                 hits.report(
                     entry.member,
                     entry.path,
                     "The key '\(entry.key)' has upper-case letters. Hosts are compared in lower case, so it matches nothing and is never read.",
-                    fix: "Write '\(entry.key.lowercased())'.",
-                    edits: [.rename(entry.member, to: entry.key.lowercased())]
+                    fix: "Write '\(right)'.",
+                    edits: [.rename(entry.member, to: right)]
                 )
             }
         }

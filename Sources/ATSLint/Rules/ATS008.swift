@@ -14,12 +14,14 @@ extension RuleCatalog {
         citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "api.example.com."),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
-        notApplicable: .domain(
-            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
-            host: "198.51.100.0/24"
+        notApplicable: .pins(
+            "<dict><key>NSPinnedCAIdentities</key><array><dict><key>SPKI-SHA256-BASE64</key>"
+                + "<string>r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=</string></dict></array></dict>",
+            host: "api.example.com."
         ),
         check: .plist { facts, hits in
-            for entry in facts.allEntries where entry.host.hasTrailingDot {
+            // Pinned domains are compared without the dot.
+            for entry in facts.exceptions where entry.host.hasTrailingDot {
                 hits.report(
                     entry.member,
                     entry.path,

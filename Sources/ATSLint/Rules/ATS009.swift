@@ -11,19 +11,19 @@ extension RuleCatalog {
         .error,
         "An IP address or a range of addresses is not read as intended.",
         reason: """
-            Keys may be addresses and ranges (CIDR) since iOS 17 and macOS 14; older systems read none of them, and newer ones only in apps that \
+            Keys may be addresses and ranges (CIDR) since \(SystemChange.addressKeys.names); older systems read none of them, and newer ones only in apps that \
             are linked on 17 or later. A malformed range is never read. \
-            Bits after the prefix are ignored.
+            Bits after the prefix are ignored. A single address is compared as text, so it matches only URLs that spell it in the same way.
             """,
         citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
-        firstOS: "iOS 17, macOS 14",
+        firstOS: SystemChange.addressKeys.list,
         fixDescription: "clears the bits after the prefix",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.7/24"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.0/24"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
             for entry in facts.allEntries {
-                let isOld = facts.subject.minimumOS?.isBefore(ios: (17, 0), macos: (14, 0)) ?? false
+                let isOld = facts.subject.minimumOS?.isBefore(.addressKeys) ?? false
                 switch entry.host.kind {
                 case .malformedBlock:
                     hits.report(
@@ -38,7 +38,7 @@ extension RuleCatalog {
                         hits.report(
                             entry.member,
                             entry.path,
-                            "The key '\(entry.key)' is an address or a range. The app runs on \(minimum.name) too, where such keys are not read (they came with iOS 17 and macOS 14).",
+                            "The key '\(entry.key)' is an address or a range. The app runs on \(minimum.name) too, where such keys are not read (they came with \(SystemChange.addressKeys.names)).",
                             fix: "Use a host name, or expect the default rules on older systems.",
                             severity: .warning
                         )
@@ -63,9 +63,23 @@ extension RuleCatalog {
                             edits: clean.map { [.rename(entry.member, to: $0)] } ?? []
                         )
                     }
-                case .name, .url: continue
+                    reportSpelling(entry, &hits)
+                case .name: reportSpelling(entry, &hits)
+                case .url: continue
                 }
             }
         }
     )
+
+    private static func reportSpelling(_ entry: DomainEntry, _ hits: inout Hits) {
+        // Capitals are for ATS007.
+        guard let usual = entry.host.usualSpelling, !entry.host.hasUppercase else { return }
+        hits.report(
+            entry.member,
+            entry.path,
+            "The key '\(entry.key)' matches only URLs that spell the address in this way; the usual one is '\(usual)'.",
+            fix: "Write '\(usual)'.",
+            severity: .warning
+        )
+    }
 }

@@ -11,12 +11,12 @@ extension RuleCatalog {
         .warning,
         "NSAllowsArbitraryLoads is dead because a newer global key is present.",
         reason: """
-            Since iOS 10 and macOS 10.12 NSAllowsArbitraryLoads is ignored as soon as NSAllowsArbitraryLoadsForMedia, \
+            Since \(SystemChange.globalKeys.names) NSAllowsArbitraryLoads is ignored as soon as NSAllowsArbitraryLoadsForMedia, \
             NSAllowsArbitraryLoadsInWebContent or NSAllowsLocalNetworking is present, whatever its value. iOS 9 obeys only NSAllowsArbitraryLoads: \
             for an app that still runs there the pair is the documented way to serve both.
             """,
         citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
-        firstOS: "iOS 10, macOS 10.12",
+        firstOS: SystemChange.globalKeys.list,
         fixDescription: "removes the dead key",
         fires: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
@@ -32,7 +32,7 @@ extension RuleCatalog {
                 hits.report(
                     member,
                     facts.path(member.key),
-                    "NSAllowsArbitraryLoads is obeyed on systems before iOS 10 and macOS 10.12 (the app supports \(minimum.name) and later) and ignored on later ones because of \(others).",
+                    "NSAllowsArbitraryLoads is obeyed on systems before \(SystemChange.globalKeys.names) (the app supports \(minimum.name) and later) and ignored on later ones because of \(others).",
                     fix: "Keep both while the app supports such systems.",
                     severity: .note,
                     trigger: member.key
@@ -42,7 +42,7 @@ extension RuleCatalog {
             hits.report(
                 member,
                 facts.path(member.key),
-                "NSAllowsArbitraryLoads = true is ignored on iOS 10, macOS 10.12 and later, because \(others) is present (its value does not matter). Hosts without an exception need full ATS.",
+                "NSAllowsArbitraryLoads = true is ignored since \(SystemChange.globalKeys.names), because \(others) is present (its value does not matter). Hosts without an exception need full ATS.",
                 fix:
                     "Remove NSAllowsArbitraryLoads, or remove \(sibling.key) if the app really needs loads from everywhere.",
                 edits: [.remove(member)],

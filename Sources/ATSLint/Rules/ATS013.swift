@@ -16,7 +16,7 @@ extension RuleCatalog {
             \(ReviewReason.sentence(for: ATSKey.arbitraryLoadsForMedia))
             """,
         citation: .apple(ATSKey.arbitraryLoadsForMedia, read: "2026-11-21"),
-        firstOS: "iOS 10, macOS 10.12",
+        firstOS: SystemChange.globalKeys.list,
         fires: Example("<key>NSAllowsArbitraryLoadsForMedia</key>\n<true/>"),
         passes: Example("<key>NSAllowsArbitraryLoadsForMedia</key>\n<false/>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),

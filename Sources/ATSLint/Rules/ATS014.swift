@@ -15,7 +15,7 @@ extension RuleCatalog {
             \(ReviewReason.sentence(for: ATSKey.arbitraryLoadsInWebContent))
             """,
         citation: .apple(ATSKey.arbitraryLoadsInWebContent, read: "2026-11-21"),
-        firstOS: "iOS 10, macOS 10.12",
+        firstOS: SystemChange.globalKeys.list,
         fires: Example("<key>NSAllowsArbitraryLoadsInWebContent</key>\n<true/>"),
         passes: Example("<key>NSAllowsArbitraryLoadsInWebContent</key>\n<false/>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),

@@ -20,13 +20,11 @@ extension RuleCatalog {
         notApplicable: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions {
-                guard let member = entry.sub(ATSKey.minimumTLSVersion), let text = member.node.string,
-                    ["TLSv1.0", "TLSv1.1", "DTLSv1.0"].contains(text)
-                else { continue }
+                guard let (member, version) = entry.minimumVersion, version < .tls12 else { continue }
                 hits.report(
                     member,
                     entry.path(member.key),
-                    "\(entry.key) may speak \(text), which is below TLS 1.2. App Review asks why.",
+                    "\(entry.key) may speak \(version.rawValue), which is below TLS 1.2. App Review asks why.",
                     fix: "Enable TLS 1.2 or 1.3 on the server and remove the key.",
                     trigger: member.key
                 )

@@ -11,7 +11,8 @@ extension RuleCatalog {
         .warning,
         "A legacy key of 2015 is used.",
         reason: """
-            NSTemporaryException... comes from the beta of iOS 9, NSThirdPartyException... from its technical note; both left the documentation in 2016. \
+            NSTemporaryException... was in the beta of iOS 9 alone and never documented for a release; NSThirdPartyException... comes from a technical note \
+            and left the documentation in 2016. \
             Apple's published evaluator does not read them; whether its closed networking layer still does is not known.
             """,
         citation: .security("protocol/SecProtocolInternal.h"),
@@ -45,8 +46,7 @@ extension RuleCatalog {
         case "AllowsInsecureHTTPLoads": AppleBoolean.read(member.node) == true
         case "RequiresForwardSecrecy": AppleBoolean.read(member.node) == false
         default:
-            member.node.string.map { !["TLSv1.2", "TLSv1.3"].contains($0) && TLSVersionNames.valid.contains($0) }
-                ?? false
+            member.node.string.flatMap(TLSVersionName.init(rawValue:)).map { $0 < .tls12 } ?? false
         }
     }
 }

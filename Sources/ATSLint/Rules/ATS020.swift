@@ -10,10 +10,13 @@ extension RuleCatalog {
         "ATS020",
         .warning,
         "NSRequiresCertificateTransparency is obsolete.",
-        reason:
-            "Certificate Transparency is required of every publicly trusted certificate today, whatever the key says. Apple's documentation says not to use it.",
+        reason: """
+            Certificate Transparency is required of every publicly trusted certificate today, whatever the key says. Apple's documentation says not to use \
+            it. Systems before \(SystemChange.transparencyKeyEnds.names) may still obey it: a load on macOS 11 failed because of it, though Apple's published \
+            evaluator does not read it.
+            """,
         citation: .apple(ATSKey.certificateTransparency, read: "2026-11-21"),
-        fixDescription: "removes the key, which changes nothing",
+        fixDescription: "removes the key if no system that the app runs on reads it",
         fires: .domain(
             "<key>NSRequiresCertificateTransparency</key><true/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"
         ),
@@ -22,6 +25,17 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             for entry in facts.exceptions {
                 guard let member = entry.sub(ATSKey.certificateTransparency) else { continue }
+                if let minimum = facts.subject.minimumOS, minimum.isBefore(.transparencyKeyEnds),
+                    entry.flag(member.key) == true
+                {
+                    hits.report(
+                        member,
+                        entry.path(member.key),
+                        "NSRequiresCertificateTransparency is obsolete: no system reads it since \(SystemChange.transparencyKeyEnds.names). The app supports \(minimum.name) and later, and older systems may still require timestamps because of it.",
+                        fix: "Keep it while the app supports such systems, or remove it if their check is not needed."
+                    )
+                    continue
+                }
                 hits.report(
                     member,
                     entry.path(member.key),

@@ -11,11 +11,11 @@ extension RuleCatalog {
         .warning,
         "An exception for a local host is unnecessary, or blocks it.",
         reason: """
-            Since iOS 10 and macOS 10.12 ATS exempts names without a dot, .local names and loopback addresses. \
+            Since \(SystemChange.globalKeys.names) ATS exempts names without a dot, .local names and loopback addresses. \
             An exception replaces that: without NSExceptionAllowsInsecureHTTPLoads = true it blocks plain HTTP to the host.
             """,
         citation: .apple(ATSKey.localNetworking, read: "2026-11-21"),
-        firstOS: "iOS 10, macOS 10.12",
+        firstOS: SystemChange.globalKeys.list,
         fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "localhost"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: .domain(
@@ -36,7 +36,7 @@ extension RuleCatalog {
                     hits.report(
                         entry.member,
                         entry.path,
-                        "\(entry.key) is local and needs no exception since iOS 10 and macOS 10.12.",
+                        "\(entry.key) is local and needs no exception since \(SystemChange.globalKeys.names).",
                         fix: "Remove the entry."
                     )
                 } else {

@@ -13,7 +13,7 @@ extension RuleCatalog {
         reason:
             "Local hosts are exempt by default; setting this key to false removes the exemption.",
         citation: .security("protocol/SecProtocolConfigurationTest.m (local networking disabled)"),
-        firstOS: "iOS 10, macOS 10.12",
+        firstOS: SystemChange.globalKeys.list,
         fires: Example("<key>NSAllowsLocalNetworking</key>\n<false/>"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),

@@ -19,7 +19,7 @@ extension RuleCatalog {
             source: "Field reports: agent-orchestrator#3852, SparkyFitness#2289, zotero-ios#1092",
             read: "2026-11-21"
         ),
-        firstOS: "iOS 17, macOS 14",
+        firstOS: SystemChange.addressKeys.list,
         fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "100.101.102.103"),
         passes: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "100.64.0.0/10"),
         notApplicable: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "198.51.100.7"),

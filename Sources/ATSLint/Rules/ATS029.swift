@@ -11,9 +11,9 @@ extension RuleCatalog {
         .warning,
         "A key for the NIAP TLS package has an unknown value, or is too new for the app.",
         reason:
-            "The keys are read from 26.4 on, and accept the values none, FCP_v2.1 and recommended. Older systems ignore them.",
+            "The keys are read from \(SystemChange.hardening.names) on, and accept the values none, FCP_v2.1 and recommended. Older systems ignore them.",
         citation: .apple(ATSKey.requiresNIAP, read: "2026-11-21"),
-        firstOS: "iOS 26.4, macOS 26.4",
+        firstOS: SystemChange.hardening.list,
         fires: Example("<key>NSRequiresNIAPTLSPackageVersion</key>\n<string>FCP_v9</string>"),
         passes: Example("<key>NSRequiresNIAPTLSPackageVersion</key>\n<string>recommended</string>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
@@ -39,11 +39,11 @@ extension RuleCatalog {
                 fix: "Write none, FCP_v2.1 or recommended."
             )
         }
-        if let minimum = facts.subject.minimumOS, minimum.isBefore(ios: (26, 4), macos: (26, 4)) {
+        if let minimum = facts.subject.minimumOS, minimum.isBefore(.hardening) {
             hits.report(
                 member,
                 path,
-                "\(member.key) is read from 26.4 on; on older systems that the app supports (from \(minimum.name)) it has no effect.",
+                "\(member.key) is read from \(SystemChange.hardening.names) on; on older systems that the app supports (from \(minimum.name)) it has no effect.",
                 fix: "Do not rely on it there."
             )
         }

@@ -25,7 +25,7 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             guard facts.flag(ATSKey.arbitraryLoads) != true else { return }
             for entry in facts.exceptions {
-                if let member = entry.sub(ATSKey.minimumTLSVersion), member.node.string == "TLSv1.2" {
+                if let (member, version) = entry.minimumVersion, version == .tls12 {
                     report(member, entry, "TLS 1.2 is the minimum without it", &hits)
                 }
                 if let member = entry.sub(ATSKey.forwardSecrecy), AppleBoolean.read(member.node) == true {

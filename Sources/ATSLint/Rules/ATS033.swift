@@ -10,22 +10,28 @@ extension RuleCatalog {
         "ATS033",
         .note,
         "A minimum of TLS 1.3 excludes servers that support only TLS 1.2.",
-        reason:
-            "Stricter than the default. A server, a proxy or a CDN without TLS 1.3 can then not be reached.",
+        reason: """
+            Stricter than the default. A server, a proxy or a CDN without TLS 1.3 can then not be reached. Systems before \(SystemChange.tls13.names) keep \
+            TLS 1.2 as the minimum; from there to before \(SystemChange.tls13Minimum.names) loads with this minimum failed when that was measured, though another \
+            report says that the key has no effect.
+            """,
         citation: .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"),
-        firstOS: "iOS 12.2, macOS 10.14.4",
+        firstOS: SystemChange.tls13.list,
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
+            let minimum = facts.subject.minimumOS.flatMap { $0.isBefore(.tls13Minimum) ? $0 : nil }
+            let old =
+                minimum.map {
+                    " On systems before \(SystemChange.tls13Minimum.names) (the app supports \($0.name) and later) loads with this minimum failed, or it had no effect."
+                } ?? ""
             for entry in facts.exceptions {
-                guard let member = entry.sub(ATSKey.minimumTLSVersion), member.node.string == "TLSv1.3" else {
-                    continue
-                }
+                guard let (member, version) = entry.minimumVersion, version == .tls13 else { continue }
                 hits.report(
                     member,
                     entry.path(member.key),
-                    "\(entry.key) must speak TLS 1.3; a server that supports only TLS 1.2 is cut off.",
+                    "\(entry.key) must speak TLS 1.3; a server that supports only TLS 1.2 is cut off.\(old)",
                     fix: "Check the server with 'sealward ats check \(entry.host.checkTarget)' before you ship."
                 )
             }

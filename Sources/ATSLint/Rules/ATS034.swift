@@ -20,7 +20,9 @@ extension RuleCatalog {
             root: "<key>CFBundlePackageType</key>\n<string>FMWK</string>"
         ),
         check: .plist { facts, hits in
-            guard facts.ats == nil, facts.subject.role != .framework else { return }
+            guard facts.ats == nil, facts.subject.role != .framework,
+                facts.subject.sdk?.isBeforeTransportSecurity != true
+            else { return }
             let place: String
             switch facts.subject.origin {
             case .infoPlist: place = "at the top of \(facts.subject.path)"

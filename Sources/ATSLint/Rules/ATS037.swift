@@ -18,7 +18,7 @@ extension RuleCatalog {
         notApplicable: Example(nil, root: "<key>MyOwnKey</key>\n<true/>"),
         check: .plist { facts, hits in
             for member in facts.members where KeyPlacement.of(member.key, at: .global) == .unknown {
-                report(member, PlistFacts.atsPath, GlobalKeys.all, &hits)
+                report(member, PlistFacts.atsPath, ATSDictionary.keys, &hits)
             }
             for entry in facts.exceptions {
                 for member in entry.members ?? [] where KeyPlacement.of(member.key, at: .exception) == .unknown {

@@ -15,20 +15,18 @@ extension RuleCatalog {
             on an older SDK, or does not name one. App Store Connect asks for a recent SDK once a year. ATS046 reports the exception once it has no effect.
             """,
         citation: .stackMinimum,
-        firstOS: "iOS 26, macOS 26",
+        firstOS: SystemChange.stackMinimum.list,
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.1</string>"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
         check: .plist { facts, hits in
             guard let first = LinkedSDK.stackMinimum, facts.subject.sdk.map({ $0 < first }) ?? true else { return }
             for entry in facts.exceptions {
-                guard let member = entry.sub(ATSKey.minimumTLSVersion), let text = member.node.string,
-                    ["TLSv1.0", "TLSv1.1"].contains(text)
-                else { continue }
+                guard let (member, version) = entry.minimumVersion, version < .tls12 else { continue }
                 hits.report(
                     member,
                     entry.path(member.key),
-                    "As soon as the app is linked on SDK \(first) or later\(facts.subject.sdk.map { " (today it is \($0))" } ?? ""), this exception has no effect on iOS 26, macOS 26 and later: they do not speak \(text) then.",
+                    "As soon as the app is linked on SDK \(first) or later\(facts.subject.sdk.map { " (today it is \($0))" } ?? ""), this exception has no effect on iOS 26, macOS 26 and later: they do not speak \(version.rawValue) then.",
                     fix: "Enable TLS 1.2 or 1.3 on the server before the app is built with SDK \(first)."
                 )
             }

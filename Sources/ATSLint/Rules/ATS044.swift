@@ -57,7 +57,7 @@ extension DomainEntry {
         var result: Set<String> = []
         if allowsInsecureLoads { result.insert(ATSKey.insecureHTTPLoads) }
         if flag(ATSKey.forwardSecrecy) == false { result.insert(ATSKey.forwardSecrecy) }
-        if let text = sub(ATSKey.minimumTLSVersion)?.node.string, ["TLSv1.0", "TLSv1.1"].contains(text) {
+        if let (_, version) = minimumVersion, version < .tls12 {
             result.insert(ATSKey.minimumTLSVersion)
         }
         return result

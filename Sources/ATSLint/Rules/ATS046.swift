@@ -16,7 +16,7 @@ extension RuleCatalog {
             tlsMinimumSupportedProtocolVersion. On older systems the exception still works.
             """,
         citation: .stackMinimum,
-        firstOS: "iOS 26, macOS 26",
+        firstOS: SystemChange.stackMinimum.list,
         fires: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string>",
             root: "<key>DTSDKName</key>\n<string>iphoneos26.0</string>"
@@ -32,18 +32,16 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             guard let first = LinkedSDK.stackMinimum, let sdk = facts.subject.sdk, sdk >= first else { return }
             let minimum = facts.subject.minimumOS
-            let runsOnOlder = minimum?.isBefore(ios: (26, 0), macos: (26, 0)) ?? true
+            let runsOnOlder = minimum?.isBefore(.stackMinimum) ?? true
             for entry in facts.exceptions {
-                guard let member = entry.sub(ATSKey.minimumTLSVersion), let text = member.node.string,
-                    let version = TLSVersionName(rawValue: text), version < .tls12
-                else { continue }
+                guard let (member, version) = entry.minimumVersion, version < .tls12 else { continue }
                 let older =
                     runsOnOlder
                     ? " On \(minimum.map { "\($0.name) and other " } ?? "")older systems it still works." : ""
                 hits.report(
                     member,
                     entry.path(member.key),
-                    "The app is linked on SDK \(sdk), so on iOS 26, macOS 26 and later this exception has no effect: ATS accepts \(text) for \(entry.key), but the network stack does not speak it.\(older)",
+                    "The app is linked on SDK \(sdk), so on iOS 26, macOS 26 and later this exception has no effect: ATS accepts \(version.rawValue) for \(entry.key), but the network stack does not speak it.\(older)",
                     fix:
                         "Enable TLS 1.2 or 1.3 on the server and remove the key, or set tlsMinimumSupportedProtocolVersion in the app's code."
                 )

@@ -3,18 +3,19 @@
 
 import AppTransportSecurity
 import Findings
+import PropertyLists
 
 extension RuleCatalog {
     static let ats048 = Rule(
         "ATS048",
         .note,
-        "The app also runs on systems without App Transport Security.",
+        "The app also runs where App Transport Security is off.",
         reason: """
-            ATS came with iOS 9 and OS X 10.11. Older systems ignore the dictionary: nothing in it protects or hinders a load there, and the app \
-            is responsible for its own security.
+            ATS came with \(SystemChange.transportSecurity.names). Older systems ignore the dictionary: nothing in it protects or hinders a load there, and the app \
+            is responsible for its own security. An app that is linked on an older SDK has no App Transport Security on any system.
             """,
         citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
-        firstOS: "iOS 9, OS X 10.11",
+        firstOS: SystemChange.transportSecurity.list,
         fires: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
             root: "<key>MinimumOSVersion</key>\n<string>8.0</string>"
@@ -25,13 +26,23 @@ extension RuleCatalog {
         ),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
+            if let sdk = facts.subject.sdk, sdk.isBeforeTransportSecurity {
+                let message = "\(sdk.absence)."
+                let fix = "Build the app with a newer SDK, or check servers in code."
+                if let ats = facts.ats {
+                    hits.report(ats, PlistFacts.atsPath, message, fix: fix)
+                } else {
+                    hits.report(facts.subject.document.root, PlistFacts.atsPath, message, fix: fix)
+                }
+                return
+            }
             guard let ats = facts.ats, let minimum = facts.subject.minimumOS,
-                minimum.isBefore(ios: (9, 0), macos: (10, 11))
+                minimum.isBefore(.transportSecurity)
             else { return }
             hits.report(
                 ats,
                 PlistFacts.atsPath,
-                "The app runs on \(minimum.name) and later. App Transport Security does not exist before iOS 9 and OS X 10.11: there the dictionary is ignored.",
+                "The app runs on \(minimum.name) and later. App Transport Security does not exist before \(SystemChange.transportSecurity.names): there the dictionary is ignored.",
                 fix: "Later systems need no change; for the older ones check servers in code."
             )
         }

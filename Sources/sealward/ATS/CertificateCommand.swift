@@ -7,6 +7,7 @@ import ArgumentParser
 import Findings
 import Foundation
 import StrictJSON
+import TLSFacts
 
 struct CertificateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -19,8 +20,8 @@ struct CertificateCommand: AsyncParsableCommand {
             FILE is PEM: the server's certificate first, the others in any order. The rules are those of `ats check`; what no CA may
             issue fails too (ats.trust.issuance). No server is asked, so protocol versions, suites and key possession are not judged.
 
-            Roots of --roots get the rules of the system's own: a leaf of any age must be for servers (serverAuth), be valid for at most 398 days, and \
-            have timestamps if logs are given. Below a root of --ca-file a leaf may omit its purpose and be valid for up to 825 days.
+            Roots of --roots get the rules of the system's own: a leaf of any age must be for servers (serverAuth), be valid for at most \(days(.system)) days, and \
+            have timestamps if logs are given. Below a root of --ca-file a leaf may omit its purpose and be valid for up to \(days(.installed)) days.
 
             With --jobs, each line of a file is a JSON object with the options as members, paths relative to that file, and each answer is
             one line. The members ca-file and roots are a path or a list of paths:
@@ -29,6 +30,10 @@ struct CertificateCommand: AsyncParsableCommand {
             Exit status: 0 every chain passes, 1 one fails, 2 one could not be judged, 64 usage.
             """
     )
+
+    private static func days(_ kind: AnchorKind) -> String {
+        OSProfile.standard.facts.transportSecurityRules.value.mostDays(below: kind).map(String.init) ?? "any number of"
+    }
 
     @Argument(help: ArgumentHelp("PEM files, one chain each; - is standard input.", valueName: "FILE"))
     var files: [String] = []

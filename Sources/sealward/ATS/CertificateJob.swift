@@ -82,15 +82,18 @@ struct CertificateJob {
             } catch {
                 throw fault(error.reason)
             }
-            guard known.hasTransportSecurity else { throw fault(known.absence) }
             profile = defaults.system.sdk.map(known.linked) ?? known
+            guard profile.hasTransportSecurity else { throw fault(profile.absence) }
         }
         switch object.member("sdk") {
         case nil, .null: break
         case let value?:
             let number = value.integer.map(String.init) ?? value.text ?? ""
-            guard let sdk = LinkedSDK(number) else { throw fault("the member sdk must be a number from 9 to 27") }
+            guard let sdk = LinkedSDK(number) else {
+                throw fault("the member sdk must be a number from 1 to \(LinkedSDK.known.upperBound)")
+            }
             profile = profile.linked(on: sdk)
+            guard profile.hasTransportSecurity else { throw fault(profile.absence) }
         }
         if let moment = try text("at") {
             guard let parsed = Instant(argument: moment) else {

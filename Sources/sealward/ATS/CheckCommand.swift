@@ -48,7 +48,7 @@ struct CheckCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("for"),
         help: ArgumentHelp(
-            "managed: load as OS 27's own processes do (MDM, enrollment, updates): ATS and FCP_v2.1.",
+            "managed: load as OS 27's own processes do (MDM, enrollment, updates; Apple exempts SCEP and content caching): ATS and FCP_v2.1.",
             valueName: "PURPOSE"
         )
     )

@@ -12,7 +12,7 @@ enum CheckPurpose: String, ExpressibleByArgument, CaseIterable {
     /// The system that managed loads are judged on: macOS 27 unless another one of 27 or later is named.
     static func managedSystem(_ os: OSProfile?) throws -> OSProfile {
         guard let os else { return OSProfile.named("macos27") ?? .standard }
-        guard let sdk = os.sdk, sdk.number >= 27 else {
+        guard os.sdk != nil, os.facts.hardensOwnProcesses.value else {
             throw ValidationError("--for managed is what OS 27 does: leave out --os, or name ios27 or macos27.")
         }
         return os

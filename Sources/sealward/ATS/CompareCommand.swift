@@ -15,7 +15,8 @@ struct CompareCommand: AsyncParsableCommand {
         discussion: """
             TRANSCRIPT is the output of `nscurl --ats-diagnostics --verbose URL` on a Mac; `Scripts/record-on-mac` of this project records \
             many. Name the Mac's system with --os. Exit status: 0 every row agrees, 1 rows differ, 2 the transcript \
-            cannot be read, or rows differ only because the server could not be asked now.
+            cannot be read, or rows differ only because the server could not be asked now. Rows for a NIAP package, which nscurl \
+            prints from 26.4 on, are named and not compared.
 
             Example: sealward ats compare transcript.txt --os macos15
             """

@@ -49,6 +49,12 @@ struct DictionaryOptions: ParsableArguments {
     }
 }
 
+extension LinkedSDK {
+    /// What an option for the SDK is about.
+    static let help =
+        "The SDK that the app is linked on, up to \(known.upperBound) as iOS counts (macOS 15 is 18; before 9 ATS is off); default the one that the app names"
+}
+
 /// Which system, and which SDK the app is linked on.
 struct SystemOptions: ParsableArguments {
     @Option(
@@ -62,7 +68,7 @@ struct SystemOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The SDK that the app is linked on, 9 to \(LinkedSDK.known.upperBound) as iOS counts (macOS 15 is 18); default the one that the app names, or the system's own.",
+            "\(LinkedSDK.help), or the system's own.",
             valueName: "N"
         )
     )

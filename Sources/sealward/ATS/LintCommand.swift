@@ -54,7 +54,7 @@ struct LintCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The SDK that the app is linked on, 9 to 27 as iOS counts (macOS 15 is 18); default the one that the app names.",
+            "\(LinkedSDK.help).",
             valueName: "N"
         )
     )

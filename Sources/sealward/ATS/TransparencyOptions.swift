@@ -8,7 +8,10 @@ import ArgumentParser
 /// The logs of Certificate Transparency: what every command that judges a certificate has in common.
 struct TransparencyOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("The Certificate Transparency logs, as browsers publish them (JSON).", valueName: "FILE")
+        help: ArgumentHelp(
+            "The Certificate Transparency logs, as browsers publish them (JSON). A list that is 60 days old or older is used and noted.",
+            valueName: "FILE"
+        )
     )
     var ctLogList: String?
 
