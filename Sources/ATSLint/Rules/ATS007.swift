@@ -27,7 +27,7 @@ extension RuleCatalog {
                     entry.member,
                     entry.path,
                     "The key '\(entry.key)' has upper-case letters. Hosts are compared in lower case, so it matches nothing and is never read.",
-                    fix: "Write '\(entry.key.lowercased())'.",
+                    fix: "Write '\((entry.host.port == nil ? entry.key : entry.host.bareHost).lowercased())'.",
                     edits: [.rename(entry.member, to: entry.key.lowercased())]
                 )
             }
