@@ -10,6 +10,8 @@ public struct CheckTarget: Sendable, Hashable {
     package let url: LoadURL
     /// Set if one of several addresses is meant.
     public var address: String?
+    /// Whether a public place named it, so that it may not be at a private address, whenever its name is looked up.
+    var isNamedInPublic = false
 
     /// Reads a host, `host:port` or a URL. `http` stays `http`: whether the app may load it is part of the verdict.
     ///
@@ -37,6 +39,7 @@ public struct CheckTarget: Sendable, Hashable {
     package var secured: CheckTarget? {
         guard !url.isSecure, var target = try? CheckTarget(CheckTarget.secureText(of: url)) else { return nil }
         target.address = address
+        target.isNamedInPublic = isNamedInPublic
         return target
     }
 

@@ -147,19 +147,19 @@ package struct TargetDiagnosis: Sendable {
         _ configurations: [DiagnosticConfiguration]
     ) async -> ConfigurationJudge {
         let endpoint = Endpoint(target.url)
+        let mayBePrivate = allowsPrivate || !target.isNamedInPublic
         let known: HostEvidence
         if target.url.isSecure {
             known = await probing.evidence(
                 of: endpoint,
                 offers: offers(configurations, for: target.url),
                 address: target.address,
-                allowsPrivate: true
+                allowsPrivate: mayBePrivate
             )
         } else {
             // No hello: the load goes over TCP alone, if the policy lets it.
-            let address: String? =
-                if let given = target.address { given } else { await probing.addresses(of: endpoint).first }
-            known = HostEvidence(address: address)
+            let found = if let given = target.address { [given] } else { await probing.addresses(of: endpoint) }
+            known = HostEvidence(address: found.first { mayBePrivate || !probing.isPrivate($0) })
         }
         var judge = ConfigurationJudge(
             target: target.url,
@@ -169,13 +169,15 @@ package struct TargetDiagnosis: Sendable {
             instant: instant,
             logs: logs
         )
-        guard let loading, let widest = widestPassing(configurations, judge) else { return judge }
+        // Without an address the load would look the name up by itself.
+        guard let loading, mayBePrivate || known.address != nil, let widest = widestPassing(configurations, judge)
+        else { return judge }
         // The load goes to the address that the hellos reached.
         let trace = await loading.load(
             target.url,
             dictionary: widest.dictionary,
             profile: widest.profile,
-            address: target.address ?? known.address
+            address: mayBePrivate ? target.address ?? known.address : known.address
         )
         for place in trace.places.dropFirst() where place.isSecure && judge.evidence[Endpoint(place)] == nil {
             judge.evidence[Endpoint(place)] = await probing.evidence(

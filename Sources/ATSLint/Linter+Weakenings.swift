@@ -36,7 +36,8 @@ extension Linter {
         return LintResult(
             subject: new,
             findings: hits.all.map { finding(RuleHead(RuleCatalog.all[$0.rule]), $0.hit, lines) },
-            reviewTriggers: [],
+            // App Review asks about what is there, whatever it was before.
+            reviewTriggers: lint(new).reviewTriggers,
             omitted: hits.omitted
         )
     }

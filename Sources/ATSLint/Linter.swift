@@ -103,10 +103,20 @@ public enum Linter {
         let findings = sorted.map { _, found in
             finding(heads[found.rule], found.hit, lines)
         }
+        return LintResult(
+            subject: subject,
+            findings: findings,
+            reviewTriggers: triggers(of: findings),
+            omitted: found.omitted
+        )
+    }
+
+    /// The keys that findings name for App Review, each once.
+    private static func triggers(of findings: [LintFinding]) -> [String] {
         // All of them are keys of Apple's, so few are different.
         var triggers: [String] = []
         for case let key? in findings.map(\.reviewTrigger) where !triggers.contains(key) { triggers.append(key) }
-        return LintResult(subject: subject, findings: findings, reviewTriggers: triggers, omitted: found.omitted)
+        return triggers
     }
 
     static func finding(_ rule: RuleHead, _ hit: Hit, _ lines: LineIndex) -> LintFinding {

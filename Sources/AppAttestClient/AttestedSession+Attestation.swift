@@ -15,6 +15,7 @@ extension AttestedSession {
 
     /// The key, attested by one task for all who wait.
     func attestedKey(until deadline: Duration) async throws -> String {
+        while let forgetting { _ = try? await forgetting.value }
         if let record, record.stage == .registered, isSaved { return record.keyId }
         if let attesting { return try await attesting.value }
         // A task of its own: whoever began it may be cancelled, and the others still need the key.
@@ -61,7 +62,7 @@ extension AttestedSession {
     // MARK: The steps
 
     private func load() async throws {
-        guard record == nil else { return }
+        guard record == nil, !isLoaded else { return }
         let item: Data?
         do {
             item = try await store.read(configuration.scope.keyItem)
@@ -70,7 +71,7 @@ extension AttestedSession {
             throw SessionError(.unavailable, "storage")
         }
         record = item.flatMap { try? JSONDecoder().decode(KeyRecord.self, from: $0) }
-        isSaved = true
+        (isSaved, isLoaded) = (true, true)
     }
 
     /// The key that an earlier try left, or a new one.

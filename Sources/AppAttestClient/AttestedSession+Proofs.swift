@@ -82,9 +82,11 @@ extension AttestedSession {
     /// The one renewal that runs, or a new one.
     func renewal() -> Task<AttestedToken, any Error> {
         if let renewing { return renewing }
+        let epoch = epoch
         let task = Task {
-            defer { self.renewing = nil }
+            defer { if self.epoch == epoch { self.renewing = nil } }
             let made = try await self.newToken(isSingleUse: false)
+            guard self.epoch == epoch else { throw CancellationError() }
             self.cached = made
             return made.token
         }
@@ -95,7 +97,7 @@ extension AttestedSession {
     func newToken(isSingleUse: Bool) async throws -> CachedToken {
         if let debug = configuration.debug { return try await debugToken(debug, isSingleUse: isSingleUse) }
         if !configuration.process.canAttest, !isSingleUse, let token = await sharedToken() { return token }
-        let (api, path, clock) = (api, "\(appPath)/tokens", clock)
+        let (api, path, clock, epoch) = (api, "\(appPath)/tokens", clock, epoch)
         let (answer, asked) = try await proven(clientData: { try JSONEncoder().encode(["challenge": $0]) }) { proof in
             let asked = clock.uptime()
             let body = TokenRequest(proof, isSingleUse: isSingleUse)
@@ -111,6 +113,7 @@ extension AttestedSession {
             throw SessionError(.unsupported, answer.enforcement?.code ?? "token.none")
         }
         let token = AttestedToken(value: value, field: AttestedToken.bearerField, isSingleUse: isSingleUse)
+        guard epoch == self.epoch else { throw CancellationError() }
         if !isSingleUse { await share(token, life: life) }
         return CachedToken(token, asked: asked, life: life)
     }
@@ -171,7 +174,10 @@ extension AttestedSession {
             from: clock.secondsSince1970(),
             seconds: seconds
         )
-        try? await store.write(try? JSONEncoder().encode(item), configuration.scope.tokenItem)
+        let (store, name, data) = (store, configuration.scope.tokenItem, try? JSONEncoder().encode(item))
+        let task = Task<Void, Never> { _ = try? await store.write(data, name) }
+        sharing = task
+        await task.value
     }
 
     /// The token that the app has left, as long as it lives.

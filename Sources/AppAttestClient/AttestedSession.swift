@@ -28,8 +28,15 @@ public actor AttestedSession {
     var record: KeyRecord?
     /// Whether the store has `record` as it is.
     var isSaved = true
+    /// Whether the store was read: from then on `record` says what there is, also while a deletion runs.
+    var isLoaded = false
+    /// Rises with each ``forgetKey()``: what was begun before it is not kept.
+    var epoch: UInt64 = 0
+    var forgetting: Task<Void, any Error>?
     var attesting: Task<String, any Error>?
     var renewing: Task<AttestedToken, any Error>?
+    /// The token that is being written for extensions.
+    var sharing: Task<Void, Never>?
     var cached: CachedToken?
     /// Why there is no App Attest here, once that is known.
     var missing: String?
@@ -190,16 +197,32 @@ public actor AttestedSession {
         if cached?.token == token { cached = nil }
     }
 
-    /// Throws the key away, for example because the user deletes the account. The next proof begins with a new one.
+    /// Throws the key and its token away, for example because the user deletes the account. The next proof begins with a new key.
+    ///
+    /// Whoever waits for a token of the old key gets a `CancellationError`.
     ///
     /// - Throws: ``SessionError`` `storage`.
     public func forgetKey() async throws {
-        // What is being attested would come back otherwise.
+        if let forgetting { return try await forgetting.value }
+        epoch &+= 1
+        (cached, renewing) = (nil, nil)
+        // A task of its own: half of it must not be left undone.
+        let task = Task {
+            defer { self.forgetting = nil }
+            try await self.forgetAlone()
+        }
+        forgetting = task
+        try await task.value
+    }
+
+    /// Whoever needs a key meanwhile waits for its end.
+    private func forgetAlone() async throws {
+        // What is being attested or written would come back otherwise.
         _ = try? await attesting?.value
-        cached = nil
-        record = nil
-        try await save(nil)
+        await sharing?.value
+        (record, isLoaded) = (nil, true)
         try? await store.write(nil, configuration.scope.tokenItem)
+        try await save(nil)
     }
 
     private func authorized(_ request: URLRequest) async throws -> (request: URLRequest, token: AttestedToken?) {

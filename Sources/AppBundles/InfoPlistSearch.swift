@@ -18,6 +18,8 @@ package struct InfoPlistSearch {
     private var found = FoundPlists()
     /// The stack of each folder with a project, the first by name.
     private var projects: [UTF8Key: DotNetProject] = [:]
+    /// How many projects of each folder were evaluated, whether they are for Apple systems or not.
+    private var evaluated: [UTF8Key: Int] = [:]
     private let configuration: String
     private let budget: ReadingBudget
     /// Whether the search ended because there were too many files.
@@ -459,6 +461,20 @@ package struct InfoPlistSearch {
         guard projects[folder] == nil, ["csproj", "fsproj", "vbproj"].contains(path.nameSuffix) else {
             return
         }
+        let most = ReadingLimits.folderProjects
+        evaluated[folder, default: 0] += 1
+        guard evaluated[folder, default: 0] <= most else {
+            if evaluated[folder] == most + 1 {
+                refuse(
+                    path,
+                    .plist(
+                        "",
+                        "and later projects are not evaluated: none of the first \(most) of the folder is for Apple systems"
+                    )
+                )
+            }
+            return
+        }
         do throws(MalformedInput) {
             guard let bytes = try contents(path, limit: DotNetProject.fileBytes) else { return }
             guard bytes.count <= DotNetProject.fileBytes else {
@@ -468,7 +484,8 @@ package struct InfoPlistSearch {
                 bytes,
                 name: path,
                 configuration: configuration,
-                fileAccess: .tree(of: path, root: root)
+                fileAccess: .tree(of: path, root: root),
+                budget: budget
             )
         } catch {
             refuse(path, error)

@@ -38,6 +38,7 @@ package struct HistoryFault: Error, Equatable {
         case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
             "is read-only; check the permissions of the file and its folder"
         case SQLITE_CANTOPEN: "cannot be opened; check that it exists and is readable"
+        case SQLITE_TOOBIG: "contains more text than a check writes; restore a backup, or begin another file"
         case SQLITE_FULL: "cannot be written, the disk is full; make room and run the check again"
         case SQLITE_BUSY, SQLITE_LOCKED: "is in use by another program; try again when that has ended"
         default: "cannot be used: SQLite says \(failure.message) (\(failure.code))"

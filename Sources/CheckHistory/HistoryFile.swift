@@ -27,6 +27,8 @@ package final class HistoryFile {
     private static let version: Int64 = 2
     /// How many targets are read at once.
     private static let page = 500
+    /// Bytes of one answer. Ten thousand observations of a target have three million; a file can give the same long text with each row.
+    private static let answerLimit = 16 << 20
 
     private let path: String
     private let connection: SQLiteConnection
@@ -55,7 +57,7 @@ package final class HistoryFile {
 
     /// A run that was killed while it wrote leaves a file that must be written once more before anybody can read it.
     private static func connection(_ path: String, writes: Bool) throws -> SQLiteConnection {
-        let connection = try SQLiteConnection(path: path, writes: writes)
+        let connection = try SQLiteConnection(path: path, writes: writes, answerLimit: answerLimit)
         if writes { return connection }
         do {
             _ = try connection.value("PRAGMA user_version")
@@ -65,7 +67,7 @@ package final class HistoryFile {
             let restored = try SQLiteConnection(path: path, writes: true)
             defer { restored.close() }
             _ = try restored.value("PRAGMA user_version")
-            return try SQLiteConnection(path: path, writes: false)
+            return try SQLiteConnection(path: path, writes: false, answerLimit: answerLimit)
         }
     }
 
@@ -94,12 +96,20 @@ package final class HistoryFile {
             )
         }
         try connection.run(script: "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF")
-        // Whoever made the file may have put something else in the place of the tables: a view can give rows without end.
-        let tables =
-            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('runs', 'targets', 'results')"
+        // Whoever made the file may have put something else in the place of the tables: a view can give rows without end, and a computed column
+        // values as long as it likes.
+        let tables = """
+            SELECT name FROM pragma_table_list
+            WHERE schema = 'main' AND type = 'table' AND name IN ('runs', 'targets', 'results')
+            """
         let others = "SELECT count(*) FROM sqlite_schema WHERE type IN ('view', 'trigger')"
-        guard try connection.value(tables) == .integer(3), try connection.value(others) == .integer(0) else {
-            throw HistoryFault("lacks tables of a history, or has views or triggers, which are not read; remove those")
+        let computed = "SELECT count(*) FROM (\(tables)) AS t, pragma_table_xinfo(t.name) AS c WHERE c.hidden <> 0"
+        guard try connection.value("SELECT count(*) FROM (\(tables))") == .integer(3),
+            try connection.value(others) == .integer(0), try connection.value(computed) == .integer(0)
+        else {
+            throw HistoryFault(
+                "lacks tables of a history, or has views, triggers or computed columns, which are not read; remove those"
+            )
         }
         if writes, version < 2 { try change(from: version, by: HistoryFile.second) }
         if writes { try addBeginning() }

@@ -23,16 +23,16 @@ package enum Markup {
         return result
     }
 
-    /// Text inside an attribute: on one line.
+    /// Text inside an attribute: on one line, with what ends a line as a character reference, which a reader of the markup gives back.
     package static func attribute(_ value: String) -> String {
-        // Over scalars: a Character may hold more than what ends a line.
-        var result = String.UnicodeScalarView()
-        for scalar in value.unicodeScalars {
+        var result = ""
+        // `text` leaves these three as they are.
+        for scalar in text(value).unicodeScalars {
             switch scalar.value {
-            case 0x09, 0x0A, 0x0D, 0x2028, 0x2029: result.append(" ")
-            default: result.append(scalar)
+            case 0x09, 0x0A, 0x0D: result += "&#\(scalar.value);"
+            default: result.unicodeScalars.append(scalar)
             }
         }
-        return text(String(result))
+        return result
     }
 }

@@ -43,8 +43,10 @@ public struct PlistDocument: Sendable {
     public let format: Format
     /// The text as UTF-8, without a byte order mark; empty for the binary form.
     public let source: [UInt8]
-    /// Whether ``source`` is the file byte for byte, so that it can be fixed in place.
+    /// Whether ``mark`` and ``source`` are the file byte for byte, so that it can be fixed in place.
     package let isVerbatim: Bool
+    /// The byte order mark of UTF-8 that the file begins with.
+    package let mark: [UInt8]
     /// What the reader took although it is not as it should be.
     package let oddities: [Oddity]
 
@@ -53,12 +55,14 @@ public struct PlistDocument: Sendable {
         format: Format,
         source: [UInt8] = [],
         isVerbatim: Bool = false,
+        mark: [UInt8] = [],
         oddities: [Oddity] = []
     ) {
         self.root = root
         self.format = format
         self.source = source
         self.isVerbatim = isVerbatim
+        self.mark = mark
         self.oddities = oddities
     }
 }

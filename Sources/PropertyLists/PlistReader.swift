@@ -21,10 +21,9 @@ public enum PlistReader {
         if let transcoded = try UTF16Text.transcoded(bytes) {
             return try XMLPlistReader.read(transcoded, isVerbatim: false, values: values)
         }
-        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) {
-            return try XMLPlistReader.read(Array(bytes.dropFirst(3)), isVerbatim: false, values: values)
-        }
-        return try XMLPlistReader.read(bytes, isVerbatim: true, values: values)
+        let mark = Array(bytes.prefix(TextFileEncoding.markCount(bytes)))
+        let text = mark.isEmpty ? bytes : Array(bytes.dropFirst(mark.count))
+        return try XMLPlistReader.read(text, isVerbatim: true, mark: mark, values: values)
     }
 }
 

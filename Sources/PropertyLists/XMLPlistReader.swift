@@ -29,6 +29,7 @@ struct XMLPlistReader {
     static func read(
         _ bytes: [UInt8],
         isVerbatim: Bool,
+        mark: [UInt8] = [],
         values: Int = PlistLimits.values
     ) throws(MalformedInput) -> PlistDocument {
         let isASCII = bytes.reduce(into: UInt8(0)) { $0 |= $1 } < 0x80
@@ -38,7 +39,14 @@ struct XMLPlistReader {
         }
         var reader = XMLPlistReader(tokens: XMLTokenizer(bytes), valueLimit: values, mayHaveMarks: !isASCII)
         let root = try reader.document()
-        return PlistDocument(root: root, format: .xml, source: bytes, isVerbatim: isVerbatim, oddities: reader.oddities)
+        return PlistDocument(
+            root: root,
+            format: .xml,
+            source: bytes,
+            isVerbatim: isVerbatim,
+            mark: mark,
+            oddities: reader.oddities
+        )
     }
 
     func fault(_ reason: String, at offset: Int? = nil) -> MalformedInput { tokens.fault(reason, at: offset) }

@@ -34,7 +34,7 @@ extension FindingsReport {
     private func testCase(_ finding: Finding, _ path: String) -> String {
         let place = finding.location.map { ":\($0.line):\($0.column)" } ?? ""
         let name = "\(finding.rule) \(finding.keyPath.keyPathText)"
-        var text = "\(path)\(place): \(finding.severity.rawValue): \(finding.message)"
+        var text = "\(path.terminalSafe)\(place): \(finding.severity.rawValue): \(finding.message)"
         if let fix = finding.fix { text += "\n\(fix)" }
         var result = "    <testcase classname=\"\(Markup.attribute(path))\" name=\"\(Markup.attribute(name))\">\n"
         if finding.severity >= failOn {

@@ -33,7 +33,8 @@ public struct AddressOverride: Sendable, Hashable {
     /// Puts a host and port at one address.
     public init(host: String, port: Int, address: String) { self.init(host: host, port: port, addresses: [address]) }
 
-    private init(host: String, port: Int, addresses: [String]) {
+    /// - Parameter addresses: literals without brackets.
+    package init(host: String, port: Int, addresses: [String]) {
         self.host = HostName.ascii(host) ?? host.lowercased()
         self.port = port
         self.addresses = addresses

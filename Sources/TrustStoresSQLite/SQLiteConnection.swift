@@ -18,9 +18,15 @@ package import TrustStores
     private static let patience: Int32 = 5000
     /// The most bytes of a value and of a row: what is longer is an error before it is read. The longest of ours has a tenth of a megabyte.
     static let rowLimit: Int32 = 16 << 20
+    /// The most bytes of text and data in the rows of one answer; nil for no limit.
+    let answerLimit: Int?
 
-    /// - Parameter writes: whether the file is made if there is none, and may be changed.
-    package init(path: String, writes: Bool) throws {
+    /// - Parameters:
+    ///   - writes: whether the file is made if there is none, and may be changed.
+    ///   - answerLimit: the most bytes of text and data in the rows of one answer, for a file that a stranger may have made: what goes beyond
+    ///     it fails with SQLITE_TOOBIG.
+    package init(path: String, writes: Bool, answerLimit: Int? = nil) throws {
+        self.answerLimit = answerLimit
         let way = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
         let code = unsafe sqlite3_open_v2(path, &pointer, way | SQLITE_OPEN_NOMUTEX, nil)
         guard code == SQLITE_OK else {

@@ -56,10 +56,19 @@ package struct SQLiteSession: SQLSession {
         }
         let columns = unsafe sqlite3_column_count(statement)
         var rows: [SQLRow] = []
+        var room = connection.answerLimit ?? .max
         while true {
             let code = unsafe sqlite3_step(statement)
             switch code {
-            case SQLITE_ROW: rows.append(SQLRow((0..<columns).map { unsafe SQLValue(column: $0, of: statement) }))
+            case SQLITE_ROW:
+                rows.append(SQLRow((0..<columns).map { unsafe SQLValue(column: $0, of: statement) }))
+                for value in rows.last?.values ?? [] {
+                    let (left, isOver) = room.subtractingReportingOverflow(value.size)
+                    guard !isOver, left >= 0 else {
+                        throw SQLiteFailure(SQLITE_TOOBIG, "an answer is longer than this file may give")
+                    }
+                    room = left
+                }
             case SQLITE_DONE:
                 let changes = unsafe columns == 0 ? Int(sqlite3_changes64(connection.pointer)) : 0
                 return SQLResult(rows: rows, changes: changes)
@@ -72,6 +81,15 @@ package struct SQLiteSession: SQLSession {
 // Safe: SQLite copies what is bound before the call returns (SQLITE_TRANSIENT), it is read no further than its count, and what a column lends
 // is copied before the next step.
 extension SQLValue {
+    /// Bytes of text and data.
+    fileprivate var size: Int {
+        switch self {
+        case .null, .integer: 0
+        case .text(let text): text.utf8.count
+        case .bytes(let bytes): bytes.count
+        }
+    }
+
     /// Tells SQLite to copy what it is given before the call returns.
     private static var transient: sqlite3_destructor_type { unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 

@@ -24,7 +24,7 @@ struct Sealward: AsyncParsableCommand {
     static func main() async {
         let words = Array(CommandLine.arguments.dropFirst())
         if let message = UnknownSubcommand.message(for: words, below: Sealward.self) {
-            CommandIO.say(message.fitted)
+            CommandIO.say(page: message.fitted)
             Foundation.exit(ExitCode.validationFailure.rawValue)
         }
         let limit = DescriptorLimit.current()
@@ -61,13 +61,13 @@ struct Sealward: AsyncParsableCommand {
             guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
             if let unknown = UnknownOption(in: words, below: Sealward.self) { refuse(unknown.message, unknown.command) }
             // The message quotes a value as it was given, which may come from anywhere.
-            CommandIO.say(fullMessage(for: error), fitted: false)
+            CommandIO.say(page: fullMessage(for: error), fitted: false)
             Foundation.exit(ExitCode.validationFailure.rawValue)
         }
     }
 
     private static func refuse(_ message: String, _ command: any ParsableCommand.Type) -> Never {
-        CommandIO.say("Error: \(message)\nUsage: \(usageString(for: command))")
+        CommandIO.say(page: "Error: \(message)\nUsage: \(usageString(for: command))")
         CommandIO.say("  See '\(Overview.name(of: command)) --help' for more information.")
         Foundation.exit(ExitCode.validationFailure.rawValue)
     }

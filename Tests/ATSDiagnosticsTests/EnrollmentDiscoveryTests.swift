@@ -4,10 +4,12 @@
 import AppTransportSecurity
 import Findings
 import Foundation
-import TLSProbe
+import NIOCore
+import TLSFacts
 import Testing
 
 @testable import ATSDiagnostics
+@testable import TLSProbe
 
 /// What the answer of a place of an enrollment leads to.
 @Suite struct EnrollmentDiscoveryTests {
@@ -45,7 +47,7 @@ import Testing
         ]
         func leads(_ place: String, _ server: String) async throws -> Bool {
             let session = try CheckSession(configuration)
-            let isPrivatePlace = await session.isPrivate(try CheckTarget(place))
+            let isPrivatePlace = await session.privateAddresses(of: try CheckTarget(place)) != nil
             return await session.objection(to: [try CheckTarget(server)], isPrivatePlace: isPrivatePlace)?.reason == nil
         }
         #expect(try await leads("public.example", "other.example"))
@@ -59,5 +61,48 @@ import Testing
         #expect(try await !leads("public.example", "both.example"))
         configuration.allowsPrivateRedirects = true
         #expect(try await leads("public.example", "inside.example"))
+    }
+
+    /// Name servers of a stranger answer each time as they like.
+    @Test("A server that a public place named is asked at no private address, whenever its name is looked up")
+    func secondAnswers() async throws {
+        var configuration = CheckSession.Configuration()
+        configuration.targetTimeout = .seconds(5)
+        let loopback = try SocketAddress(ipAddress: "127.0.0.1", port: 0)
+        let session = try CheckSession(
+            configuration,
+            resolver: NameResolver(threads: .shared) { _, _ in .addresses([loopback]) }
+        )
+        for scheme in ["https", "http"] {
+            var target = try CheckTarget("\(scheme)://evil.example:1/")
+            target.isNamedInPublic = true
+            var list = try TargetList([target])
+            #expect(try list.target(at: 0) == target)
+            list = try await list.expanded(concurrency: 1, session.addresses)
+            #expect(try list.target(at: 0).isNamedInPublic)
+            for target in [target, target.pinned(to: "127.0.0.1")] {
+                let report = await session.check(target)
+                #expect(report.handshakes == 0 && report.decisive?.result != .pass)
+                #expect(report.address == target.address)
+            }
+            // Who names a server by himself may mean one inside.
+            #expect(CheckSession.once([target, target]) == [target])
+            #expect(
+                try CheckSession.once([target, CheckTarget("\(scheme)://evil.example:1/")]) == [
+                    CheckTarget("\(scheme)://evil.example:1/")
+                ]
+            )
+        }
+    }
+
+    @Test("A server whose address is not known is not asked")
+    func noAddresses() async throws {
+        let session = try CheckSession(
+            .init(),
+            resolver: NameResolver(threads: .shared) { _, _ in .failed(.nameNotFound("no such name")) }
+        )
+        let fault = await session.objection(to: [try CheckTarget("evil.example")], isPrivatePlace: false)
+        #expect(fault?.reason == "the answer names evil.example, which has no address now")
+        #expect(fault?.isUndetermined == true)
     }
 }

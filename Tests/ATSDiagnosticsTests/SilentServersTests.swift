@@ -179,7 +179,7 @@ import Testing
                 await session.objection(to: literals, isPrivatePlace: false)
             }
             #expect(late?.reason.hasPrefix("the answer names 10.0.0.1, which is at a private address") == true)
-            #expect(await !TargetDeadline.within(.zero) { await session.isPrivate(servers[0]) })
+            #expect(await TargetDeadline.within(.zero) { await session.privateAddresses(of: servers[0]) } == nil)
         }
     }
 

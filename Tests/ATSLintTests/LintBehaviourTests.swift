@@ -179,6 +179,20 @@ import Testing
         }
     }
 
+    @Test(
+        "Two faults of one key get advice that a third rule does not take back",
+        arguments: [
+            ("Foo.com:8080", ["ATS004": "Write 'foo.com'; it covers every port.", "ATS007": "Write 'foo.com'."]),
+            ("B.COM.", ["ATS007": "Write 'b.com.'.", "ATS008": "Write 'b.com'."]),
+        ]
+    )
+    func adviceAgrees(_ key: String, _ advice: [String: String]) throws {
+        let entry = "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"
+        let ats = "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict>\(entry)</dict></dict>"
+        let found = try LintFixtures.lint(ats: ats).findings.map(\.finding)
+        for (rule, fix) in advice { #expect(found.first { $0.rule == rule }?.fix == fix) }
+    }
+
     /// The rule about addresses of iOS 17 holds for apps that are linked on 17 or later.
     @Test(arguments: [("iphoneos16.4", true), ("iphoneos17.0", false)]) func addressKeysNeedTheSDKOf17(
         _ sdk: String,

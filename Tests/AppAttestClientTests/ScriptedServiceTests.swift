@@ -57,10 +57,69 @@ private final class ScriptedService: HTTPTransport {
     }
 }
 
+/// Lets nobody through until it is opened.
+private actor Gate {
+    private var isOpen = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+    private var watching: [CheckedContinuation<Void, Never>] = []
+
+    func pass() async {
+        guard !isOpen else { return }
+        await withCheckedContinuation { continuation in
+            waiting.append(continuation)
+            watching.forEach { $0.resume() }
+            watching = []
+        }
+    }
+
+    /// Returns once somebody waits at the gate.
+    func reached() async {
+        guard waiting.isEmpty, !isOpen else { return }
+        await withCheckedContinuation { watching.append($0) }
+    }
+
+    func open() {
+        isOpen = true
+        waiting.forEach { $0.resume() }
+        waiting = []
+    }
+}
+
+/// A store that deletes when the gate lets it.
+private actor SlowStore: ItemStore {
+    private var items: [String: Data] = [:]
+    private(set) var shared: [String] = []
+    private let gate: Gate
+
+    init(_ gate: Gate) { self.gate = gate }
+
+    func read(_ name: String) -> Data? { items[name] }
+
+    func write(_ item: Data?, _ name: String) async {
+        if item == nil { await gate.pass() }
+        items[name] = item
+        let token = item.flatMap { try? JSONDecoder().decode(SharedToken.self, from: $0) }
+        if let token { shared.append(token.value) }
+    }
+}
+
+/// A service that gives tokens when the gate lets it.
+private struct SlowTokens: HTTPTransport {
+    private let service: ScriptedService
+    private let gate: Gate
+
+    init(_ service: ScriptedService, _ gate: Gate) { (self.service, self.gate) = (service, gate) }
+
+    func send(_ request: URLRequest) async throws -> HTTPAnswer {
+        if request.url?.path.hasSuffix("/tokens") == true { await gate.pass() }
+        return try await service.send(request)
+    }
+}
+
 /// Sessions against a service that answers as written.
 @Suite struct ScriptedServiceTests {
     private static func session(
-        _ service: ScriptedService,
+        _ service: any HTTPTransport,
         _ clock: ManualClock = ManualClock(),
         phone: SimulatedPhone? = nil,
         store: any ItemStore = MemoryStore(),
@@ -325,6 +384,27 @@ private final class ScriptedService: HTTPTransport {
         try await session.forgetKey()
         #expect(await store.names.isEmpty)
         #expect(try await session.attestedKey() != first)
+    }
+
+    /// A token under way when the key is forgotten is neither handed out nor left for extensions, and no key that is being deleted comes back.
+    @Test func whatIsUnderWayIsForgottenToo() async throws {
+        let (deletion, answer) = (Gate(), Gate())
+        let store = SlowStore(deletion)
+        let service = SlowTokens(ScriptedService { ScriptedService.good($0, $1) }, answer)
+        let session = try await Self.session(service, store: store) { $0.sharesToken = true }
+        let first = try await session.attestedKey()
+        let token = Task { try await session.token() }
+        await answer.reached()
+        let forgetting = Task { try await session.forgetKey() }
+        await deletion.reached()
+        let during = Task { try await session.attestedKey() }
+        await answer.open()
+        await #expect(throws: CancellationError.self) { try await token.value }
+        await deletion.open()
+        try await forgetting.value
+        #expect(try await during.value != first)
+        #expect(try await session.token().value == "token-2")
+        #expect(await store.shared == ["token-2"])
     }
 
     @Test func whoeverGivesUpLeavesTheAttestationToTheOthers() async throws {

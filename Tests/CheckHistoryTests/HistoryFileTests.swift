@@ -170,6 +170,31 @@ import Testing
         #expect(throws: HistoryFault.self) { _ = try HistoryFile(path, writes: false, creates: false) }
     }
 
+    /// A few bytes of a file can give rows of megabytes: computed columns are refused when it is opened, long texts when they are read.
+    @Test(arguments: ["runs.systems", "targets.name", "results.verdict", "results.cause", "results.certificate"])
+    func longTextsAreRefused(_ column: String) throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("h.sqlite")
+        try Self.fill(path)
+        let parts = column.split(separator: ".")
+        try Self.change(
+            path,
+            "UPDATE \(parts[0]) SET \(parts[1]) = coalesce(\(parts[1]), '') || hex(zeroblob(4000000))"
+        )
+        let fault = try #require(throws: HistoryFault.self) { _ = try Self.courses(path) }
+        #expect(fault.reason.contains("more text than a check writes"))
+    }
+
+    @Test(arguments: ["VIRTUAL", "STORED"]) func computedColumnsAreRefused(_ kind: String) throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("h.sqlite")
+        try Self.fill(path)
+        let table = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'certificate TEXT',"
+        try Self.change(path, "\(table) 'certificate TEXT AS (hex(zeroblob(4000))) \(kind)') WHERE name = 'results'")
+        let fault = try #require(throws: HistoryFault.self) { _ = try Self.courses(path) }
+        #expect(fault.reason.contains("computed columns"))
+    }
+
     /// A run that is killed while it writes leaves half a transaction, which the next reader takes back.
     @Test func halfATransactionIsTakenBack() throws {
         let folder = try TemporaryDirectory()

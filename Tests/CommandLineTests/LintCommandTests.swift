@@ -144,6 +144,47 @@ import Testing
         #expect(run.errors.contains("ATS001"))
     }
 
+    @Test func fixKeepsAByteOrderMarkAndSaysWhyItCannot() throws {
+        let path = folder.path("Info.plist")
+        try write("Info.plist", "<key>NSAllowArbitraryLoads</key><false/>")
+        let plain = try Data(contentsOf: URL(fileURLWithPath: path))
+        let mark = Data([0xEF, 0xBB, 0xBF])
+        try (mark + plain).write(to: URL(fileURLWithPath: path))
+        #expect(try sealward(["lint", "Info.plist", "--fix"]).errors.contains("ATS001"))
+        let text = try #require(String(data: plain, encoding: .utf8))
+        let fixed = text.replacingOccurrences(of: "NSAllowArbitraryLoads", with: "NSAllowsArbitraryLoads")
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == mark + Data(fixed.utf8))
+        let piped = try sealward(["lint", "-", "--fix"], input: text)
+        #expect(piped.errors.contains("it is standard input; name the file instead."))
+        try text.write(toFile: path, atomically: true, encoding: .utf16)
+        #expect(try sealward(["lint", "Info.plist", "--fix"]).errors.contains("it is UTF-16; save it as UTF-8."))
+    }
+
+    @Test func aDashIsStandardOutput() throws {
+        try write("Info.plist", "<key>NSAllowArbitraryLoads</key><false/>")
+        let arguments = ["lint", "Info.plist", "--format", "json"]
+        #expect(try sealward(arguments + ["--output", "-"]).output == sealward(arguments).output)
+        #expect(!FileManager.default.fileExists(atPath: folder.path("-")))
+        #expect(try sealward(arguments + ["--output", "./-"]).output.isEmpty)
+        #expect(FileManager.default.fileExists(atPath: folder.path("-")))
+    }
+
+    /// Names of files come from outside: none begins a line of the log, where CI systems read commands.
+    @Test(arguments: ["text", "json", "junit", "github", "markdown", "sarif", "xcode", "html"])
+    func namesBeginNoLine(_ format: String) throws {
+        for name in ["x\n::stop-commands::abc\n::error file=a.swift,line=1::forged", "::warning::forged"] {
+            try FileManager.default.createDirectory(atPath: folder.path(name), withIntermediateDirectories: true)
+            try "<plist>".write(toFile: folder.path(name + "/Info.plist"), atomically: true, encoding: .utf8)
+        }
+        try write("::warning::forged/A-Info.plist", "<key>NSAllowArbitraryLoads</key><false/>")
+        for options in [[], ["--fix"]] {
+            let run = try sealward(["lint", ".", "--format", format] + options)
+            let lines = run.errors.split(separator: "\n")
+            #expect(lines.allSatisfy { $0.hasPrefix("sealward: ") }, "\(run.errors)")
+            if format == "junit" { #expect(run.output.contains("x&#10;::stop-commands")) }
+        }
+    }
+
     @Test func theBaselineTightensOnly() throws {
         try write("Info.plist", "<key>NSAllowArbitraryLoads</key>\n<true/>")
         let arguments = ["lint", "Info.plist", "--baseline", "b.json"]
@@ -170,6 +211,8 @@ import Testing
         let run = try sealward(["lint", "new.plist", "--against", "old.plist", "--format", "json"])
         #expect(run.status == 1)
         #expect(Set(run.rules) == ["ATS050", "ATS051", "ATS052", "ATS053"])
+        let alone = try sealward(["lint", "new.plist", "--format", "json"])
+        #expect(run.reviewTriggers == alone.reviewTriggers && run.reviewTriggers.contains("NSAllowsArbitraryLoads"))
         #expect(
             run.findings.contains {
                 $0["rule"] as? String == "ATS051" && ($0["keyPath"] as? String)?.hasSuffix("api.example.com") == true
@@ -292,5 +335,6 @@ import Testing
 extension ProgramRun {
     fileprivate var files: [[String: Any]] { json["files"] as? [[String: Any]] ?? [] }
     fileprivate var findings: [[String: Any]] { files.flatMap { $0["findings"] as? [[String: Any]] ?? [] } }
+    fileprivate var reviewTriggers: [String] { files.flatMap { $0["reviewTriggers"] as? [String] ?? [] } }
     fileprivate var rules: [String] { findings.compactMap { $0["rule"] as? String } }
 }

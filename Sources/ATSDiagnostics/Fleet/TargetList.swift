@@ -16,6 +16,8 @@ package struct TargetList: Sendable {
     private var ends: [UInt32] = []
     /// Where a target is checked at one address of several.
     private var addresses: [Int: String] = [:]
+    /// Those that a public place named.
+    private var namedInPublic: Set<Int> = []
 
     /// The most bytes of text: what ``ends`` can count.
     private static let limit = Int(UInt32.max)
@@ -27,7 +29,7 @@ package struct TargetList: Sendable {
     /// - Throws: as ``append(_:)``, for more text than a list holds.
     package init(_ targets: [CheckTarget]) throws(MalformedInput) {
         self.init()
-        for target in targets { try add(target.displayURL, address: target.address) }
+        for target in targets { try add(target.displayURL, target.address, isNamedInPublic: target.isNamedInPublic) }
     }
 
     package var count: Int { ends.count }
@@ -38,11 +40,11 @@ package struct TargetList: Sendable {
     /// - Throws: `MalformedInput` with code `malformed.url`.
     @discardableResult package mutating func append(_ text: String) throws(MalformedInput) -> CheckTarget {
         let target = try read(text)
-        try add(text, address: nil)
+        try add(text, nil, isNamedInPublic: false)
         return target
     }
 
-    private mutating func add(_ text: String, address: String?) throws(MalformedInput) {
+    private mutating func add(_ text: String, _ address: String?, isNamedInPublic: Bool) throws(MalformedInput) {
         guard text.utf8.count <= TargetList.limit - bytes.count else {
             throw MalformedInput(
                 code: .malformedURL,
@@ -50,6 +52,7 @@ package struct TargetList: Sendable {
             )
         }
         if let address { addresses[count] = address }
+        if isNamedInPublic { namedInPublic.insert(count) }
         bytes += text.utf8
         ends.append(UInt32(clamping: bytes.count))
     }
@@ -61,7 +64,9 @@ package struct TargetList: Sendable {
         guard let text = text(at: place) else {
             throw MalformedInput(code: .malformedURL, reason: "the list has no place \(place)")
         }
-        return try read(String(decoding: text, as: UTF8.self)).pinned(to: addresses[place])
+        var target = try read(String(decoding: text, as: UTF8.self)).pinned(to: addresses[place])
+        target.isNamedInPublic = namedInPublic.contains(place)
+        return target
     }
 
     /// What a target is called from run to run: its URL, and its address if it is checked at one of several.
@@ -101,10 +106,9 @@ package struct TargetList: Sendable {
         var list = TargetList(isForNSCurl: isForNSCurl)
         for (place, addresses) in found.enumerated() {
             let text = String(decoding: text(at: place) ?? [], as: UTF8.self)
-            if addresses.isEmpty { try list.add(text, address: nil) }
-            for address in addresses {
-                try list.add(text, address: address)
-            }
+            let isNamedInPublic = namedInPublic.contains(place)
+            if addresses.isEmpty { try list.add(text, nil, isNamedInPublic: isNamedInPublic) }
+            for address in addresses { try list.add(text, address, isNamedInPublic: isNamedInPublic) }
         }
         return list
     }

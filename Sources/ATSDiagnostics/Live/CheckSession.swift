@@ -211,8 +211,11 @@ public struct CheckSession: Sendable {
 
 extension CheckSession {
     /// Loads what a managed check asks before it knows its targets, as the system's own processes do.
-    func enrollmentClient() -> ATSClient {
+    ///
+    /// - Parameter addresses: where the place is; nil looks it up for the load.
+    func enrollmentClient(at addresses: AddressOverride?) -> ATSClient {
         var settings = NetworkLoading.settings(configuration, instant)
+        settings.pinnedAddress = addresses
         settings.connectionsPerHost = ATSClient.Configuration().connectionsPerHost
         settings.judgesTransparency = true
         settings.transparencyLogs = configuration.logs

@@ -6,6 +6,7 @@ import AppTransportSecurity
 import Bounds
 package import Findings
 import Foundation
+import NIOCore
 import StrictJSON
 import TLSFacts
 import TLSProbe
@@ -61,21 +62,32 @@ extension CheckSession {
         let places = targets.indices.filter { targets[$0].isEnrollment }
         var named: [Int: [CheckTarget]] = [:]
         if !places.isEmpty {
-            let (client, limit) = (enrollmentClient(), configuration.targetTimeout)
+            let limit = configuration.targetTimeout
             try await BoundedTasks(width: concurrency).run(places) { _, place in
-                await TargetDeadline.within(limit) { await servers(namedAt: targets[place].target, client) }
+                await TargetDeadline.within(limit) { await servers(namedAt: targets[place].target) }
             } each: { index, answer in
                 switch answer {
                 case .success(let servers): named[places[index]] = servers
                 case .failure(let fault): onFault(targets[places[index]].target, fault)
                 }
             }
-            await client.shutDown(grace: .zero)
         }
+        return CheckSession.once(targets.enumerated().flatMap { [$1.target] + (named[$0] ?? []) })
+    }
+
+    /// Each target once. One that anybody but a public place named too may be at a private address.
+    static func once(_ targets: [CheckTarget]) -> [CheckTarget] {
         var found: [CheckTarget] = []
-        var seen: Set<CheckTarget> = []
-        for (index, item) in targets.enumerated() {
-            for next in [item.target] + (named[index] ?? []) where seen.insert(next).inserted { found.append(next) }
+        var places: [CheckTarget: Int] = [:]
+        for next in targets {
+            var key = next
+            key.isNamedInPublic = false
+            if let place = places[key] {
+                if !next.isNamedInPublic { found[place].isNamedInPublic = false }
+            } else {
+                places[key] = found.count
+                found.append(next)
+            }
         }
         return found
     }
@@ -98,31 +110,39 @@ extension CheckSession {
                 )
             case .failed(.timeout):
                 faults[index] = EnrollmentFault(reason: "\(name) was not found in time", isUndetermined: true)
-            case .addresses, .failed: break
+            case .failed:
+                faults[index] = EnrollmentFault(reason: "\(name) has no address now", isUndetermined: true)
+            case .addresses: break
             }
         }
         return faults.lazy.compactMap(\.self).first
     }
 
-    /// Whether a place is known to be in a private network, with every address.
-    func isPrivate(_ place: CheckTarget) async -> Bool {
-        guard case .addresses(let list) = await resolution(of: place) else { return false }
-        return !list.isEmpty && list.allSatisfy { AddressKind($0).isPrivate }
+    /// The addresses of a place that is known to be in a private network, with every one of them; nil for any other place.
+    func privateAddresses(of place: CheckTarget) async -> AddressOverride? {
+        guard case .addresses(let list) = await resolution(of: place), !list.isEmpty,
+            list.allSatisfy({ AddressKind($0).isPrivate })
+        else { return nil }
+        return AddressOverride(
+            host: place.url.host,
+            port: place.url.effectivePort,
+            addresses: list.compactMap(\.ipAddress)
+        )
     }
 
     /// The servers in the answer of a place, at most ``EnrollmentAnswer/most``. Loading it and looking them up share the time for a target.
-    private func servers(
-        namedAt place: CheckTarget,
-        _ client: ATSClient
-    ) async -> Result<[CheckTarget], EnrollmentFault> {
+    private func servers(namedAt place: CheckTarget) async -> Result<[CheckTarget], EnrollmentFault> {
         let limit = configuration.targetTimeout
         // Asked first: a slow answer must not take the time for it.
-        let isPrivatePlace = await isPrivate(place)
+        let addresses = await privateAddresses(of: place)
+        // A private place answers from there, or a name server could call any place private.
+        let client = enrollmentClient(at: addresses)
         let report = await client.load(
             place.url.text,
             timeout: TargetDeadline.remaining(atMost: limit),
             bodyLimit: EnrollmentAnswer.limit
         )
+        await client.shutDown(grace: .zero)
         guard report.result == .loaded else {
             let reason = report.because.first?.message ?? "there was no answer"
             return .failure(EnrollmentFault(reason: reason.hasSuffix(".") ? String(reason.dropLast()) : reason))
@@ -135,8 +155,16 @@ extension CheckSession {
             return .failure(EnrollmentFault(reason: error.description))
         }
         guard !named.isEmpty else { return .failure(EnrollmentFault(reason: "the answer names no servers")) }
+        let isPrivatePlace = addresses != nil
         if let fault = await objection(to: named, isPrivatePlace: isPrivatePlace) { return .failure(fault) }
-        return .success(named)
+        // The answer of a name server may be another one when the check looks the name up again.
+        return .success(
+            named.map { server in
+                var server = server
+                server.isNamedInPublic = !isPrivatePlace
+                return server
+            }
+        )
     }
 }
 

@@ -27,7 +27,7 @@ extension RuleCatalog {
                         entry.member,
                         entry.path,
                         "The key '\(entry.key)' names port \(port). Hosts are compared without the port, so it matches nothing and is never read.",
-                        fix: "Write '\(entry.host.bareHost)'; it covers every port.",
+                        fix: "Write '\(entry.host.bareHost.lowercased())'; it covers every port.",
                         edits: [.rename(entry.member, to: entry.host.bareHost)]
                     )
                 } else if entry.key.utf8.first == 0x38 || entry.key.utf8.first == 0x34,

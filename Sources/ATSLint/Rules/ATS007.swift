@@ -24,11 +24,13 @@ extension RuleCatalog {
             // Pinned domains are compared without regard to case.
             for entry in facts.exceptions where entry.host.isOneHost && entry.host.hasUppercase {
                 let right = entry.host.usualSpelling ?? entry.key.lowercased()
+                // A port in the key is a fault of its own.
+                let advised = entry.host.port == nil ? right : entry.host.bareHost.lowercased()
                 hits.report(
                     entry.member,
                     entry.path,
                     "The key '\(entry.key)' has upper-case letters. Hosts are compared in lower case, so it matches nothing and is never read.",
-                    fix: "Write '\(right)'.",
+                    fix: "Write '\(advised)'.",
                     edits: [.rename(entry.member, to: right)]
                 )
             }

@@ -26,7 +26,7 @@ extension RuleCatalog {
                     entry.member,
                     entry.path,
                     "The key '\(entry.key)' ends with a dot, so it covers only URLs whose host ends with a dot too.",
-                    fix: "Write '\(entry.key.dropLast())'."
+                    fix: "Write '\(entry.key.dropLast().lowercased())'."
                 )
             }
         }

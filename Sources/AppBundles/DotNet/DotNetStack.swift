@@ -49,22 +49,24 @@ package struct DotNetProject: Sendable {
     ///   - name: its path, for the sources.
     ///   - configuration: the configuration that is built, for example `Release`.
     ///   - fileAccess: the files beside and above it.
+    ///   - budget: what the projects of a run may still read and put together.
     /// - Returns: nil if it is no project for Apple systems.
     /// - Throws: `MalformedInput` if it, or a file that it imports, is not well-formed.
     static func read(
         _ bytes: [UInt8],
         name: String,
         configuration: String = "Release",
-        fileAccess: ProjectEvaluation.FileAccess = .none
+        fileAccess: ProjectEvaluation.FileAccess = .none,
+        budget: ReadingBudget = ReadingBudget()
     ) throws(MalformedInput) -> DotNetProject? {
-        let root = try ProjectMarkup.read(bytes)
+        let root = try budget.markup(bytes)
         // Projects that name an SDK are never Xamarin's, whatever else they speak of.
         let usesSDK = root.attribute("Sdk") != nil || root.children.contains { $0.isNamed("Sdk") }
         let mention = usesSDK ? nil : mention(of: "Xamarin.iOS", in: bytes)
         var globals = [("Configuration", Array(configuration.utf8))]
         // Visual Studio builds a Xamarin project for devices as iPhone, all others as AnyCPU.
         globals.append(("Platform", Array((mention == nil ? "AnyCPU" : "iPhone").utf8)))
-        let outer = try ProjectEvaluation(root, project: name, globals: globals, fileAccess: fileAccess)
+        let outer = try ProjectEvaluation(root, project: name, globals: globals, fileAccess: fileAccess, budget: budget)
         let frameworks = Framework.all(of: outer, mention: mention.map { "\(name):\($0)" })
         guard let first = frameworks.first else {
             return explicit(outer).map { DotNetProject(stack: $0, byPlatform: [:]) }
@@ -78,7 +80,8 @@ package struct DotNetProject: Sendable {
                     root,
                     project: name,
                     globals: globals + [("TargetFramework", target)],
-                    fileAccess: fileAccess
+                    fileAccess: fileAccess,
+                    budget: budget
                 )
             }
             stacks[framework.platform] =

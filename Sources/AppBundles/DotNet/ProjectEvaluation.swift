@@ -18,8 +18,8 @@ struct ProjectEvaluation {
     struct FileAccess: Sendable {
         /// The bytes of a file, nil if there is none.
         let file: @Sendable (_ path: String) throws(MalformedInput) -> [UInt8]?
-        /// Whether a path is there.
-        let exists: @Sendable (_ path: String) -> Bool
+        /// Whether a path is there; nil if it is outside of what may be asked for.
+        let exists: @Sendable (_ path: String) -> Bool?
 
         /// Nothing but the project itself.
         static let none = FileAccess(
@@ -40,6 +40,7 @@ struct ProjectEvaluation {
     private var globals: [UTF8Key: [UInt8]]
     private let project: String
     private let fileAccess: FileAccess
+    private let budget: ReadingBudget
     private var read: Set<UTF8Key> = []
     private var current: String
     private var setCount = 0
@@ -52,14 +53,17 @@ struct ProjectEvaluation {
     ///   - root: the project's own markup.
     ///   - project: its path.
     ///   - globals: properties that the build is started with, for example `Configuration`.
-    /// - Throws: `MalformedInput` if a file that it imports is not well-formed.
+    ///   - budget: what the projects of a run may still read and put together.
+    /// - Throws: `MalformedInput` if a file that it imports is not well-formed, or if the budget does not suffice.
     init(
         _ root: ProjectMarkup.Element,
         project: String,
         globals: [(String, [UInt8])],
-        fileAccess: FileAccess
+        fileAccess: FileAccess,
+        budget: ReadingBudget
     ) throws(MalformedInput) {
         self.project = project
+        self.budget = budget
         self.fileAccess = fileAccess
         current = project
         self.globals = Dictionary(
@@ -72,6 +76,7 @@ struct ProjectEvaluation {
         if usesSDK || isLegacy { try importAbove("Directory.Build.props", depth: 1) }
         try children(of: root, depth: 1)
         if usesSDK || isLegacy { try importAbove("Directory.Build.targets", depth: 1) }
+        guard budget.hasExpansions else { throw budget.projectsEnd }
     }
 
     /// A property's text without white space around it, nil if it is not set or empty.
@@ -93,23 +98,28 @@ struct ProjectEvaluation {
 
     private var expression: ProjectExpression {
         let (properties, globals, current, project) = (properties, globals, current, project)
-        let fileAccess = fileAccess
+        let (fileAccess, budget) = (fileAccess, budget)
+        func value(_ name: [UInt8]) -> [UInt8] {
+            let key = Self.key(name)
+            if let value = globals[key] { return value }
+            switch key.text {
+            case "msbuildthisfiledirectory": return Array(Self.folder(of: current).utf8)
+            case "msbuildprojectdirectory": return Array(Self.folder(of: project).utf8.dropLast())
+            case "msbuildthisfile": return Array(current.lastName.utf8)
+            case "msbuildprojectfile": return Array(project.lastName.utf8)
+            case "msbuildprojectname":
+                return Array(project.lastName.utf8.dropLast(project.nameSuffix.utf8.count + 1))
+            case "os": return Array("Unix".utf8)
+            default: return properties[key]?.value ?? []
+            }
+        }
         return ProjectExpression(
             property: { name in
-                let key = Self.key(name)
-                if let value = globals[key] { return value }
-                switch key.text {
-                case "msbuildthisfiledirectory": return Array(Self.folder(of: current).utf8)
-                case "msbuildprojectdirectory": return Array(Self.folder(of: project).utf8.dropLast())
-                case "msbuildthisfile": return Array(current.lastName.utf8)
-                case "msbuildprojectfile": return Array(project.lastName.utf8)
-                case "msbuildprojectname":
-                    return Array(project.lastName.utf8.dropLast(project.nameSuffix.utf8.count + 1))
-                case "os": return Array("Unix".utf8)
-                default: return properties[key]?.value ?? []
-                }
+                let found = value(name)
+                budget.expand(name.count + found.count)
+                return found
             },
-            exists: { path in Self.path(path, beside: current).map(fileAccess.exists) },
+            exists: { path in Self.path(path, beside: current).flatMap(fileAccess.exists) },
             above: { name, folder in
                 guard let name = Self.plainName(name) else { return nil }
                 return Self.above(name, from: String(decoding: folder, as: UTF8.self), fileAccess).map {
@@ -156,7 +166,7 @@ struct ProjectEvaluation {
         var folder = normal(folder)
         for _ in 0..<32 {
             let path = folder.isEmpty ? name : folder == "/" ? "/" + name : folder + "/" + name
-            if fileAccess.exists(path) { return path }
+            if fileAccess.exists(path) == true { return path }
             if folder.isEmpty || folder == "/" || folder.utf8.suffix(2).elementsEqual("..".utf8) { return nil }
             folder = folder.parentFolder
         }
@@ -171,8 +181,9 @@ struct ProjectEvaluation {
 
     private mutating func mayExpand(_ text: [UInt8]) -> Bool {
         guard text.contains(0x24) else { return true }
-        guard expansions > 0 else { return false }
+        guard expansions > 0, budget.hasExpansions else { return false }
         expansions -= 1
+        budget.expand(text.count)
         if expansions == 0 { notFollowed.append("\(current): has too many conditions; the rest is not followed") }
         return expansions > 0
     }
@@ -242,12 +253,14 @@ struct ProjectEvaluation {
             )
         }
         // The build's own files lie outside the project.
-        let isOfTheBuild = text.firstRange(of: Array("$(MSBuild".utf8)) != nil && !fileAccess.exists(path)
-        if isOfTheBuild { return }
-        guard fileAccess.exists(path) else {
-            return note(element, "the import \(path.terminalSafe(limit: 120)) does not exist")
+        switch fileAccess.exists(path) {
+        case true?: try follow(path, from: element, depth: depth)
+        case false? where text.firstRange(of: Array("$(MSBuild".utf8)) == nil:
+            note(element, "the import \(path.terminalSafe(limit: 120)) does not exist")
+        case nil where text.firstRange(of: Array("$(MSBuild".utf8)) == nil:
+            note(element, "the import \(path.terminalSafe(limit: 120)) is outside the tree")
+        case false?, nil: break
         }
-        try follow(path, from: element, depth: depth)
     }
 
     private mutating func follow(
@@ -267,7 +280,7 @@ struct ProjectEvaluation {
         }
         let root: ProjectMarkup.Element
         do throws(MalformedInput) {
-            root = try ProjectMarkup.read(bytes)
+            root = try budget.markup(bytes)
         } catch {
             throw MalformedInput(code: error.code, place: "\(path.terminalSafe) \(error.place)", reason: error.reason)
         }

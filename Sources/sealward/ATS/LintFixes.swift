@@ -12,29 +12,40 @@ import PropertyLists
 enum LintFixes {
     /// Fixes the files in place, says what was done, and puts the fixed lists into the input.
     static func apply(to input: inout LintInput, quiet: Bool) throws {
-        for (index, subject) in input.subjects.enumerated() where subject.origin == .infoPlist {
-            guard subject.document.isVerbatim, FileManager.default.isWritableFile(atPath: subject.path) else {
-                if !quiet { CommandIO.say("\(subject.path): cannot be fixed in place; only UTF-8 text files can.") }
+        for (index, (subject, root)) in zip(input.subjects, input.roots).enumerated()
+        where subject.origin == .infoPlist {
+            func say(_ what: String) { if !quiet { CommandIO.say("sealward: \(subject.path): \(what)") } }
+            if let obstacle = obstacle(to: subject, foundThrough: root) {
+                say("cannot be fixed in place: \(obstacle).")
                 continue
             }
             let fixer = PlistFixer(subject) { try? PlistReader.read($0) }
             if !fixer.steps.isEmpty {
-                try CommandIO.write(bytes: fixer.text, to: subject.path)
-                let document = try PlistReader.read(fixer.text)
-                input.replace(index, with: subject.with(document))
+                let text = subject.document.mark + fixer.text
+                try CommandIO.write(bytes: text, to: subject.path)
+                input.replace(index, with: subject.with(try PlistReader.read(text)))
             }
-            guard !quiet else { continue }
             for step in fixer.steps {
-                CommandIO.say(
-                    "\(subject.path): \(step.finding.rule) \(step.finding.keyPath.keyPathText): \(step.action)."
-                )
+                say("\(step.finding.rule) \(step.finding.keyPath.keyPathText): \(step.action).")
             }
             for finding in fixer.declined {
-                CommandIO.say(
-                    "\(subject.path): \(finding.rule) \(finding.keyPath.keyPathText): not fixed: the automatic fix would weaken the policy or introduce another finding. \(finding.fix ?? "")"
+                say(
+                    "\(finding.rule) \(finding.keyPath.keyPathText): not fixed: the automatic fix would weaken the policy or introduce another finding. \(finding.fix ?? "")"
                 )
             }
         }
+    }
+
+    /// Why a list cannot be fixed in place, as the end of a sentence; nil if it can.
+    private static func obstacle(to subject: LintSubject, foundThrough root: String) -> String? {
+        if root == "-" { return "it is standard input; name the file instead" }
+        switch subject.document.format {
+        case .binary: return "it is a binary property list; convert it with plutil -convert xml1"
+        case .xml: break
+        }
+        guard subject.document.isVerbatim else { return "it is UTF-16; save it as UTF-8" }
+        let isWritable = FileManager.default.isWritableFile(atPath: subject.path)
+        return isWritable ? nil : "it is not writable; check its permissions"
     }
 }
 

@@ -45,6 +45,8 @@ struct LintInput {
     }
 
     var subjects: [LintSubject] { found.map(\.subject) }
+    /// The path that each subject was found through, as it was given.
+    var roots: [String] { found.map(\.root) }
 
     mutating func add(_ path: String) throws {
         let lists: FoundPlists

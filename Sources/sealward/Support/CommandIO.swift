@@ -32,18 +32,32 @@ struct CommandFault: Error, CustomStringConvertible {
 
 /// The streams of a command: data on standard output or in a file, everything else on standard error.
 enum CommandIO {
-    /// Writes words for people to standard error, safe for a terminal: names of files come from outside as well.
+    /// Writes a sentence for people to standard error. Names of files come from outside: what they contain begins no line.
+    static func say(_ sentence: String) { write(lines(sentence)) }
+
+    /// Writes several lines for people to standard error, for words that are ours.
     ///
     /// - Parameter fitted: whether long lines are broken for a terminal; not for words that were.
-    static func say(_ words: String, fitted: Bool = true) {
-        try? FileHandle.standardError.write(contentsOf: Data(lines(words, fitted: fitted).utf8))
+    static func say(page: String, fitted: Bool = true) {
+        let lines = page.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+        write(ended(lines.map { line(String(decoding: $0, as: UTF8.self)) }.joined(separator: "\n"), fitted: fitted))
     }
 
-    /// What ``say(_:fitted:)`` writes, with the end of its last line.
-    static func lines(_ words: String, fitted: Bool = true) -> String {
-        let lines = words.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
-            .map { String(decoding: $0, as: UTF8.self).terminalSafe }.joined(separator: "\n")
-        return (fitted && isatty(STDERR_FILENO) == 1 ? lines.fitted : lines) + "\n"
+    /// What ``say(_:)`` writes, with the end of its line.
+    static func lines(_ sentence: String) -> String { ended(line(sentence), fitted: true) }
+
+    private static func ended(_ lines: String, fitted: Bool) -> String {
+        (fitted && isatty(STDERR_FILENO) == 1 ? lines.fitted : lines) + "\n"
+    }
+
+    /// One line, safe for a terminal and for a CI log: two colons at its start would make it a command of GitHub Actions.
+    private static func line(_ text: String) -> String {
+        let safe = text.terminalSafe
+        return safe.utf8.drop { $0 == 0x20 }.starts(with: "::".utf8) ? "sealward: " + safe : safe
+    }
+
+    private static func write(_ lines: String) {
+        try? FileHandle.standardError.write(contentsOf: Data(lines.utf8))
     }
 
     /// How long the last lines of a log may take to be written before the program ends without them.

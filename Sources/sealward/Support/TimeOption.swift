@@ -31,8 +31,14 @@ struct DayOrInstant: ExpressibleByArgument {
 
 /// The options that every command has.
 struct SharedOptions: ParsableArguments {
-    @Option(name: .long, help: ArgumentHelp("Write the result to a file.", valueName: "FILE"))
-    var output: String?
+    @Option(
+        name: .customLong("output"),
+        help: ArgumentHelp("Write the result to a file; - is standard output.", valueName: "FILE")
+    )
+    private var file: String?
+
+    /// The file of the result; nil for standard output.
+    var output: String? { file == "-" ? nil : file }
 
     @Flag(name: .long, help: "Disable color.")
     var noColor = false
