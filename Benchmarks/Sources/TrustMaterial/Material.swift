@@ -55,7 +55,8 @@ package struct Material: Sendable {
                 let registration = KeyRegistration(
                     key,
                     app: Material.appId,
-                    simulated: true,
+                    // Simulated, and without the fingerprint of the roots, as older versions wrote keys.
+                    simulatedRoots: [],
                     user: nil,
                     attestation: object,
                     refreshAt: nil
